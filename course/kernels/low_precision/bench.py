@@ -248,6 +248,7 @@ FP8_SIDES = (8192, 4096)
 ROW_SHAPES = [
     *(fp8_matmul.Shape(high=high) for high in (8, 16)),
     *(fp8_matmul.Shape(False, 128, 6, 2, high, True) for high in (7, 8, 11)),
+    *(fp8_matmul.Shape(False, 128, 6, 2, high, True, True) for high in (7, 8, 11)),
 ]
 BLOCK_SHAPES = [
     fp8_matmul.Shape(True, 128, 6, 2, 8),

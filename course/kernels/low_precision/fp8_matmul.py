@@ -28,7 +28,8 @@ E4M3 = torch.float8_e4m3fn
 class Shape:
     """How the kernel is compiled (what for: kernels/fp8_matmul.cu).
 
-    blocks: scales of blocks. turns: each warp group has tiles of its own (kernels/fp8_turns.cu).
+    blocks: scales of blocks. turns: each warp group has tiles of its own (kernels/fp8_turns.cu),
+    and with split the last few tiles are cut along k.
     """
 
     blocks: bool = False
@@ -37,6 +38,7 @@ class Shape:
     cluster: int = 2
     high: int = 8
     turns: bool = False
+    split: bool = False
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -46,7 +48,9 @@ class Shape:
             "CLUSTER": self.cluster,
             "HIGH": self.high,
         }
-        if not self.turns:
+        if self.turns:
+            named["SPLIT_LAST"] = int(self.split)
+        else:
             named["BLOCK_SCALES"] = int(self.blocks)
             named["WIDTH"] = self.width
         return tuple(f"-D{name}={value}" for name, value in named.items())
@@ -57,7 +61,8 @@ class Shape:
         scales = 2 * self.width * 4
         stage = (ROWS + self.width) * STEP
         barriers = 16 * self.stages + 2 * 8  # two more: whose turn it is
-        return self.stages * stage + RESULTS + scales + barriers
+        last = 2 * 4
+        return self.stages * stage + RESULTS + scales + barriers + last
 
 
 ROW_SCALES = Shape()

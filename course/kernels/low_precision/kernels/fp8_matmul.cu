@@ -24,6 +24,7 @@
 #define HIGH 8  // tiles: the height of a patch that clusters take together
 #endif
 
+#define SPLIT_LAST 0
 #include "fp8_tiles.cuh"
 
 constexpr int SUMS = BN / 2;  // of a thread: 64 rows of BN columns, 128 threads

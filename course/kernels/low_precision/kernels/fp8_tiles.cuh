@@ -1,5 +1,6 @@
 // What the two ways to multiply 8-bit floats (fp8_matmul.cu, fp8_turns.cu) share: tiles, the ring
-// of stages, the producer that fills it. They say before: WIDTH of a tile, STAGES, CLUSTER, HIGH.
+// of stages, the producer that fills it. They say before: WIDTH of a tile, STAGES, CLUSTER, HIGH,
+// SPLIT_LAST.
 #pragma once
 #include "../../matmul/kernels/hopper_rounds.cuh"
 #include "wgmma_e4m3.cuh"
@@ -29,6 +30,42 @@ struct Scales {
 using Tiles = TilesOf<BM, BN, CLUSTER, HIGH>;
 using Slot = SlotOf<STAGES>;
 
+// What a cluster has to do: whole tiles in turn. With SPLIT_LAST, tiles that are left over for at
+// most half of the clusters are cut along k, so that all have a part.
+struct Shares {
+    int tiles, k, clusters, parts;
+    int own = blockIdx.x / CLUSTER;
+
+    __device__ Shares(int tiles, int k) : tiles(tiles), k(k), clusters(gridDim.x / CLUSTER) {
+        int steps = (k + BK - 1) / BK;
+        int over = left();
+        parts = SPLIT_LAST && over > 0 ? min(clusters / over, steps) : 1;
+    }
+    __device__ int left() const {
+        return tiles % clusters;
+    }
+    // Whether this cluster's i-th share is a part of a tile.
+    __device__ bool is_part(int i) const {
+        return parts > 1 && i == tiles / clusters;
+    }
+    __device__ int tile(int i) const {
+        return i * clusters + (is_part(i) ? own / parts : own);
+    }
+    __device__ bool any(int i) const {
+        return i <= tiles / clusters && tile(i) < tiles;
+    }
+    // Where its numbers begin along k, and where they end.
+    __device__ int first(int i) const {
+        return is_part(i) ? step_of(own % parts) * BK : 0;
+    }
+    __device__ int last(int i) const {
+        return is_part(i) ? min(k, step_of(own % parts + 1) * BK) : k;
+    }
+    __device__ int step_of(int part) const {
+        return (k + BK - 1) / BK * part / parts;
+    }
+};
+
 // The thread's warp group. It comes from lane 0, so that the compiler knows it to be the same in a
 // whole warp: what follows from it, such as where tiles lie, is then computed once for all lanes.
 __device__ int own_warpgroup() {
@@ -53,11 +90,12 @@ __device__ void load(Stage& s, const CUtensorMap* a, const CUtensorMap* b, barri
 
 __device__ void produce(Ring& s, const CUtensorMap* a, const CUtensorMap* b, int m, int n, int k) {
     Tiles tiles(m, n);
+    Shares shares(tiles.count(), k);
     Slot slot;
-    for (int t = blockIdx.x / CLUSTER; t < tiles.count(); t += gridDim.x / CLUSTER) {
-        int row = tiles.row(t);
-        int column = tiles.column(t);
-        for (int x = 0; x < k; x += BK) {
+    for (int i = 0; shares.any(i); ++i) {
+        int row = tiles.row(shares.tile(i));
+        int column = tiles.column(shares.tile(i));
+        for (int x = shares.first(i); x < shares.last(i); x += BK) {
             barrier_wait(&s.empty[slot.i], slot.parity ^ 1);  // free, in all blocks
             load(s.stage[slot.i], a, b, &s.full[slot.i], row, column, x);
             slot.next();

@@ -1,6 +1,8 @@
 // C = A B in 8-bit floats (e4m3), with a scale for each row of A and each column of B, in turns: a
 // tile is one warp group's alone. While one multiplies, the other scales and stores what it has.
 // Otherwise as fp8_matmul.cu. Grid, block and shared memory: as there.
+// SPLIT_LAST: the tiles of the last round, if they are few, are cut along k: their sums meet in
+// global memory, so one launch at a time.
 #ifndef STAGES
 #define STAGES 6
 #endif
@@ -11,6 +13,10 @@
 #define HIGH 8  // tiles: the height of a patch that clusters take together
 #endif
 
+#ifndef SPLIT_LAST
+#define SPLIT_LAST 0
+#endif
+
 #define WIDTH 128
 #include "fp8_tiles.cuh"
 
@@ -18,6 +24,7 @@ constexpr int SUMS = 64;  // of a thread: 64 rows of 128 columns, 128 threads; i
 
 struct Shared : Ring {
     barrier turn[2];  // a consumer may look at the ring: the other's tile has all come
+    int is_last[2];  // for each consumer: whether it adds the last part of a tile
 };
 
 // ---- the consumers
@@ -38,11 +45,12 @@ __device__ void multiply(float (&d)[2][SUMS], const Stage& s, bool add) {
 
 // A barrier tells rounds of the ring apart by their parity only: nobody may wait for a stage that
 // is more than a round away: first the other consumer must have seen all of its tile.
-__device__ void add_steps(float (&d)[2][SUMS], Shared& s, Slot& slot, int warpgroup, int k) {
+__device__ void add_steps(float (&d)[2][SUMS], Shared& s, Slot& slot, int warpgroup, int first,
+                          int last) {
     int before = -1;
-    for (int x = 0; x < k; x += BK) {
+    for (int x = first; x < last; x += BK) {
         barrier_wait(&s.full[slot.i], slot.parity);
-        multiply(d, s.stage[slot.i], x > 0);
+        multiply(d, s.stage[slot.i], x > first);
         wgmma_wait<1>();
         if (before >= 0)
             give_back(s, before);
@@ -54,6 +62,42 @@ __device__ void add_steps(float (&d)[2][SUMS], Shared& s, Slot& slot, int warpgr
     wgmma_wait<0>();
     give_back(s, before);
 }
+
+// ---- the parts of a tile: whoever adds the last one has the tile's sums
+
+constexpr int MOST_PARTED = SPLIT_LAST ? 128 : 1;  // tiles: half of the clusters of any GPU
+__device__ float parted[MOST_PARTED][CLUSTER][2 * SUMS][128];  // zero before and after a launch
+__device__ int added[MOST_PARTED][CLUSTER];  // parts, likewise
+
+// Adds this part to the others'. In which order they come is chance, and so is the last bit.
+__device__ bool is_last_part(Shared& s, float (&d)[2][SUMS], int warpgroup, int tile, int parts) {
+    int thread = threadIdx.x % 128;
+    int rank = cluster_rank();
+#pragma unroll
+    for (int i = 0; i < 2 * SUMS; ++i)
+        atomicAdd(&parted[tile][rank][i][thread], d[i / SUMS][i % SUMS]);
+    __threadfence();
+    meet_warpgroup(warpgroup + 1);  // all threads have added theirs
+    if (thread == 0)
+        s.is_last[warpgroup] = atomicAdd(&added[tile][rank], 1) == parts - 1;
+    meet_warpgroup(warpgroup + 1);
+    return s.is_last[warpgroup];
+}
+
+__device__ void take_sums(float (&d)[2][SUMS], int tile) {
+    int thread = threadIdx.x % 128;
+    int rank = cluster_rank();
+    __threadfence();
+#pragma unroll
+    for (int i = 0; i < 2 * SUMS; ++i) {
+        d[i / SUMS][i % SUMS] = __ldcg(&parted[tile][rank][i][thread]);
+        parted[tile][rank][i][thread] = 0;
+    }
+    if (thread == 0)
+        added[tile][rank] = 0;
+}
+
+// ---- results
 
 // Scales 64 rows, and sends them to C as two boxes through shared memory.
 __device__ void store_half(Shared& s, const CUtensorMap* map, const float (&d)[SUMS],
@@ -92,22 +136,28 @@ __device__ void store_half(Shared& s, const CUtensorMap* map, const float (&d)[S
 __device__ void consume(Shared& s, const CUtensorMap* map_c, Scales scales, int warpgroup, int m,
                         int n, int k) {
     Tiles tiles(m, n);
+    Shares shares(tiles.count(), k);
     int steps = (k + BK - 1) / BK;
-    int clusters = gridDim.x / CLUSTER;
     Slot slot;
     slot.skip(warpgroup * steps);
     int turns = 0;
     float d[2][SUMS];
-    for (int t = blockIdx.x / CLUSTER + warpgroup * clusters; t < tiles.count();
-         t += 2 * clusters) {
-        int row = tiles.row(t);
-        int column = tiles.column(t);
+    for (int i = warpgroup; shares.any(i); i += 2) {
+        int tile = shares.tile(i);
+        int row = tiles.row(tile);
+        int column = tiles.column(tile);
         float of_column = scales.b[min(column + (int)threadIdx.x % 128, n - 1)];
         if (warpgroup == 1 || turns > 0)
             barrier_wait(&s.turn[warpgroup], (turns - (warpgroup == 0)) % 2);
         ++turns;
-        add_steps(d, s, slot, warpgroup, k);
+        add_steps(d, s, slot, warpgroup, shares.first(i), shares.last(i));
         slot.skip(steps);  // the other's tile
+        if (shares.is_part(i)) {
+            int over = tile - (tiles.count() - shares.left());
+            if (!is_last_part(s, d, warpgroup, over, shares.parts))
+                break;
+            take_sums(d, over);
+        }
         s.scales[warpgroup][threadIdx.x % 128] = of_column;  // seen after the next meeting
         store_half(s, map_c, d[0], scales.a, warpgroup, row, column, m);
         store_half(s, map_c, d[1], scales.a, warpgroup, row + 64, column, m);
