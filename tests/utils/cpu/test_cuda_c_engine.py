@@ -521,6 +521,36 @@ def test_messages_name_the_file_as_it_was_given(tmp_path, monkeypatch, check):
         )
 
 
+def test_each_place_is_looked_up_once(tmp_path):
+    asked = tmp_path / "asked"
+    addr2line = tmp_path / "bin" / "addr2line"
+    addr2line.parent.mkdir()
+    addr2line.write_text(
+        f'#!/bin/sh\necho "$*" >> {asked}\nexec {shutil.which("addr2line")} "$@"\n'
+    )
+    addr2line.chmod(0o755)
+    done = build_and_run(
+        tmp_path,
+        """
+__global__ void k(int* p) {
+  int i = threadIdx.x;
+  p[i] = i;
+  p[i ^ 1] = -i;
+  p[i ^ 2] = 100 + i;
+}
+int main() {
+  int* p; cudaMalloc(&p, 256);
+  k<<<1, 64>>>(p);
+  cudaDeviceSynchronize();
+}""",
+        check=True,
+        PATH=f"{addr2line.parent}:{os.environ['PATH']}",
+    )
+    assert done.stderr.count("[data-race]") > 1
+    places = asked.read_text().splitlines()
+    assert len(places) == len(set(places))
+
+
 def test_an_early_return_before_a_barrier_is_no_mistake(tmp_path):
     source = """
 __global__ void k(int* p, int n) {

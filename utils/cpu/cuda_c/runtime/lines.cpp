@@ -9,6 +9,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <sstream>
 #include "asynchronous.h"
 
 namespace cuda_cpu {
@@ -40,13 +41,29 @@ static bool own_file(const std::string& f) {  // a file of ours or of the system
            f.compare(0, 5, "/usr/") == 0 || f.find("/sysdeps/") != std::string::npos ||
            f.find("/cuda_c/runtime/") != std::string::npos;
 }
-// The lines that a place in the program belongs to, "file:line", innermost first (through inlined
-// functions). With `names` a line with the function's name stands before each.
-static std::vector<std::string> lines_of(const void* code, bool names = false) {
-    std::vector<std::string> lines;
+// The place that "file:line" says; line 0 where it is none of the learner's files.
+static Site site_in(const std::string& line) {
+    size_t colon = line.rfind(':');
+    int number = colon == std::string::npos ? 0 : atoi(line.c_str() + colon + 1);
+    if (number <= 0 || own_file(line.substr(0, colon)))
+        return {"", 0};
+    size_t start = 0;  // "./" is the folder it was built in, see build.py
+    while (line.compare(start, 2, "./") == 0)
+        start += 2;
+    static auto* files = new std::set<std::string>;
+    return {files->insert(line.substr(start, colon - start)).first->c_str(), number};
+}
+struct Frame {
+    std::string function, line;  // "file:line"
+    Site at;
+};
+using Frames = std::vector<Frame>;
+// Asks another program for the functions that a place in this one belongs to.
+static Frames look_up(const void* code) {
+    Frames frames;
     Dl_info info;
     if (!dladdr(code, &info) || !info.dli_fname)
-        return lines;
+        return frames;
     char address[40];
     const char* path = info.dli_fname;
 #ifdef __APPLE__
@@ -64,51 +81,42 @@ static std::vector<std::string> lines_of(const void* code, bool names = false) {
         path = self;
     }
     snprintf(address, sizeof address, "0x%zx", size_t(code) - size_t(info.dli_fbase));
-    char* command[] = {(char*)"addr2line",
-                       (char*)(names ? "-fCi" : "-i"),
-                       (char*)"-e",
-                       (char*)path,
-                       address,
-                       nullptr};
+    char* command[] = {(char*)"addr2line", (char*)"-fCi", (char*)"-e",
+                       (char*)path,        address,       nullptr};
 #endif
-    std::string out = output_of(command);
-    for (size_t start = 0; start < out.size();) {
-        size_t end = std::min(out.find('\n', start), out.size());
-        std::string line = out.substr(start, end - start);
+    std::istringstream out(output_of(command));
+    for (std::string function, line; std::getline(out, function);) {
 #ifdef __APPLE__  // "function (in program) (file:line)"
-        if (names)
-            lines.push_back(line.substr(0, line.find(" (in ")));
-        size_t open = line.rfind('('), close = line.rfind(')');
-        line = open == std::string::npos || close < open ? ""
-                                                         : line.substr(open + 1, close - open - 1);
+        size_t open = function.rfind('('), close = function.rfind(')');
+        line = open == std::string::npos || close < open
+                   ? ""
+                   : function.substr(open + 1, close - open - 1);
+        function.resize(std::min(function.find(" (in "), function.size()));
+#else
+        std::getline(out, line);
 #endif
-        lines.push_back(line);
-        start = end + 1;
+        frames.push_back({function, line, site_in(line)});
     }
-    return lines;
+    return frames;
+}
+// The functions that a place in the program belongs to, innermost first (through inlined ones).
+static const Frames& frames_of(const void* code) {
+    static auto* known = new std::map<const void*, Frames>;
+    static auto* lock = new std::mutex;
+    std::lock_guard<std::mutex> l(*lock);
+    auto i = known->find(code);
+    return i != known->end() ? i->second : (*known)[code] = look_up(code);
 }
 std::vector<Site>& named_sites() {  // places that have no address: see code_of
     static auto* all = new std::vector<Site>;
     return *all;
 }
-// The place that "file:line" says; line 0 where it is none of the learner's files.
-static Site site_in(const std::string& line) {
-    size_t colon = line.rfind(':');
-    int number = colon == std::string::npos ? 0 : atoi(line.c_str() + colon + 1);
-    if (number <= 0 || own_file(line.substr(0, colon)))
-        return {"", 0};
-    size_t start = 0;  // "./" is the folder it was built in, see build.py
-    while (line.compare(start, 2, "./") == 0)
-        start += 2;
-    static auto* files = new std::set<std::string>;
-    return {files->insert(line.substr(start, colon - start)).first->c_str(), number};
-}
 Site site_of(const void* code) {
     if (size_t(code) - 1 < named_sites().size())
         return named_sites()[size_t(code) - 1];
-    for (const std::string& line : lines_of(code))
-        if (Site at = site_in(line); at.line)
-            return at;
+    for (const Frame& frame : frames_of(code))
+        if (frame.at.line)
+            return frame.at;
     return {"", 0};
 }
 // ---- libraries: their work is told by the call that the program made
@@ -132,13 +140,11 @@ static bool own_function(const std::string& function) {
 static LibraryCall found_call(const Callers& callers) {
     std::string called;
     for (int i = 0; i < callers.count; ++i) {
-        std::vector<std::string> lines = lines_of(static_cast<char*>(callers.frames[i]) - 1, true);
-        for (size_t n = 0; n + 1 < lines.size(); n += 2) {
-            Site at = site_in(lines[n + 1]);
-            bool ours = !at.line || own_function(lines[n]);
+        for (const Frame& frame : frames_of(static_cast<char*>(callers.frames[i]) - 1)) {
+            bool ours = !frame.at.line || own_function(frame.function);
             if (!ours && !called.empty())
-                return {short_name(called), at};
-            called = ours ? lines[n] : "";
+                return {short_name(called), frame.at};
+            called = ours ? frame.function : "";
         }
     }
     return {"a library", {"", 0}};
@@ -150,8 +156,8 @@ const LibraryCall& library_call(const Callers& callers) {
     return i != known->end() ? i->second : (*known)[key] = found_call(callers);
 }
 bool innermost_is_ours(const void* code) {
-    for (const std::string& line : lines_of(code))
-        if (line.find("/cuda_c/include/") != std::string::npos)
+    for (const Frame& frame : frames_of(code))
+        if (frame.line.find("/cuda_c/include/") != std::string::npos)
             return true;
     return false;
 }
