@@ -107,6 +107,13 @@ def channel_statistics(out, weight, first, second):
                 + np.stack([0 * weight[:, 0], (weight.astype(np.float64) @ first) ** 2], 1)
             ),
         ),
+        Hypothesis(
+            "wrong_value",
+            "The square of a sum has a term for every two taps, i and j, not only for i = j.",
+            lambda out, weight, first, second: statistics_of(
+                out, weight, first, second * np.eye(first.size)
+            ),
+        ),
     ),
 )
 

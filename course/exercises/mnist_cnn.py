@@ -358,6 +358,11 @@ def norm_backward(dx, dy, normal, scale, dgamma, dbeta):
         ),
         Hypothesis(
             "wrong_value",
+            "A channel has B * S numbers, not S: the sums are over the batch, too.",
+            lambda **a: norm_reference(**a, count=a["dy"].shape[2]),
+        ),
+        Hypothesis(
+            "wrong_value",
             "N counts one channel's numbers, B * S: the other channels have sums of their own.",
             lambda **a: norm_reference(**a, count=a["dy"].size),
         ),

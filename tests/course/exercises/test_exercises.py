@@ -27,7 +27,13 @@ from course.checking.model import REASONS, Exercise, InOut, Launch, Out
 from course.checking.numba_kernels import FROM_OUTSIDE
 from course.checking.rejected import crashed, parameters
 from course.checking.trials import cases
-from course.exercises import first_kernels, meet_the_gpu, synchronization
+from course.exercises import (
+    beating_pytorch,
+    first_kernels,
+    meet_the_gpu,
+    mnist_cnn,
+    synchronization,
+)
 from utils import has_gpu
 from utils.cpu.cuda_c.build import BuildError, compiler
 
@@ -167,9 +173,14 @@ BIAS_IN_THE_LOOP = but(
     ("total = bias[column]", "total = np.float32(0)"),
     ("* weight[column, k]", "* weight[column, k] + bias[column]"),
 )
+SQUARES_ALONE = but(
+    beating_pytorch.channel_statistics, "for j in range(first.size)", "for j in range(i, i + 1)"
+)
 SLIPS = {
     "first_kernels.batched_linear": (BIAS_IN_THE_LOOP, "outside of the loop"),
     "synchronization.count": (but(synchronization.count, "values[i], 1", "i, 1"), "which counter"),
+    "mnist_cnn.norm_backward": (but(mnist_cnn.norm_backward, "B * S", "S"), "over the batch"),
+    "beating_pytorch.channel_statistics": (SQUARES_ALONE, "every two taps"),
     "meet_the_gpu.amdahl": (but(meet_the_gpu.faster, "1 / (", "1 // ("), "behind the point"),
 }
 
