@@ -26,6 +26,25 @@ def floats(*shape, dtype=F4):
     return np.arange(np.prod(shape), dtype=dtype).reshape(shape)
 
 
+@cuda.jit
+def several_arrays(x):
+    a, b = cuda.shared.array(8, float32), cuda.shared.array(8, int32)
+    (c, d), e = (
+        (cuda.shared.array(8, float32), cuda.local.array(2, float32)),
+        cuda.shared.array(8, float32),
+    )
+    f = g = cuda.shared.array(8, float32)
+    h: float32 = cuda.shared.array(8, float32)
+    i = cuda.threadIdx.x
+    a[i] = b[i] = c[i] = d[0] = e[i] = f[i] = h[i] = x[i]
+    x[i] = g[i]
+
+
+def test_arrays_have_the_names_that_they_are_assigned_to():
+    memories = trace(several_arrays, 1, 1, floats(8)).events.memories
+    assert [memory.name for memory in memories] == list("xabcdefh")
+
+
 # ---- global memory: sectors
 
 

@@ -1,6 +1,6 @@
 """What a kernel calls: indices, arrays, barriers."""
 
-import dis
+import ast
 import functools
 import sys
 
@@ -9,6 +9,7 @@ import numpy as np
 from .arrays import View, view
 from .elements import as_dtype, poison
 from .errors import CudaAPIError, KernelError
+from .instrument import syntax_tree
 from .state import block_dim, grid_dim, now, thread_idx
 
 STATIC_SHARED = 48 * 1024
@@ -138,14 +139,30 @@ def constant_shape(shape, kind):
 
 @functools.lru_cache(maxsize=1024)
 def assigned_name(code, lasti):
-    """The name that the result of the call at this instruction is assigned to."""
-    for instruction in dis.get_instructions(code):
-        if instruction.offset > lasti and instruction.opname != "CACHE":
-            if not instruction.opname.startswith("STORE_FAST"):
-                return None
-            name = instruction.argval  # two names where Python 3.13 has merged two instructions
-            return name[0] if isinstance(name, tuple) else name
+    """The name that the source gives to the result of the call at this instruction, or None."""
+    place = list(code.co_positions())[lasti // 2]
+    tree = syntax_tree(code)
+    for node in ast.walk(tree) if tree else ():
+        targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
+        for target in targets:
+            for name, value in named_values(target, getattr(node, "value", None)):
+                if place == (
+                    value.lineno,
+                    value.end_lineno,
+                    value.col_offset,
+                    value.end_col_offset,
+                ):
+                    return name
     return None
+
+
+def named_values(target, value):
+    """Each name in the target of an assignment, with the expression that it gets."""
+    if isinstance(target, ast.Name) and value is not None:
+        yield target.id, value
+    elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        for parts in zip(target.elts, value.elts, strict=False):
+            yield from named_values(*parts)
 
 
 # ---- barriers and fences
