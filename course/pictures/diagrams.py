@@ -256,6 +256,52 @@ def late_error():
     return sheet
 
 
+# ---- a card, and modules on a board
+
+SPEED = 60  # GB/s that a pixel of a road's width stands for
+CHIP, MEMORY, BETWEEN_THEM, MODULES = 52, 50, 24, 4  # pixels wide; modules that are drawn
+
+
+def roads(card: dict, module: dict, pcie: float, nvlink: float):
+    """A PCIe card beside modules on one board: their roads to memory, neighbours and CPU.
+
+    card, module: what the table of GPUs says of them; pcie, nvlink: GB/s in one direction.
+    """
+    own = [f"{gpu['bandwidth_gb_s']:,.0f} GB/s" for gpu in (card, module)]
+    alt = (
+        f"Roads as wide as they are fast. A card: {own[0]} to its own memory, {pcie} GB/s over "
+        f"PCIe to the CPU. A module: {own[1]} to its own memory, {nvlink} GB/s over NVLink to its "
+        f"neighbours on the board, {pcie} GB/s over PCIe to the CPU."
+    )
+    sheet = Drawing(WIDTH, 276, alt=alt)
+    sheet.text(0, 44, "PCIe card", anchor="start", font_weight="bold", size=15)
+    sheet.text(176, 10, "SXM modules on a board", anchor="start", font_weight="bold", size=15)
+    named(sheet, 176, 28, WIDTH - 176, 32, "NVLink switches", GREEN, 15)
+    named(sheet, 0, 212, WIDTH, 34, "CPU and its memory", YELLOW, 15)
+    _roads_of(sheet, 0, card, pcie)
+    for number in range(MODULES):
+        _roads_of(sheet, 176 + 139 * number, module, pcie, nvlink)
+    for x, words in ((0, own), (176, own[1:])):
+        sheet.text(x + 60, 84, words[0], anchor="start", size=15)
+        sheet.text(x + 34, 194, f"{pcie} GB/s", anchor="start", size=15)
+    sheet.text(WIDTH - 90, 84, f"{nvlink} GB/s", anchor="start", size=15)
+    says_whose(sheet, "the wider a road, the faster; PCIe and NVLink: in one direction")
+    return sheet
+
+
+def _roads_of(sheet, x, gpu, pcie, nvlink=0):
+    """A GPU with its memory beside it, on roads in proportion to their GB/s."""
+    middle = x + CHIP / 2
+    roads_up_down = ((60, 104, nvlink), (168, 212, pcie))
+    for top, bottom, speed in roads_up_down:
+        wide = speed / SPEED
+        sheet.box(middle - wide / 2, top, wide, bottom - top, fill=ARROW)
+    wide = gpu["bandwidth_gb_s"] / SPEED
+    sheet.box(x + CHIP, 136 - wide / 2, BETWEEN_THEM, wide, fill=ARROW)
+    named(sheet, x, 104, CHIP, 64, "GPU", ORANGE, 15)
+    named(sheet, x + CHIP + BETWEEN_THEM, 104, MEMORY, 64, "HBM", PINK, 15)
+
+
 # ---- a grid on SMs
 
 SHOWN = 24  # SMs, more than these would be too small to read

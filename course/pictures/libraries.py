@@ -327,3 +327,48 @@ def nchw(images: int, channels: int, rows: int, columns: int):
             first = STRIP / list(sizes.values())[level - 1]
             drawing.line(first, top - 14, STRIP - 3, top + 22, colour=svg.FAINT, thick=2)
     return drawing
+
+
+# ---- two packages, two streams
+
+#: What either package queues, and for how long it works: pixels
+PYTORCH = (("busy", 250), ("fill x with 1", 130))
+CUPY = (("add x up", 120),)
+#: A title, and the work in each stream that there is
+QUEUES = (
+    ("each in its own stream, and nobody waits", {"PyTorch's": PYTORCH, "CuPy's": CUPY}),
+    ("both in PyTorch's stream, one after the other", {"PyTorch's": PYTORCH + CUPY}),
+)
+
+
+def two_streams():
+    """PyTorch's and CuPy's work in time: in streams of their own, and in one."""
+    said = "; ".join(
+        f"{title}: "
+        + ", ".join(
+            f"{stream} has {', then '.join(what for what, _ in work)}"
+            for stream, work in streams.items()
+        )
+        for title, streams in QUEUES
+    )
+    drawing = svg.Drawing(640, 212, alt=f"Time runs to the right. {said}.")
+    top = 0
+    for title, streams in QUEUES:
+        drawing.text(0, top + 12, title, anchor="start", size=16, font_weight="bold")
+        top += 28
+        for stream, work in streams.items():
+            drawing.text(0, top + 21, stream, anchor="start", size=16)
+            _queue(drawing, top, work)
+            top += 46
+        top += 16
+    return drawing
+
+
+def _queue(drawing, top, work):
+    """What a stream does, one after the other."""
+    left = 110
+    for what, wide in work:
+        colour = BLOCK_COLOURS[(what, wide) in CUPY]
+        drawing.box(left, top, wide - 3, 42, fill=colour, rx=4)
+        drawing.text(left + wide / 2, top + 21, what, size=16, colour=svg.ON_COLOUR)
+        left += wide

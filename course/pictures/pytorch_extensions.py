@@ -139,6 +139,47 @@ def _short(number):
     return "?" if number is None else f"{float(number):.4g}"
 
 
+# ---- a torch.autograd.Function, there and back
+
+BACK = 116  # pixels from the way there to the way back
+
+
+def there_and_back(function, x, *numbers):
+    """What a torch.autograd.Function did on its way there and back, and what it kept meanwhile.
+
+    x: a tensor, handed over with the numbers; the loss is the sum of what comes out.
+    """
+    x = x.detach().requires_grad_()
+    y = function.apply(x, *numbers)
+    y.retain_grad()
+    tensors = ["x" if tensor is x else "y" for tensor in y.grad_fn.saved_tensors]
+    kept = ", ".join([*tensors, *vars(y.grad_fn)])
+    y.sum().backward()
+    there, back = [_listed("x", x), _listed("y", y)], [_listed("dx", x.grad), _listed("dy", y.grad)]
+    alt = (
+        f"There: {there[0]} goes into forward, {there[1]} comes out. ctx keeps {kept}. "
+        f"Back: {back[1]} goes into backward, {back[0]} comes out."
+    )
+    sheet = Drawing(612, BACK + 50, alt=alt)
+    for top, name, ends in ((2, "forward", there), (BACK, "backward", back)):
+        sheet.box(231, top, 150, 46, fill=GREEN, line=GREY, rx=4)
+        sheet.text(306, top + 23, name, size=16, colour=ON_COLOUR, font_weight="bold")
+        for left, words in zip((1, 431), ends, strict=True):
+            sheet.box(left, top, 180, 46, line=GREY, rx=4)
+            sheet.text(left + 90, top + 23, words, size=16)
+    for left in (182, 382):
+        sheet.arrow(left, 25, left + 48, 25, thick=2)
+        sheet.arrow(left + 48, BACK + 23, left, BACK + 23, colour=BLUE, thick=2)
+    sheet.arrow(306, 50, 306, BACK - 2, thick=2)
+    sheet.text(318, (50 + BACK) / 2, f"ctx: {kept}", anchor="start", size=16)
+    return sheet
+
+
+def _listed(name, tensor):
+    """A tensor's name and its numbers."""
+    return f"{name} = " + ", ".join(map(_short, tensor.flatten().tolist()))
+
+
 # ---- what a network has learnt
 
 REACH, FINE = 3.0, 40  # the picture goes from -REACH to REACH, in so many squares each way

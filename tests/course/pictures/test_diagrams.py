@@ -111,3 +111,14 @@ def test_an_array_is_in_registers_or_far_away():
     for number in range(diagrams.NUMBERS):
         assert f">r{number}<" in sheet.svg() and f">{number}<" in sheet.svg()
     assert f"{4 * diagrams.NUMBERS} bytes of local memory" in sheet.alt
+
+
+def test_a_road_is_as_wide_as_it_is_fast():
+    card, module = {"bandwidth_gb_s": 1200}, {"bandwidth_gb_s": 3000}
+    sheet = diagrams.roads(card, module, pcie=60, nvlink=480)
+    assert "3,000 GB/s to its own memory, 480 GB/s over NVLink" in sheet.alt
+    road = rf'<rect [^>]*width="([^"]*)" height="([^"]*)" style="fill:{re.escape(diagrams.ARROW)}"'
+    sizes = [tuple(map(float, size)) for size in re.findall(road, sheet.svg())]
+    each = {(8, 44), (1, 44), (diagrams.BETWEEN_THEM, 50)}
+    assert set(sizes[:3]) == {(0, 44), (1, 44), (diagrams.BETWEEN_THEM, 20)}  # the card's
+    assert sizes[3:] and set(sizes[3:]) == each

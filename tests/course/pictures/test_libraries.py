@@ -66,3 +66,13 @@ def test_a_tensors_levels_lie_as_far_apart_as_in_memory():
     steps = [stride // array.itemsize for stride in array.strides]
     alt = pictures.nchw(*array.shape).alt
     assert [int(step) for step in re.findall(r"(?:image|channel|row|column) (\d+)", alt)] == steps
+
+
+def test_in_a_stream_of_its_own_nobody_waits_for_the_other_package():
+    drawing = pictures.two_streams()
+    assert (
+        "nobody waits: PyTorch's has busy, then fill x with 1, CuPy's has add x up" in drawing.alt
+    )
+    lefts = re.findall(r'<text x="([^"]*)"[^>]*>add x up<', drawing.svg())
+    early, late = map(float, lefts)
+    assert early < late

@@ -52,3 +52,26 @@ def test_the_first_thread_has_its_own_blocks_rows():
     drawn = pictures.columns(rows=6, threads=3, chunk=8, parts=2)
     assert "6 rows of 24 columns, shared out among 2 blocks" in drawn.alt
     assert drawn.svg().count('stroke-width="3"') == 3 + 1  # three rows of six, and a sum
+
+
+class Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(x, factor):
+        return factor * x * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.factor = inputs[1]
+        ctx.save_for_backward(inputs[0], output)
+
+    @staticmethod
+    def backward(ctx, dy):
+        x, _ = ctx.saved_tensors
+        return 2 * ctx.factor * x * dy, None
+
+
+def test_a_function_is_drawn_as_it_ran():
+    sheet = pictures.there_and_back(Doubled, torch.tensor([1.0, 3.0]), 2.0)
+    assert "x = 1, 3 goes into forward, y = 2, 18 comes out" in sheet.alt
+    assert "ctx keeps x, y, factor" in sheet.alt
+    assert "dy = 1, 1 goes into backward, dx = 4, 12 comes out" in sheet.alt
