@@ -31,7 +31,7 @@ REASONS = {
     "barrier": "Some threads wait at a barrier that others never reach.",
     "warp_mask": "A warp operation's mask does not name the lanes that take part.",
     "uninitialized": "It reads shared or local memory that no thread has written yet.",
-    "race": "Threads use the same memory in no order, and one of them writes: a race.",
+    "race": "Two use the same memory in no order, and one of them writes: a race.",
     "contention": "It goes wrong where many threads want the same element at once.",
     "no_return": "It returns nothing.",
     "wrong_value": "Some values are wrong.",
@@ -73,7 +73,6 @@ REASONS = {
 # In a tile language a program is what one works with.
 TILE_REASONS = {
     "uninitialized": "It uses values that were not loaded: masked off, without `other=`.",
-    "race": "Programs use the same memory in no order, and one of them writes: a race.",
     "one_thread": "The values are right, but one program does the work of many.",
 }
 # These mean that the answer did not run at all (outcome "broken"); the others that it ran and was
