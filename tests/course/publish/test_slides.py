@@ -311,6 +311,12 @@ def test_cuda_c_has_its_own_colours(tmp_path):
     assert '<span class="c1">// a kernel</span>' in deck
 
 
+@pytest.mark.parametrize("quote", ['"', "'"])
+def test_links_to_chapters_lead_to_their_decks(quote):
+    link = f"<a href={quote}../chapters/06_memory.ipynb#banks{quote}>"
+    assert slides.other_decks(link) == f"<a href={quote}06_memory.html{quote}>"
+
+
 def test_notes_alone_do_not_make_a_slide(page, tmp_path):
     cell = new_markdown_cell("<!-- later -->", metadata={"notes": "say this"})
     found = problems(page, a_deck(tmp_path, cell))
