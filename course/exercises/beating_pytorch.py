@@ -288,13 +288,18 @@ def sgd_all(state, rate):
             "wrong_value",
             "The weights went uphill: the sign is wrong.",
             lambda state, rate: np.stack(
-                [state[0].astype(np.float64) + rate * state[1], 0.0 * state[1]]
+                [state[0].astype(np.float64) + rate * state[1], np.zeros(state.shape[1])]
             ),
         ),
         Hypothesis(
             "wrong_value",
             "The gradients are still there: the next step would add its own to them.",
             lambda state, rate: np.stack([state[0].astype(np.float64) - rate * state[1], state[1]]),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "No weight has moved: its gradient was cleared before it was used.",
+            lambda state, rate: np.stack([state[0], np.zeros(state.shape[1])]),
         ),
     ),
 )
@@ -371,9 +376,9 @@ def feature_maps(rng, shape):
     }
 
 
-def pooled(out, y, scale, shift, rows, width, channels):
-    """Normalized, without what is below zero, the largest of each 2×2 window: in float64."""
-    z = np.maximum(y.astype(np.float64) * scale + shift, 0)
+def pooled(out, y, scale, shift, rows, width, channels, lowest=0):
+    """Normalized, raised to `lowest` at least, the largest of each 2×2 window: in float64."""
+    z = np.maximum(y.astype(np.float64) * scale + shift, lowest)
     return z.reshape(rows // 2, 2, width // 2, 2, channels).max((1, 3))
 
 
@@ -476,6 +481,11 @@ __global__ void bn_relu_pool(float* out, const float* y, const float* scale, con
                 + shift,
                 0,
             ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "What is negative must become 0: the ReLU is missing.",
+            lambda **a: pooled(**a, lowest=-np.inf),
         ),
     ),
 )

@@ -353,6 +353,11 @@ def norm_backward(dx, dy, normal, scale, dgamma, dbeta):
         ),
         Hypothesis(
             "wrong_value",
+            "dbeta and dgamma are sums: divide them by N, as many numbers as a channel has.",
+            lambda **a: norm_reference(**a, count=1),
+        ),
+        Hypothesis(
+            "wrong_value",
             "A channel has B * S numbers, not B: the sums are over the places, too.",
             lambda **a: norm_reference(**a, count=a["dy"].shape[0]),
         ),
@@ -685,6 +690,11 @@ __global__ void sgd(float* w, const float* dw, float lr, float decay, int n) {
             lambda w, dw, lr, decay, n: (
                 w + np.float64(lr) * (dw.astype(float) + np.float64(decay) * w)
             ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The decay belongs to the gradient: multiply it by lr, too.",
+            lambda w, dw, lr, decay, n: w - np.float64(lr) * dw - np.float64(decay) * w,
         ),
     ),
 )

@@ -19,7 +19,7 @@ from numba import cuda
 from course import exercises
 from course.chapters import CHAPTERS
 from course.checking import engines, limits
-from course.checking.answers import but
+from course.checking.answers import but, replace
 from course.checking.checker import body_of, check_answer
 from course.checking.diagnose import diagnose
 from course.checking.engines import Run
@@ -176,19 +176,32 @@ BIAS_IN_THE_LOOP = but(
 SQUARES_ALONE = but(
     beating_pytorch.channel_statistics, "for j in range(first.size)", "for j in range(i, i + 1)"
 )
-SLIPS = {
-    "first_kernels.batched_linear": (BIAS_IN_THE_LOOP, "outside of the loop"),
-    "synchronization.count": (but(synchronization.count, "values[i], 1", "i, 1"), "which counter"),
-    "mnist_cnn.norm_backward": (but(mnist_cnn.norm_backward, "B * S", "S"), "over the batch"),
-    "beating_pytorch.channel_statistics": (SQUARES_ALONE, "every two taps"),
-    "meet_the_gpu.amdahl": (but(meet_the_gpu.faster, "1 / (", "1 // ("), "behind the point"),
-}
+CLEARED_FIRST = but(
+    beating_pytorch.sgd_all,
+    "state[0, i] -= rate * state[1, i]\n        state[1, i] = 0.0",
+    "state[1, i] = 0.0\n        state[0, i] -= rate * state[1, i]",
+)
+NO_RELU = replace(beating_pytorch.PLAIN_BN_RELU_POOL, "best = 0", "best = -1e30f")
+DECAY_APART = replace(
+    mnist_cnn.SGD_SOLUTION, "lr * (dw[i] + decay * w[i])", "lr * dw[i] + decay * w[i]"
+)
+SLIPS = [
+    ("first_kernels.batched_linear", BIAS_IN_THE_LOOP, "outside of the loop"),
+    ("synchronization.count", but(synchronization.count, "values[i], 1", "i, 1"), "which counter"),
+    ("mnist_cnn.norm_backward", but(mnist_cnn.norm_backward, "B * S", "S"), "over the batch"),
+    ("mnist_cnn.norm_backward", but(mnist_cnn.norm_backward, "B * S", "1"), "are sums"),
+    ("mnist_cnn.sgd", DECAY_APART, "by lr, too"),
+    ("beating_pytorch.channel_statistics", SQUARES_ALONE, "every two taps"),
+    ("beating_pytorch.sgd_all", CLEARED_FIRST, "before it was used"),
+    ("beating_pytorch.bn_relu_pool", NO_RELU, "ReLU is missing"),
+    ("meet_the_gpu.amdahl", but(meet_the_gpu.faster, "1 / (", "1 // ("), "behind the point"),
+]
 
 
-@pytest.mark.parametrize("id", SLIPS)
-def test_a_natural_slip_is_told_by_name(id):
-    answer, words = SLIPS[id]
-    assert words in repr(exercises.check(id, answer))
+@pytest.mark.parametrize("id, answer, words", SLIPS, ids=[slip[2] for slip in SLIPS])
+def test_a_natural_slip_is_told_by_name(id, answer, words, tmp_path, request):
+    exercise = exercises.EXERCISES[id]
+    assert words in repr(exercises.check(id, hand_in(exercise, answer, tmp_path, request)))
 
 
 @pytest.mark.parametrize("path", CHAPTER_FILES, ids=lambda p: p.name)
