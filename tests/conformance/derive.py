@@ -155,6 +155,16 @@ def classes():
 
 
 @program
+def reference_parameters():
+    first, second, add = 1, 2, 10
+    lines = ""
+    for _ in range(2):
+        first, second = second + add, first
+        lines += row(first, second, end="\n")
+    return lines + f"cudaSuccess {add + 2 * 32 * 3}\n"
+
+
+@program
 def argument_destructors():
     threads, launches_by_value = 2 * 32, 1
     ended = launches_by_value + 1  # and the variable's own

@@ -64,7 +64,15 @@ class Kernels:
                 t.kind = "string"
                 t.text = f'"{name_token.text}"'
         parameters = split_commas(tokens[open_parameters + 1 : close_parameters])
-        arguments = "".join(f'.add("{n}", {n})' for n in map(parameter_name, parameters) if n)
+        arguments = ""
+        captures = "="
+        for parameter in parameters:
+            own_name = parameter_name(parameter)
+            if is_reference(parameter):  # a kernel gets the address of what it refers to
+                captures += f", &{own_name}"
+                arguments += f'.add("&{own_name}", __builtin_addressof({own_name}))'
+            elif own_name:
+                arguments += f'.add("{own_name}", {own_name})'
         number = next(self.numbers)
         info = f"cuda_cpu_kernel_{number}"
         place = f"{quoted(name_token.file)}, {name_token.line}"
@@ -72,7 +80,7 @@ class Kernels:
             f'static ::cuda_cpu::Kernel {info}("{name_token.text}", {place}, '
             f"int({limit}), 0{shared}{cluster}); "
             f"::cuda_cpu::Args cuda_cpu_args_; cuda_cpu_args_{arguments or '.size()'}; "
-            f"::cuda_cpu::launch_kernel({info}, ::cuda_cpu::KernelBody{{[=]() mutable"
+            f"::cuda_cpu::launch_kernel({info}, ::cuda_cpu::KernelBody{{[{captures}]() mutable"
         )
         after = "}, __builtin_return_address(0), cuda_cpu_args_.list, cuda_cpu_args_.size()); }"
         words = {t.text for t in tokens[start:name]}
@@ -173,6 +181,13 @@ class Kernels:
                 + ")"
             )
         return result
+
+
+def is_reference(parameter: Tokens) -> bool:
+    """Whether a parameter with a name is a reference."""
+    name = parameter_name(parameter)
+    pairs = zip(parameter, parameter[1:], strict=False)
+    return bool(name) and any(t.text == name and b.text in ("&", "&&") for b, t in pairs)
 
 
 def drop_launch_bounds(tokens: Tokens, i: int) -> str:

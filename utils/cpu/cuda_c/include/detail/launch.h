@@ -96,16 +96,20 @@ struct Packed {
         __builtin_memcpy(static_cast<void*>(&value), p, sizeof(T));
     }
 };
-template <class T>
+// A reference arrives as the address of what it refers to.
+template <class A>
 decltype(auto) packed(void* p) {
-    if constexpr (std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T>)
+    using T = std::remove_cv_t<std::remove_reference_t<A>>;
+    if constexpr (std::is_reference_v<A>)
+        return static_cast<A>(**static_cast<T**>(p));
+    else if constexpr (std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T>)
         return T(Packed<T>(p).value);
     else
         return *static_cast<T*>(p);
 }
 template <class... A, size_t... I>
 void call_packed(void (*f)(A...), void** args, std::index_sequence<I...>) {
-    f(packed<std::remove_cv_t<std::remove_reference_t<A>>>(args[I])...);
+    f(packed<A>(args[I])...);
 }
 using Invoker = void (*)(void* function, void** args);
 void add_kernel(void* function, Invoker invoke, const char* name, int n_params);
