@@ -1370,6 +1370,11 @@ def large_grids():
 
 
 @program
+def dynamic_prints():
+    return "".join(f"depth {depth}\n" for depth in range(4)) + "cudaSuccess\n"
+
+
+@program
 def dynamic_streams():
     ten, hundred = 2 * sum(10 + t for t in range(4)), sum(100 + t for t in range(8))
     return f"cudaSuccess\n{ten + hundred} {ten} {hundred}\n"

@@ -357,8 +357,12 @@ cudaError_t run_grid(Grid& g) {
     }
     std::stable_sort(g.printed.begin(), g.printed.end(),
                      [](auto& a, auto& b) { return a.first < b.first; });
-    for (auto& p : g.printed)
-        keep_printed(p.second);
+    for (auto& p : g.printed) {
+        if (g.inner)  // behind what the block that launched it has printed
+            hot.block->printed += p.second;
+        else
+            keep_printed(p.second);
+    }
     return cudaError_t(g.error.load());
 }
 }  // namespace cuda_cpu
