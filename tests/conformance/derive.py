@@ -946,6 +946,13 @@ def graph_more():
     return f"cudaSuccess\n1 12 0\n{total} {99 * total} 3\n{total} {total} 4\n"
 
 
+@program
+def graph_parameters():
+    threads = 2 * 32
+    sums = [threads * by for by in (1, 11, 111, 112)]
+    return "{}\n{}\n{}\ncudaSuccess {}\n".format(*sums)
+
+
 # ---- libraries
 
 

@@ -41,6 +41,7 @@ struct GraphNode {
     Site at = {"", 0};
     std::string what;  // for the slow checks, as of an operation
     std::shared_ptr<Graph> child;
+    const GraphNode* changed_from = nullptr;  // the graph's node, where a GraphExec has its own
 };
 struct Graph {
     std::vector<std::shared_ptr<GraphNode>> nodes;

@@ -200,19 +200,37 @@ cudaError_t add_node(cudaGraphNode_t* out, cudaGraph_t g, const cudaGraphNode_t*
     return cudaSuccess;
 }
 }  // namespace cuda_cpu
-cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* out, cudaGraph_t g,
-                                   const cudaGraphNode_t* after, size_t n,
-                                   const cudaKernelNodeParams* p) {
-    // The arguments' values are taken now: the stub is called as in a capture and its work is kept.
+// The arguments' values are taken now: the stub is called as in a capture and its work is kept.
+static cudaError_t take_kernel(const cudaKernelNodeParams* p, std::function<cudaError_t()>& run) {
     Stream capture;
     Graph taken;
     capture.capture = &taken;
     cudaError_t e = launch_kernel_by_address(p->func, p->gridDim, p->blockDim, p->kernelParams,
                                              p->sharedMemBytes, &capture, false, {"", 0});
-    if (e)
+    if (!e)
+        run = taken.nodes.at(0)->run;
+    return e;
+}
+cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* out, cudaGraph_t g,
+                                   const cudaGraphNode_t* after, size_t n,
+                                   const cudaKernelNodeParams* p) {
+    std::function<cudaError_t()> run;
+    if (cudaError_t e = take_kernel(p, run))
         return e;
-    auto node = taken.nodes.at(0);
-    return add_node(out, g, after, n, cudaGraphNodeTypeKernel, node->run);
+    return add_node(out, g, after, n, cudaGraphNodeTypeKernel, run);
+}
+cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t e, cudaGraphNode_t node,
+                                             const cudaKernelNodeParams* p) {
+    auto same = [node](auto& own) { return own.get() == node || own->changed_from == node; };
+    auto own = std::find_if(e->nodes.begin(), e->nodes.end(), same);
+    if (own == e->nodes.end() || node->type != cudaGraphNodeTypeKernel)
+        return fail(cudaErrorInvalidValue);
+    auto changed = std::make_shared<GraphNode>(**own);
+    changed->changed_from = node;
+    if (cudaError_t wrong = take_kernel(p, changed->run))
+        return wrong;
+    *own = changed;
+    return cudaSuccess;
 }
 cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* out, cudaGraph_t g,
                                      const cudaGraphNode_t* after, size_t n, void* to,
