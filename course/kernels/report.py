@@ -17,6 +17,7 @@ import torch
 
 from utils import results
 from utils.engine import gpu, has_gpu
+from utils.files import write_whole
 
 PATIENCE = 80  # seconds without a result, unless a bench says otherwise
 
@@ -53,7 +54,7 @@ class Report:
         """Keep a result."""
         self.latest = time.monotonic()
         self.entries[kind][name] = value
-        self.path.write_text(json.dumps(self.entries, indent=1))
+        write_whole(self.path, json.dumps(self.entries, indent=1))
 
     def failed(self, name: str, error: Exception) -> None:
         """Keep an error, and say so."""
@@ -91,6 +92,8 @@ def merge(path: str | Path) -> Path:
     For a GPU that has a file there already: what its driver says of it is taken from that.
     """
     entries = results.read_lines(path)
+    if not entries:
+        raise ValueError(f"{path} holds no result")
     return results.add(entries, results.known(entries[0]["gpu"]))
 
 

@@ -268,6 +268,14 @@ def test_append_completes_the_entry_and_the_last_counts(tmp_path, monkeypatch):
     results.write(GPU, [found], tmp_path / "example-gpu-9000.json")
 
 
+@pytest.mark.parametrize("torn", ['{"name": "a/c', '{"name": "a{"name": "a/d"}', "[]", "{}", "\0"])
+def test_a_line_that_is_no_result_is_named(tmp_path, torn):
+    path = tmp_path / "record.jsonl"
+    path.write_text(f'{{"name": "a/b"}}\n{torn}\n{{"name": "a/e"}}\n')
+    with pytest.raises(ValueError, match="record.jsonl, line 2 is no result"):
+        results.read_lines(path)
+
+
 def test_nothing_is_recorded_without_a_gpu(tmp_path, monkeypatch):
     from utils import hardware
 

@@ -322,11 +322,21 @@ def known(gpu_name: str) -> dict:
 
 
 def read_lines(path) -> list[dict]:
-    """Entries that `append` collected in a file of JSON lines; the last of a name counts."""
-    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    """Entries that `append` collected in a file of JSON lines; the last of a name counts.
+
+    ValueError, with the line's number, for one that is no entry.
+    """
+    lines = Path(path).read_text(encoding="utf-8", errors="replace").split("\n")
     entries = {}
-    for entry in map(json.loads, lines):
-        entries[entry["name"]] = entry
+    for number, line in enumerate(lines, 1):
+        if not line:
+            continue
+        try:
+            entry = json.loads(line)
+            entries[entry["name"]] = entry
+        except (ValueError, KeyError, TypeError):
+            torn = "was its writer stopped? Remove it"
+            raise ValueError(f"{path}, line {number} is no result: {torn}: {line[:60]}") from None
     return list(entries.values())
 
 

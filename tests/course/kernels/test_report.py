@@ -3,6 +3,8 @@
 import json
 import os
 
+import pytest
+
 from course.kernels import report
 from tests import recorded
 from utils import results
@@ -33,3 +35,17 @@ def test_lines_come_into_the_gpus_file_and_others_stay(tmp_path, monkeypatch):
     values = {entry["name"]: entry["value"] for entry in found["results"]}
     assert values == {"rows/old": 1.0, "rows/new": 2.0}
     assert found["gpu"] == recorded.GPU
+
+
+def test_a_bench_without_a_result_is_named(tmp_path):
+    (tmp_path / "bench.jsonl").touch()
+    with pytest.raises(ValueError, match="bench.jsonl holds no result"):
+        report.merge(tmp_path / "bench.jsonl")
+
+
+def test_a_result_is_in_the_file_at_once_and_the_folder_is_made(tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "has_gpu", lambda: False)
+    kept = report.Report(tmp_path / "new" / "rows.json", budget=1)
+    kept.put("checks", "rows", True)
+    assert json.loads(kept.path.read_text())["checks"] == {"rows": True}
+    assert list(kept.path.parent.iterdir()) == [kept.path]
