@@ -2,7 +2,7 @@
 
 import pytest
 
-from course.checking import limits
+from course.checking import apart, limits
 
 
 @pytest.fixture(autouse=True)
@@ -11,3 +11,9 @@ def all_cases(monkeypatch):
     name another one.
     """
     monkeypatch.setattr(limits, "ENOUGH_SECONDS", 2.5 * limits.ENOUGH_SECONDS)
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """Answers that do no harm need no copy of a process as large as a test run's."""
+    monkeypatch.setattr(apart, "POSSIBLE", False)

@@ -95,6 +95,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize("exercise", ALL, ids=lambda e: e.id)
 def test_solution_passes(exercise, tmp_path, request):
     answer = hand_in(exercise, exercise.solution, tmp_path, request)
@@ -102,6 +103,7 @@ def test_solution_passes(exercise, tmp_path, request):
     assert outcome.solved, repr(outcome)
 
 
+@pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize("exercise, wrong", WRONG)
 def test_wrong_answer_is_rejected_for_its_reason(exercise, wrong, tmp_path, request):
     answer = hand_in(exercise, wrong.answer, tmp_path, request)
@@ -112,6 +114,7 @@ def test_wrong_answer_is_rejected_for_its_reason(exercise, wrong, tmp_path, requ
     assert outcome.reason in {wrong.reason} | spoilt, repr(outcome)
 
 
+@pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize("exercise", ALL, ids=lambda e: e.id)
 def test_starter_is_not_solved_and_raises_nothing(exercise, tmp_path, request):
     if exercise.kind == "cuda_c":

@@ -25,6 +25,7 @@ from course.checking import cuda_c_files, drawn, limits
 from course.checking.checker import check_answer
 from utils.cpu.cuda_c.build import BuildError, compiler
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
 ANSWERS = Path(__file__).with_name("answers")
 
 
