@@ -25,13 +25,13 @@ FACTS = (
     ("Note", "note"),
     ("For a kernel engineer", "kernel"),
 )
-# The map's boxes, as CSS: a layer, its name, its tools, a tool, what opens below it
-LAYER = "border-left:5px solid {edge};padding:2px 0 2px 10px;margin:3px 0;display:flex;gap:10px"
-NAME = "flex:0 0 270px;line-height:1.3"
-TOOLS = (
-    "flex:1;display:flex;flex-wrap:wrap;gap:4px 8px;align-items:flex-start;align-content:flex-start"
+# The map's boxes, as CSS that JupyterLab also keeps of a notebook that it does not trust: a layer,
+# a tool, what opens below it
+LAYER = "border-left:5px solid {edge};padding:2px 0 2px 10px;margin:5px 0"
+TOOL = (
+    "display:inline-block;vertical-align:top;margin:2px 8px 2px 0;"
+    "border:1px solid #8886;border-radius:5px;padding:1px 7px"
 )
-TOOL = "border:1px solid #8886;border-radius:5px;padding:1px 7px"
 ENTRY = "max-width:640px;padding:4px 0"
 
 
@@ -143,12 +143,8 @@ class StackMap:
         edge = ACCENT if layer["id"] in YOURS else "#8888"
         tools = "".join(self._tool(tool) for tool in self.of(layer))
         title, does, you = (escape(layer[key]) for key in ("title", "does", "you"))
-        name = f"<b>{title}</b><br><small>{does}<br><i>You: {you}.</i></small>"
-        return (
-            f"<div style='{LAYER.format(edge=edge)}'>"
-            f"<div style='{NAME}'>{name}</div>"
-            f"<div style='{TOOLS}'>{tools}</div></div>"
-        )
+        name = f"<b>{title}</b> <small>· {does} · <i>You: {you}.</i></small>"
+        return f"<div style='{LAYER.format(edge=edge)}'>{name}<br>{tools}</div>"
 
     def _tool(self, tool):
         changed = tool["status"] != "active"
