@@ -277,6 +277,29 @@ def test_compile_error_names_the_line(tmp_path):
     assert f"{source}:3:" in caught.value.log
 
 
+@pytest.mark.parametrize(
+    "source, name",
+    [
+        ("#include <thrust/nothing.h>\n", "thrust/nothing.h"),
+        ("void f() { cublasNothing(1); }", "cublasNothing"),
+        ("#include <cub/cub.cuh>\nusing cub::Nothing;", "Nothing"),
+    ],
+)
+def test_what_only_a_gpu_may_have_is_told(tmp_path, source, name):
+    (tmp_path / "x.cu").write_text(source)
+    with pytest.raises(BuildError) as caught:
+        build_program(tmp_path / "x.cu")
+    (told,) = [line for line in caught.value.log.splitlines() if line.endswith(compilers.LACKS)]
+    assert name in told
+
+
+def test_a_name_of_the_programs_own_is_no_matter_of_the_gpu(tmp_path):
+    (tmp_path / "x.cu").write_text('#include "my_cuda.h"\n')
+    with pytest.raises(BuildError) as caught:
+        build_program(tmp_path / "x.cu")
+    assert compilers.LACKS not in caught.value.log
+
+
 def test_cache_and_folders(tmp_path, monkeypatch):
     folder = tmp_path / "with space"
     folder.mkdir()

@@ -3,6 +3,7 @@
 import functools
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -32,6 +33,15 @@ CHECK_FLAGS = [
     "-fno-builtin-memcpy",
     "-fno-builtin-memmove",
 ]
+#: An error about a name or header that looks like CUDA's own
+LACKING = re.compile(
+    r"^.*error:(?=.*\b(cuda|cublas|cudnn|cufft|curand|cusolver|cusparse|CU[A-Z]+_|nccl|nvrtc|nvtx|"
+    r"thrust|cub\b|cooperative_groups))"
+    r".*(not (been )?declared|undeclared|not a member|no member named|"
+    r"No such file|file not found).*",
+    re.MULTILINE,
+)
+LACKS = " (if CUDA has it, this program needs a GPU: the CPU engine does not have it)"
 
 
 class BuildError(Exception):
@@ -114,14 +124,18 @@ def checked(command: Sequence[str | Path]) -> str:
 
 
 def tidy(log: str) -> str:
-    """The compiler's text without the lines that speak of what the rewrite made."""
+    """The compiler's text without the lines that speak of what the rewrite made.
+
+    Where a name or header of CUDA may be what is missing, it says so.
+    """
     lines = [
         line
         for line in log.split("\n")
         if "In file included from <command-line>" not in line
         and not line.endswith("In lambda function:")
     ]
-    return "\n".join(lines).strip() + "\n"
+    text = "\n".join(lines).strip() + "\n"
+    return LACKING.sub(rf"\g<0>{LACKS}", text)
 
 
 def environment_flags(compiling: list[str], check: bool) -> list[str]:
