@@ -91,9 +91,12 @@ def a_thread_each(shape):
 
 
 def of_any_size(some, most):
-    """Hypothesis's strategy of whole numbers from 0 to most: of few digits as often as of many."""
+    """Hypothesis's strategy of whole numbers from 0 to most: of few digits as often as of many.
+
+    Each has as many bits as were drawn: of a wide range Hypothesis itself takes small ones mostly.
+    """
     bits = some.integers(0, most.bit_length())
-    return bits.flatmap(lambda n: some.integers(0, min(1 << n, most)))
+    return bits.flatmap(lambda n: some.integers(1 << n >> 1, min(1 << n, most)))
 
 
 def arguments_of(function):

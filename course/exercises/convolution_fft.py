@@ -85,7 +85,9 @@ def out_size(size, side, stride, padding, dilation):
         (1, 3, 1, 1, 1),
         (3, 5, 1, 1, 1),
     ),
-    fresh=some_numbers((1, 40), (2, 7), (2, 5), (1, 4), (2, 4)),
+    draws=lambda some: some.tuples(
+        *(some.integers(low, high) for low, high in ((0, 40), (1, 7), (1, 5), (0, 4), (1, 4)))
+    ),
     hints=(
         "From its first tap to its last the filter reaches over `(side - 1) * dilation` elements.",
         (
@@ -542,7 +544,7 @@ __global__ void slopes(float* dx, const float* dy, const float* taps, int h, int
     solution=SLOPES_CU,
     inputs=slopes_inputs,
     reference=slopes_of,
-    specials="finite",  # `dy` holds one here; a tile of zeros may be multiplied by taps
+    finite=("taps",),  # a tile of zeros may be multiplied by them
     shapes=(
         (1, 1, 1),
         (4, 4, 3),

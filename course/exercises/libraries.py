@@ -146,9 +146,9 @@ VIEWS = {
 
 
 def view(rng, shape):
-    """Shape, strides and itemsize of a view of an array of random size."""
-    dtype = rng.choice([np.float32, np.float64])
-    array = np.zeros(rng.integers(5, 12, 2), dtype)
+    """Shape, strides and itemsize of a view of an array of random size, often much wider."""
+    dtype = rng.choice([np.float16, np.float32, np.float64, np.complex128])
+    array = np.zeros(rng.integers(5, rng.choice([12, 300]), 2), dtype)
     seen = VIEWS[shape](array)
     return {"shape": seen.shape, "strides": seen.strides, "itemsize": seen.itemsize}
 
@@ -223,6 +223,14 @@ def as_blas(shape, strides, itemsize):
             but(as_blas, (" and across % itemsize == 0", ""), (" and down % itemsize == 0", "")),
             "wrong_value",
             "A field of records may lie 14 bytes apart: that is no whole number of floats.",
+        ),
+        Wrong(
+            but(
+                as_blas,
+                ("across >= rows * itemsize", "16 * rows * itemsize > across >= rows * itemsize"),
+                ("down >= columns", "16 * columns * itemsize > down >= columns"),
+            ),
+            "wrong_value",
         ),
         Wrong(
             but(as_blas, ("return 0, across", "return 1, across"), ("1, down", "0, down")),
@@ -408,7 +416,7 @@ def by_the_library(given, expected):
 
 def play_twice(answer, r2c, c2r, p, q):
     """What an answer returns; and note in c2r whether it returns that whatever c2r gives it."""
-    turned = Counted(lambda bins, n: c2r.function(bins, n) + n)
+    turned = Counted(lambda bins, n: c2r.function(bins, n) + 100 * n)  # it may divide by 4 n
     mine = p.copy(), q.copy()
     returned = answer(r2c, c2r, p, q)
     try:
@@ -537,9 +545,11 @@ def choose(proposals, room, repeatable):
 
 
 def proposals(rng, shape):
-    """`shape` proposals (status, µs, bytes, deterministic); times are all different.
+    """`shape` proposals (status, µs, bytes, deterministic).
 
-    Most differ by less than a µs. They are slow ones where there are five: seconds, hours.
+    Times are all different, or what does not work is as fast as one that does. Most differ by less
+    than a µs. They are slow ones where there are five: seconds, hours. Of many, some want more
+    bytes than 32 bits count.
     """
     times = (rng.permutation(2 * shape)[:shape] + 1) / 16
     if shape == 5:
@@ -548,14 +558,16 @@ def proposals(rng, shape):
         (
             int(rng.choice([0, 0, 0, 0, 0, 0, 1, 15, -1])),
             float(time),
-            int(rng.integers(0, 5)) << 20,
+            int(rng.integers(0, 5)) << (20 if shape < 20 else 30),
             int(rng.integers(0, 2)),
         )
         for time in times
     ]
+    alike = float(rng.choice(times)) if shape else 0
+    rows = [(status, alike if status else time, *rest) for status, time, *rest in rows]
     return {
         "proposals": rows,
-        "room": int(rng.integers(0, 5)) << 20,
+        "room": int(rng.integers(0, 5)) << (20 if shape < 20 else 30),
         "repeatable": bool(rng.integers(0, 2)),
     }
 
@@ -568,9 +580,9 @@ CHOOSE = Exercise(
     task=(
         "A library's heuristic proposes ways to do a convolution: each is `(status, µs, bytes of"
         " workspace, deterministic)`. A status other than 0 (there are many): this one does not"
-        " work. Times are in µs, not whole ones, all different. You have `room` bytes for a"
-        " workspace, and if `repeatable` is true, every run must give the same bits. Return the"
-        " index of the fastest that fits, or -1 if none does."
+        " work. Times are in µs, not whole ones, of those that work all different. You have `room`"
+        " bytes for a workspace, and if `repeatable` is true, every run must give the same bits."
+        " Return the index of the fastest that fits, or -1 if none does."
     ),
     starter="""
 def choose(proposals, room, repeatable):
@@ -580,7 +592,7 @@ def choose(proposals, room, repeatable):
     reference=choose,
     inputs=proposals,
     shapes=(1, 2, 3, 5, 8, 13, 8, 5, 0, 20, 24, 100),
-    fresh=lambda rng: int(rng.integers(2, 12)),
+    draws=lambda some: some.integers(0, 30),
     hints=(
         "Three reasons to skip a proposal. Look at each before you compare times.",
         "Keep the index of the best so far, which begins as -1.",
@@ -693,7 +705,7 @@ def spmv(y, offsets, columns, values, x):
     solution=spmv,
     inputs=csr,
     reference=sparse_product,
-    large=(66_000, 1),
+    large=(66_000, 3),
     shapes=((1, 1), (33, 20), (100, 7), (64, 64), (40, 300)),
     fresh=lambda rng: tuple(map(int, rng.integers(20, 90, 2))),
     elements=1,

@@ -51,7 +51,7 @@ def hop(rank, step, ranks):
     solution=hop,
     inputs=lambda rng, shape: dict(zip(("rank", "step", "ranks"), shape, strict=True)),
     reference=hop,
-    shapes=((0, 0, 4), (3, 0, 4), (1, 1, 4), (0, 1, 4), (2, 5, 4), (1, 3, 3), (7, 9, 8)),
+    shapes=((0, 0, 4), (3, 0, 4), (1, 1, 4), (0, 1, 4), (2, 5, 4), (1, 3, 3), (7, 9, 8), (1, 1, 2)),
     fresh=some_hop,
     hints=(
         "The last rank's next one is rank 0: `% ranks`.",
@@ -63,6 +63,7 @@ def hop(rank, step, ranks):
         Wrong(hop_wrong_neighbour, "wrong_value"),
         Wrong(hop_part_of_the_next, "wrong_value"),
         Wrong(hop_own_part_always, "wrong_value"),
+        Wrong(but(hop, "rank - step", "rank - step * (ranks > 2)"), "wrong_value"),
     ),
     hypotheses=(
         Hypothesis(
@@ -203,7 +204,7 @@ def ring_sum_of_totals(link, mine):
 
 def ring_sum_inputs(rng, shape):
     ranks, rank = shape
-    numbers = rng.integers(1, 100, ranks).tolist()
+    numbers = rng.integers(1, 10**9, ranks).tolist()
     return {"link": Link(rank, numbers), "mine": numbers[rank]}
 
 
@@ -390,7 +391,7 @@ def step(weight, gradients):
     solution=step,
     inputs=lambda rng, shape: {
         "weight": shape[0],
-        "gradients": _divisible(rng.integers(-(10**9), 10**9, shape[1]).tolist()),
+        "gradients": some_gradients(rng, shape[1]),
     },
     reference=step,
     shapes=((5, 2), (0, 3), (9, 1), (-7, 4), (100, 8), (10**9, 64)),
@@ -413,6 +414,7 @@ def step(weight, gradients):
             "wrong_value",
         ),
         Wrong(but(step, "weight -", "weight +"), "wrong_value"),
+        Wrong(but(step, "return", "gradients = set(gradients)\n    return"), "wrong_value"),
     ),
     hypotheses=(
         Hypothesis(
@@ -438,9 +440,11 @@ def step(weight, gradients):
 )
 
 
-def _divisible(numbers):
-    """The numbers with the last one changed, so that their count divides their sum."""
-    return [*numbers[:-1], numbers[-1] - sum(numbers) % len(numbers)]
+def some_gradients(rng, count):
+    """Whole numbers, of three or more some equal; their count divides their sum."""
+    different = rng.integers(-(10**9), 10**9, count // 2 + 1)
+    *numbers, last = rng.choice(different, count).tolist()
+    return [*numbers, last - (sum(numbers) + last) % count]
 
 
 # ---- many_gpus.memory: what sharding saves
@@ -470,7 +474,7 @@ def memory_one_stage_only(parameters, ranks, stage):
 
 def some_memory(rng):
     ranks = int(rng.choice([rng.integers(2, 9), rng.integers(9, 20_000)]))
-    return ranks * int(rng.integers(1, 1000)), ranks, int(rng.integers(0, 4))
+    return ranks * int(rng.integers(1, 10**9)), ranks, int(rng.integers(0, 4))
 
 
 MEMORY = Exercise(

@@ -6,7 +6,7 @@ import numpy as np
 from numba import cuda
 
 from course.checking.answers import but, replace
-from course.checking.inputs import of_any_size, uniform
+from course.checking.inputs import of_any_size, some_numbers, uniform
 from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong, ceil_div
 from course.checking.quiz import Quiz
 from course.exercises.memory import wasteful_or_conflicting
@@ -295,10 +295,8 @@ def narrow(c, a, b):
         "b": uniform(rng, s[2], s[1]),
     },
     reference=lambda c, a, b: product(c, a, b).T,
-    shapes=((1, 1, 1), (32, 8, 32), (33, 5, 7), (40, 8, 31)),
-    fresh=lambda rng: tuple(
-        map(int, (rng.integers(34, 64), rng.integers(2, 9), rng.integers(2, 32)))
-    ),
+    shapes=((1, 1, 1), (32, 8, 32), (33, 5, 7), (40, 8, 31), (70, 8, 32)),
+    fresh=some_numbers((34, 64), (2, 9), (2, 33)),
     launches=lambda s: [Launch((ceil_div(s[0], 32) + extra, 1, 1), (32, 8, 1)) for extra in (0, 1)],
     extents=lambda s: (s[0], s[1], 1),
     demand=Demand((32, 8, 32), wasteful_or_conflicting),
@@ -801,6 +799,14 @@ def percent_busy(m, n, bm, bn, places):
     return 100 * tiles // (rounds * places)
 
 
+def some_tiles(some):
+    """Hypothesis's strategy of (m, n, bm, bn, places); tiles at an edge may be whole."""
+    side, short = some.sampled_from((32, 64, 128)), some.integers(0, 31)
+    tiles = some.tuples(side, side, some.integers(1, 30), some.integers(1, 30), short, short)
+    sides = tiles.map(lambda t: (t[0] * t[2] - t[4], t[1] * t[3] - t[5], *t[:2]))
+    return some.builds(lambda sides, places: (*sides, places), sides, some.integers(1, 40))
+
+
 BUSY = Exercise(
     id="matmul.busy",
     title="How busy are the SMs?",
@@ -830,10 +836,7 @@ def percent_busy(m, n, bm, bn, places):
         (96, 640, 32, 64, 10),
         (3712, 128, 128, 128, 100),  # 29 / 100 * 100 is less than 29 in floating point
     ),
-    fresh=lambda rng: tuple(
-        int(x)
-        for x in (*rng.integers(100, 2000, 2), *rng.choice((32, 64, 128), 2), rng.integers(3, 9))
-    ),
+    draws=some_tiles,
     hints=(
         "How many tiles are there when m is no multiple of bm? And how many rounds, when the tiles "
         "are no multiple of the places?",

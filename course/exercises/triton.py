@@ -4,6 +4,7 @@ import math
 from importlib.util import find_spec
 
 from course.checking.answers import but
+from course.checking.inputs import of_any_size
 from course.checking.model import Exercise, Wrong
 from course.checking.quiz import Quiz
 
@@ -62,7 +63,7 @@ def offset(i, shape, stride):
     inputs=modes,
     reference=offset,
     shapes=(1, 2, 2, 3, 3, 4, 9, 30),
-    fresh=lambda rng: int(rng.integers(2, 30)),
+    draws=lambda some: of_any_size(some, 29).map(lambda fewer: fewer + 1),
     hints=(
         "For the shape (4, 8) and i = 13: which row, which column, if the first mode goes fastest?",
         "The first coordinate is `i % shape[0]`; what is left of i is `i // shape[0]`, and the next"
