@@ -493,11 +493,13 @@ def by_chance(rounded, bits, random):
 
 
 def bits_and_random(rng, shape):
-    """Bits of finite float32 numbers of both signs, and random numbers of 16 bits."""
+    """Bits of finite float32 numbers of both signs, the largest too, and random 16 bits each."""
     x = (rng.normal(size=shape) * rng.choice([1e-3, 1, 1e3], shape)).astype(np.float32)
     random = rng.integers(0, 1 << 16, shape).astype(np.uint32)
     bits = x.view(np.uint32)
     bits[rng.random(shape) < 0.2] &= 0xFFFF0003  # little is cut off, or nothing
+    bits[rng.random(shape) < 0.1] |= 0xFFFF  # as much as can be
+    bits[rng.random(shape) < 0.1] = 0x7F7FFFFF  # the largest: the next step is infinity
     # of some, both together are just enough, or one too few
     lower = bits & 0xFFFF
     just = (1 << 16) - np.maximum(lower, 1) - rng.integers(0, 2, shape).astype(np.uint32)

@@ -26,6 +26,7 @@ def bits_of_floats(rng, shape):
     halfway = rng.random(shape) < 0.5
     bits = np.where(halfway, bits & 0xFFFF0000 | 0x8000, bits)
     bits[::7] += np.uint32(0xFFFF) - (bits[::7] & 0xFFFF)  # all ones: rounding up carries
+    bits[3::9] = rng.choice([0, 1 << 31, 0x8000, 0x8001], bits[3::9].shape)  # zeros, and all but
     return {"out": Out(shape, np.uint16), "bits": bits.astype(np.uint32)}
 
 
@@ -653,7 +654,7 @@ def tile(t, down, across, group):
     ),
     fresh=some_tile,
     draws=lambda some: some.tuples(
-        some.integers(1, 12), some.integers(1, 9), some.integers(1, 6)
+        some.integers(1, 40), some.integers(1, 100), some.integers(1, 20)
     ).flatmap(lambda sides: some.integers(0, sides[0] * sides[1] - 1).map(lambda t: (t, *sides))),
     hints=(
         "How many tiles has a group that is not the last? Which group is tile t in, and which one "

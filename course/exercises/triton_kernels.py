@@ -70,9 +70,9 @@ def blend(out, x, y, weight, n, BLOCK: tl.constexpr):
         "n": n,
     },
     reference=lambda out, x, y, weight, n, BLOCK: weight * x + (1 - weight) * y,
-    shapes=(64, 1, 200, 129),
+    shapes=(64, 1, 200, 66_000, 129),
     fresh=lambda rng: int(rng.integers(65, 300)),
-    blocks=(64, 32, 128),
+    blocks=(64, 32, 128, 1024),
     grid=lambda n, block: (triton.cdiv(n, block),),
     hints=(
         "What does `tl.arange(0, BLOCK)` need in front of it, so that program 3 does not do"
@@ -101,7 +101,7 @@ def blend(out, x, y, weight, n, BLOCK: tl.constexpr):
             but(
                 blend,
                 "    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n    inside = i < n\n",
-                "    i = tl.arange(0, 512)\n    inside = (i < n) & (tl.program_id(0) == 0)\n",
+                "    i = tl.arange(0, 131072)\n    inside = (i < n) & (tl.program_id(0) == 0)\n",
             ),
             "one_thread",
         ),
@@ -233,7 +233,7 @@ def transpose(out, x, rows, columns, B: tl.constexpr):
         "columns": shape[1],
     },
     reference=lambda out, x, rows, columns, B: x.T,
-    shapes=((16, 16), (1, 1), (20, 35), (40, 10), (33, 16)),
+    shapes=((16, 16), (1, 1), (20, 35), (40, 10), (182, 190), (33, 16)),
     fresh=some_numbers((17, 40), (17, 40)),
     blocks=(16, 8),
     grid=tiles,
