@@ -53,6 +53,10 @@ def keep(ctx, inputs, output):
             but(keep, "save_for_backward(output)", "save_for_backward(output, x)"),
             "crashed",
         ),
+        Wrong(
+            but(keep, "(output)", "(output.double().to(output.dtype))"),
+            "wrong_value",
+        ),
         Wrong(but(keep, "ctx.scale = scale", "ctx.scale = 1.0"), "wrong_value"),
         Wrong(but(keep, "ctx.scale = scale", "ctx.scale = abs(scale)"), "wrong_value"),
         Wrong(but(keep, "save_for_backward(output)", "saved = output"), "crashed"),
@@ -403,6 +407,14 @@ def announce(name, update):
                 f"lambda v, m, g, rate: update(v, m, g, 0.1), schema={SCHEMA!r}, mutates_args=",
             ),
             "wrong_value",
+        ),
+        Wrong(
+            but(
+                announce,
+                "update, mutates_args=",
+                f"lambda v, m, g, r: update(v, m, g.add_(0), r), schema={SCHEMA!r}, mutates_args=",
+            ),
+            "unannounced",
         ),
         Wrong(
             but(announce, "torch.library.custom_op(name, update, mutates_args=", "(update, "),

@@ -53,6 +53,7 @@ def judge_saved(answer, rng):
         or wasted_memory(apply, x, scale)
         or input_kept(apply, x, scale)
         or unnoticed_change(apply, x, scale)
+        or unnoticed_change(apply, x.detach().float().requires_grad_(), scale)
         or copy_kept(apply, scale)
         or never_freed(apply, x, scale)
         or wrong_second_slope(apply, x, scale)
@@ -295,7 +296,7 @@ SHAPES = (
     ((), (3,)),
     ((6, 2), ()),
     ((0, 3), (3,)),
-    ((3,), (2, 4, 3)),
+    ((3, 1), (2, 1, 4, 3, 2)),
     ((1,), (4, 3)),
     ((), (4, 3)),
     ((1, 1), (4, 3)),
@@ -529,8 +530,8 @@ def announced_too_much(operator):
 
 
 def another_step(operator, rng):
-    """A Finding unless the operator does what `update` does, at two rates."""
-    for rate in rng.uniform(0.1, 0.9, 2).tolist():
+    """A Finding unless the operator does what `update` does, at a low and a high rate."""
+    for rate in rng.uniform((0.1, 2), (0.9, 50)).tolist():
         inputs = [torch.tensor(rng.normal(size=6)) for _ in range(3)]
         right = [tensor.clone() for tensor in inputs]
         update(*right, rate)
@@ -539,6 +540,9 @@ def another_step(operator, rng):
             if not torch.allclose(got, exact):
                 says = f"With the rate {rate:.2f}, it leaves other {name} behind than `update`."
                 return Finding("wrong_value", says)
+        if inputs[-1]._version:
+            says = "grads is written to, if only with what it held, and the schema does not say so."
+            return Finding("unannounced", says)
     return None
 
 
