@@ -138,9 +138,9 @@ def nvcc(path: str | Path, kernel: str) -> MachineCode:
         return _recorded("nvcc", kernel, _c_kernel(text, kernel))
     with scratch_folder() as folder:
         made = {}
-        for kind in ("ptx", "cubin"):
+        for kind, source in (("ptx", path), ("cubin", folder / "out.ptx")):
             output = folder / f"out.{kind}"
-            request = nvcc_tools.Request(path, [f"-{kind}", "-lineinfo"], output)
+            request = nvcc_tools.Request(source, [f"-{kind}", "-lineinfo"], output)
             done = process.run(nvcc_tools.nvcc_command(request, output), timeout=SECONDS)
             if done.returncode:
                 raise nvcc_tools.compile_error(path, done.output)
