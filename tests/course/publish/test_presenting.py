@@ -10,11 +10,13 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser import ROOT, jupyterlab, keep
+from tests.course.publish.test_slides import contrast
 
 CHAPTER = "chapters/05_first_kernels.ipynb"
 TRIES = 6  # of a key, or a drag
 LOOKS = 200  # at a slide, until it is there and prepared
 HALF_A_SCREEN = 360  # pixels
+CODE_GREY = "f5f5f5"  # behind code, in JupyterLab's light theme
 SMALLEST = 20  # pixels of a letter at 1280 × 720, as in a deck
 # (the smallest letters on the slide, their text), but for what is inside pictures and formulas
 LETTERS = """() => {
@@ -66,7 +68,8 @@ WALK = """async (smallest) => {
             folded: shown(".jp-showHiddenCellsButton") + shown(".jp-PlaceholderText"),
             prompts: shown(".jp-InputPrompt, .jp-OutputPrompt"),
             calls: shown(".course-no-input .jp-Cell-inputWrapper"),
-            below: slide.scrollHeight - slide.clientHeight,
+            below: slide.scrollHeight - Math.min(slide.clientHeight, innerHeight),
+            larger: slide.style.getPropertyValue("--course-larger"),
         };
     };
     const stacks = [...document.querySelectorAll(".reveal .slides > section")];
@@ -77,7 +80,7 @@ WALK = """async (smallest) => {
             do {
                 turn([x, y]);
                 all = await look(wanted);
-                const { below, ...faults } = all;
+                const { below, larger, ...faults } = all;
                 wrong = Object.values(faults).some(Boolean);
             } while (wrong && ++looks < LOOKS);
             seen.push({ place: `${x}-${y}`, ...all });
@@ -179,6 +182,19 @@ def look_at_every_slide(page):
     long = {slide["place"]: slide["below"] for slide in slides if slide["below"] > 2}  # they scroll
     assert len(long) < 0.2 * len(slides), long
     assert max(long.values(), default=0) < HALF_A_SCREEN, long
+    larger = [slide["place"] for slide in slides if slide["larger"]]  # there was room left
+    assert len(larger) > 0.3 * len(slides) and not long.keys() & set(larger)
+
+
+def can_be_read(page):
+    """Links and code, on white or on the grey behind code."""
+    letters = ".reveal .jp-RenderedMarkdown a, .reveal .cm-line span"
+    colours = page.locator(letters).evaluate_all(
+        "letters => [...new Set(letters.map((each) => getComputedStyle(each).color))]"
+    )
+    numbers = [map(int, re.findall(r"\d+", colour)[:3]) for colour in colours]
+    ratios = [contrast(bytes(each).hex(), CODE_GREY) for each in numbers]
+    return len(ratios) > 5 and min(ratios) >= 4.5
 
 
 def test_slides_are_for_a_room_and_a_slider_works(page, lab):
@@ -189,6 +205,7 @@ def test_slides_are_for_a_room_and_a_slider_works(page, lab):
     page.locator("section.present .jp-Cell").first.wait_for()
     expect(page.get_by_text("Ask the room").first).not_to_be_visible()
     look_at_every_slide(page)
+    assert can_be_read(page)
 
     run(page, "machine()")
     expect(page.locator("section.present section.present")).to_have_attribute(

@@ -263,6 +263,7 @@
     --jp-mirror-editor-comment-color: #2e6b6b;
     --jp-mirror-editor-meta-color: #8a1ae0;
     --jp-mirror-editor-number-color: #007000;
+    --jp-mirror-editor-operator-color: #8a1ae0;
     --jp-cell-prompt-not-active-opacity: 1;
   }
   body[data-jp-theme-light="false"] {
@@ -271,6 +272,7 @@
     --jp-mirror-editor-def-color: #4ea5f2;
     --jp-mirror-editor-meta-color: #c080ff;
     --jp-mirror-editor-number-color: #66bb6a;
+    --jp-mirror-editor-operator-color: #c080ff;
   }
   .jp-RenderedText pre .ansi-red-fg { color: #a3221b; }
   .jp-RenderedText pre .ansi-green-fg { color: #007000; }
@@ -398,12 +400,18 @@
     }
   }
 
-  // ---- live slides that are longer than the screen: smaller letters, then smaller pictures, as
-  // far as a room can read them; what even so does not fit scrolls
+  // ---- live slides with room left: larger letters, as far as no heading, no line of code or of an
+  // output must wrap for it; longer than the screen: smaller letters, then smaller pictures, as far as a room
+  // can read them; what even so does not fit scrolls
 
+  const LARGER = [1.5, 1.35, 1.2, 1.1]; // times the usual size
+  const LINES = ".cm-line, .jp-OutputArea-output pre, :is(h2, h3, h4)";
+  const MOST = 0.95; // of the window's height: RISE has longer slides scroll
   const SMALLEST_PICTURE = 0.5; // of the height it takes: below that its letters are too small
 
   const tooLong = (slide) => slide.scrollHeight - slide.clientHeight;
+
+  const isTall = (slide) => tooLong(slide) > 2 || slide.scrollHeight > MOST * window.innerHeight;
 
   // Each time anew: what was there before may be shorter by now
   function shrinkPictures(slide) {
@@ -419,7 +427,32 @@
     });
   }
 
+  function wraps(lines) {
+    const count = lines.textContent.replace(/\n$/, "").split("\n").length;
+    const { lineHeight } = getComputedStyle(lines);
+    return lines.getBoundingClientRect().height > (count + 0.8) * parseFloat(lineHeight);
+  }
+
+  // A slide grows when it comes to the screen, and when an output is done later
+  const resized = new ResizeObserver(() => requestAnimationFrame(prepareSlide));
+
+  // From the largest letters down: what was too large once stays out, however often a cell runs
+  function grow(slide) {
+    if (!slide.larger) {
+      slide.larger = [...LARGER];
+      resized.observe(slide);
+    }
+    for (; slide.larger.length; slide.larger.shift()) {
+      slide.style.setProperty("--course-larger", slide.larger[0]);
+      if (!isTall(slide) && ![...slide.querySelectorAll(LINES)].some(wraps)) return;
+    }
+    slide.style.removeProperty("--course-larger");
+  }
+
   function fit(slide) {
+    grow(slide);
+    // RISE looks at a slide as it turns there, before its sections are unfolded and its cells run
+    if (isTall(slide)) slide.style.overflowY = "auto";
     if (tooLong(slide) > 2) slide.classList.add("course-tight");
     shrinkPictures(slide);
     showMore(slide);
@@ -475,12 +508,13 @@
   }
 
   function prepareSlide() {
-    const slide = document.querySelector(PRESENT);
-    if (slide) unfold(slide);
-    if (slide) hideWritten(slide);
-    if (slide) enlarge(slide);
     repeatHeadings();
-    if (slide) fit(slide);
+    const slide = document.querySelector(PRESENT);
+    if (!slide?.clientHeight) return; // not yet on the screen
+    unfold(slide);
+    hideWritten(slide);
+    enlarge(slide);
+    fit(slide);
   }
 
   async function extension() {
