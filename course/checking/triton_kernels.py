@@ -150,6 +150,8 @@ def tried(exercise, answer, grid, arguments: dict, rng):
         with time_limit(SECONDS):
             got, before, work = launched(exercise, answer, grid, arguments, rng)
         problem = different(exercise, arguments, got, before)
+        if problem and right_on_zeros(exercise, answer, grid, arguments, rng):
+            return "reads_output", ON_ZEROS, ""
         if not problem and LAUNCH.atomics:
             problem = interrupted(exercise, answer, grid, arguments, rng)
     except InputChanged as found:
@@ -161,6 +163,23 @@ def tried(exercise, answer, grid, arguments: dict, rng):
         return "crashed", _shortened(error), _line_of(error, answer)
     problem = problem or lazy(exercise, grid, arguments, work, rng)
     return (*problem, "") if problem else None
+
+
+ON_ZEROS = (
+    "it would be right if the output held zeros before the launch, and it holds anything there: "
+    "store what you computed, and do not add it to what you find."
+)
+
+
+def right_on_zeros(exercise, answer, grid, arguments: dict, rng):
+    """Whether an output that holds zeros, and not anything, would come out right."""
+    zeros = {
+        name: InOut(np.zeros(value.shape, value.dtype))
+        for name, value in arguments.items()
+        if isinstance(value, Out)
+    }
+    got, before, _ = launched(exercise, answer, grid, arguments | zeros, rng)
+    return bool(zeros) and different(exercise, arguments, got, before) is None
 
 
 INTERRUPTED = (

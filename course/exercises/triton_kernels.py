@@ -95,6 +95,10 @@ def blend(out, x, y, weight, n, BLOCK: tl.constexpr):
             "modifies_input",
         ),
         Wrong(but(blend, "i < n", "i < n - 1"), "unwritten"),
+        Wrong(
+            but(blend, "i, weight * a", "i, tl.load(out + i, mask=inside) + weight * a"),
+            "reads_output",
+        ),
         Wrong(but(blend, "(1 - weight)", "weight"), "wrong_value"),
         Wrong(but(blend, "tl.program_id(0) * BLOCK", "tl.program_id(0) * 64"), "race"),
         Wrong(
