@@ -78,6 +78,7 @@ def out_size(size, side, stride, padding, dilation):
         (8, 3, 2, 1, 1),
         (9, 3, 3, 0, 2),
         (1, 1, 1, 0, 1),
+        (0, 1, 1, 1, 1),  # zeros alone
         (2, 5, 2, 0, 1),
         (7, 3, 4, 2, 3),
         (3, 2, 3, 0, 4),

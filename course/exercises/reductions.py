@@ -164,16 +164,16 @@ FAR = 1000
 def values(rng, n, different):
     """n whole numbers, so many different ones. n different ones rise: the largest comes last.
 
-    Two different ones are the lowest that there are, the larger one in two places. In half of the
-    other cases the two largest lie beside each other, the larger one second; in half of all cases
-    all numbers are negative. With FAR and more different ones there are two largest numbers, far
-    from 0, and others just and far below; or, of many, a thread meets one first that a float32
-    cannot tell from the largest.
+    Two different ones are the lowest that there are, the larger one in two places, no thread's
+    first. In half of the other cases the two largest lie beside each other, the larger one second;
+    in half of all cases all numbers are negative. With FAR and more different ones there are two
+    largest numbers, far from 0, and others just and far below; or, of many, a thread meets one
+    first that a float32 cannot tell from the largest.
     """
     lowest = rng.choice([0, -1000 - different])
     if different == 2:
         a = np.full(n, -(1 << 31), np.int32)
-        a[rng.integers(n, size=2)] += 1
+        a[rng.integers(min(64, n - 1), n, 2)] += 1
         return a
     if different == n:
         return np.arange(lowest, lowest + n, dtype=np.int32)
@@ -391,7 +391,7 @@ def split(out, keys, places, bit):
 def split_inputs(rng, shape):
     """shape: (keys, bit). places: the inclusive sum of the keys' bits; they are of both signs."""
     keys = whole(rng, -(1 << 31), 1 << 31, shape[0])
-    keys[2::9] = rng.choice([-(1 << 31), -1, 0, (1 << 31) - 1], keys[2::9].shape)
+    keys[2::9] = np.resize([-(1 << 31), -1, 0, (1 << 31) - 1], keys[2::9].shape)
     places = np.cumsum(keys >> shape[1] & 1, dtype=np.int32)
     return {"out": Out((shape[0],), np.int32), "keys": keys, "places": places, "bit": shape[1]}
 
@@ -433,7 +433,7 @@ def split(out, keys, places, bit):
         (200, 5),
         (64, 31),
     ),
-    fresh=some_numbers((34, 250), (0, 31)),
+    fresh=some_numbers((34, 250), (0, 32)),
     extents=lambda shape: (shape[0], 1, 1),
     race_free=True,
     other_block=(96, 1, 1),
