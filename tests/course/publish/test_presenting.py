@@ -206,6 +206,8 @@ def test_slides_are_for_a_room_and_a_slider_works(page, lab):
     expect(page.get_by_text("Ask the room").first).not_to_be_visible()
     look_at_every_slide(page)
     assert can_be_read(page)
+    outputs = page.locator(".reveal .jp-OutputArea-output pre")
+    assert outputs.first.evaluate("pre => getComputedStyle(pre).wordBreak") == "normal"
 
     run(page, "machine()")
     expect(page.locator("section.present section.present")).to_have_attribute(

@@ -280,6 +280,7 @@
   body[data-jp-theme-light="false"] .jp-RenderedText pre .ansi-red-fg { color: #ff9d99; }
   body[data-jp-theme-light="false"] .jp-RenderedText pre .ansi-green-fg { color: #66d08a; }
   body[data-jp-theme-light="false"] .jp-RenderedText pre .ansi-cyan-fg { color: #60c6c8; }
+  .jp-OutputArea-output pre { word-break: normal; overflow-wrap: anywhere; }
   .jp-OutputArea-output.jp-RenderedMarkdown pre { margin: 0; }
   .jp-OutputArea-output.jp-RenderedMarkdown pre code { font-size: var(--jp-code-font-size); }
   .jp-OutputPlaceholder .jp-PlaceholderText { display: none; }
