@@ -201,7 +201,7 @@ def run_buttons(page):
 def list_of(rest, folder):
     """A list of the chapter's sections, which the navigation shows, too."""
     names = "\n".join(f"{folder}/{section.slug}" for section in rest)
-    return f"````{{toctree}}\n:caption: Sections\n\n{names}\n````"
+    return f"````{{toctree}}\n:caption: Sections\n:maxdepth: 1\n\n{names}\n````"
 
 
 def about():

@@ -163,7 +163,9 @@ def test_readers_see_stills_and_nothing_for_speakers(built):
 def test_every_chapter_opens_with_a_picture_of_its_own(built):
     for chapter in WRITTEN:
         opening = built.pages[f"chapters/{chapter.name}.html"].html
-        above = opening.partition("Sections</span>")[0].partition("<article")[2]
+        above, _, listed = opening.partition("Sections</span>")
+        above = above.partition("<article")[2]
+        assert listed.partition("</article")[0].count("<ul>") == 1, "sections, not their parts"
         assert 'class="course-picture"' in above or '<img alt="' in above, chapter.name
         assert f'<em>From <a class="reference internal" href="{chapter.name}/' in above
 
