@@ -37,14 +37,12 @@ CHAIN_BYTES = 4.4e9  # of packed weights
 GEMV_SHAPES = [
     int4.Shape(*shape)
     for shape in (
-        (4, 8, 3),
-        (4, 8, 2),
         (2, 8, 3),
         (2, 8, 5),
-        (2, 16, 2),
-        (2, 8, 5, 1, True),
-        (4, 16, 2, 1, False, 1, False),
-        (2, 16, 3, 1, False, 1, False),
+        *((4, 16, 2, 1, 1, False, next) for next in (0, 1, 2)),
+        *((4, 16, 3, 1, 1, False, next) for next in (0, 1)),
+        *((2, 16, 3, 1, 1, False, next) for next in (0, 1, 2)),
+        *((2, 16, 4, 1, 1, False, next) for next in (0, 1)),
     )
 ]
 SHAPES_OF_MORE = [
@@ -89,7 +87,8 @@ class Layers:
         x = self.vectors[: shape.vectors]
         for layer, packed in enumerate(self.packed):
             y = self.buffers[layer % 2, : shape.vectors]
-            int4.multiply(packed, x, y, shape, overlapped)
+            next = self.packed[(layer + 1) % self.count] if overlapped else None
+            int4.multiply(packed, x, y, shape, overlapped, next)
             x = y
         return x
 

@@ -35,9 +35,9 @@ class Shape:
     warps: int = 8
     depth: int = 3
     blocks: int = 1
-    late: bool = False
     vectors: int = 1
     room: bool = True
+    next: int | None = None
 
     @property
     def name(self) -> str:
@@ -54,8 +54,9 @@ class Shape:
             "BLOCKS": self.blocks,
         }
         if self.vectors == 1:
-            named["LATE"] = int(self.late)
             named["ROOM"] = int(self.room)
+            if self.next is not None:
+                named["NEXT"] = self.next
         return tuple(f"-D{name}={value}" for name, value in named.items())
 
     @property
@@ -78,7 +79,7 @@ class Shape:
     @property
     def sums(self) -> int:
         """Bytes of shared memory that the kernel has besides: all warps' sums of a stripe."""
-        return self.warps * self.rows * MOST_VECTORS * 4
+        return self.warps * self.rows * 4
 
     def grid(self, rows: int) -> int:
         """Blocks for a matrix of so many rows. Those for one vector stay: as many as have room."""
@@ -90,7 +91,7 @@ class Shape:
 
 
 #: What was fastest on an H200 (`bench` tries others), for one vector and for more.
-FASTEST = Shape(4, 16, 2, room=False)
+FASTEST = Shape(4, 16, 2, room=False, next=1)
 FASTEST_OF_MORE = Shape(1, 8, 3, 4, vectors=MOST_VECTORS)
 #: For one vector, in the shared memory that any GPU has, and for matrices of few rows.
 SMALL = Shape(2, 8, 3)
@@ -186,10 +187,12 @@ def multiply(
     y=None,
     shape: Shape | None = None,
     overlapped: bool = False,
+    next: Packed | None = None,
 ) -> torch.Tensor:
     """y = W x for each row of x: bfloat16 [vectors, columns] -> bfloat16 [vectors, rows].
 
     At most 8 vectors. overlapped: the kernel may begin while the one before it still runs (Hopper).
+    next: the matrix that will be multiplied next, of the same size; for one vector only.
     Raises ValueError where sizes do not fit.
     """
     vectors, columns = x.shape
@@ -203,7 +206,11 @@ def multiply(
     if y is None:
         y = x.new_empty(vectors, packed.rows)
     arrays = (y, packed.codes, packed.scales, x)
-    sizes = (packed.rows, columns, vectors)
+    sizes = (packed.rows, columns)
+    if shape.vectors > 1:
+        sizes += (vectors,)
+    else:
+        arrays += (next.codes, next.scales) if next else (None, None)
     if overlapped:
         launch_overlapped(shape, shape.grid(packed.rows), arrays, sizes)
     else:
@@ -252,7 +259,7 @@ def launch_overlapped(shape: Shape, blocks: int, arrays, sizes) -> None:
     config.hStream = driver.CUstream(stream)
     config.attrs = [attribute]
     config.numAttrs = 1
-    pointers = [array.data_ptr() for array in arrays]
+    pointers = [0 if array is None else array.data_ptr() for array in arrays]
     types = [ctypes.c_void_p] * len(arrays) + [ctypes.c_int] * len(sizes)
     arguments = ((*pointers, *sizes), tuple(types))
     (error,) = driver.cuLaunchKernelEx(config, overlapping_kernel(shape), arguments, 0)

@@ -23,6 +23,13 @@ __device__ void wait_for_kernel_before() {
 #endif
 }
 
+// So many bytes shall come to L2; a multiple of 16.
+__device__ void prefetch(const void* from, int bytes) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
+#endif
+}
+
 // ---- from codes to numbers
 
 // Two codes as two bfloat16, 136 too large. Written behind the upper bits of 128.0, a code c makes

@@ -16,7 +16,7 @@ from utils.tools.nvcc import find_nvcc
 
 @pytest.mark.parametrize(
     "shape",
-    [int4.FASTEST, int4.Shape(1, 2, 3, late=True), int4.FASTEST_OF_MORE],
+    [int4.FASTEST, int4.Shape(1, 2, 3, next=2), int4.FASTEST_OF_MORE],
     ids=["fastest", "one tile", "eight vectors"],
 )
 def test_products_are_right(shape):
@@ -49,7 +49,7 @@ def test_sizes_that_do_not_fit_are_refused():
 
 
 @pytest.mark.parametrize(
-    "kilobytes, shape", [(99, int4.SMALL), (163, int4.SMALL), (227, int4.FASTEST)]
+    "kilobytes, shape", [(99, int4.SMALL), (139, int4.SMALL), (163, int4.FASTEST)]
 )
 def test_int4_takes_the_shape_that_a_blocks_shared_memory_holds(kilobytes, shape, monkeypatch):
     monkeypatch.setattr(int4, "has_gpu", lambda: True)
