@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from utils.cpu.cuda_c import cache
+from utils.cpu.cuda_c.options import is_plain
 from utils.engine import gpu, run_arch, target_arch
 from utils.tools import plain_cpp, process
 from utils.tools.diagnostics import LearnerError, annotate
@@ -212,7 +213,7 @@ def build(request: Request) -> Path:
     Raises NvccError with each error shown in its source line.
     """
     engine_asked = request.check or request.seed is not None or request.devices is not None
-    plain = not engine_asked and plain_cpp.is_plain(request.source)
+    plain = not engine_asked and is_plain(request.source)
     if not plain and (request.cpu or engine_asked or (gpu() is None and _for_running(request))):
         return _build_cpu(request)
     output = request.output or _default_output(request)
@@ -297,7 +298,8 @@ def _build_cpu(request: Request) -> Path:
     from utils.cpu.cuda_c.build import BuildError, build_program
 
     why = "no GPU here" if gpu() is None else "as asked"
-    print(f"[{why}: built by the C++ compiler, runs on the CPU]")
+    language = ", as C++" if request.source.suffix == ".c" else ""
+    print(f"[{why}: built by the C++ compiler{language}, runs on the CPU]")
     try:
         return build_program(
             request.source,

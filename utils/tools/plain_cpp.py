@@ -1,20 +1,6 @@
 """Plain C and C++ programs for ``%nvcc``: straight to the C++ compiler, where nvcc sends them."""
 
-import re
 from pathlib import Path
-
-_CUDA_HEADER = re.compile(
-    r'^\s*#\s*include\s*[<"]'
-    r"(cuda|cublas|cudnn|cufft|curand|cusolver|cusparse|cooperative_groups|cub/|thrust/|nccl|nv)",
-    re.M,
-)
-
-
-def is_plain(source: Path) -> bool:
-    """Whether a source is C or C++ without CUDA, by its ending and by what it includes."""
-    return source.suffix in (".c", ".cc", ".cpp") and not _CUDA_HEADER.search(
-        source.read_text(errors="replace")
-    )
 
 
 def command(source: Path, flags: list[str], output: Path) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 
 from utils.cpu.cuda_c import driver
 from utils.cpu.cuda_c.architecture import Architecture, architecture
-from utils.cpu.cuda_c.build import BuildError, compiler
+from utils.cpu.cuda_c.build import BuildError, build_program, compiler
 from utils.cpu.cuda_c.rewrite import rewrite
 from utils.cpu.cuda_c.tokens import RewriteError
 
@@ -63,6 +63,46 @@ def test_a_makefile_builds_a_program_of_several_sources(tmp_path):
     done = subprocess.run([tmp_path / "program"], capture_output=True, text=True)
     assert (done.stdout, done.returncode) == ("800 830 14\n", 0)
     assert "main.cu scaled.h" in (tmp_path / "main.d").read_text()
+
+
+def test_c_may_call_cuda_and_launch_through_a_function(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("fill.cu").write_text(
+        "__global__ void fill(int* p) { p[threadIdx.x] = threadIdx.x; }\n"
+        'extern "C" void launch_fill(int* p, int n) { fill<<<1, n>>>(p); }\n'
+    )
+    Path("main.c").write_text(
+        "#include <math.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <cuda_runtime.h>\n"
+        "void launch_fill(int* p, int n);\n"
+        "int main(void) {\n    int *host = malloc(16), *p;\n"
+        "    cudaMalloc((void**)&p, 16);\n    launch_fill(p, 4);\n"
+        "    cudaMemcpy(host, p, 16, cudaMemcpyDeviceToHost);\n"
+        '    printf("%d %g\\n", host[3], sqrt(host[1]));\n    cudaFree(p);\n    return 0;\n}\n'
+    )
+    for source in ("fill.cu", "main.c"):
+        assert driver.main(["-c", source]) == 0
+    assert driver.main(["main.o", "fill.o", "-o", "program"]) == 0
+    assert subprocess.run(["./program"], capture_output=True, text=True).stdout == "3 1\n"
+
+
+KERNEL = "#include <cuda_runtime.h>\n__global__ void k() {}\n"
+
+
+@pytest.mark.parametrize("name", ["x.c", "x.cpp"])
+def test_kernels_are_refused_where_nvcc_sees_no_cuda_c(tmp_path, monkeypatch, capsys, name):
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text(KERNEL)
+    assert driver.main(["-c", name]) == 1
+    assert f"{name}: to nvcc this is no CUDA C++" in capsys.readouterr().err
+    with pytest.raises(BuildError, match="ending .cu"):
+        build_program(name)
+
+
+@pytest.mark.parametrize("words", [["-x", "cu"], ["-x=cu"], ["--x", "cu"]])
+def test_any_ending_may_be_called_cuda_c(tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    Path("x.cpp").write_text(KERNEL)
+    assert driver.main([*words, "-c", "x.cpp"]) == 0
 
 
 def test_what_only_a_gpu_has_is_refused_by_name(capsys):

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from utils.cpu.cuda_c.options import is_plain
 from utils.tools import nvcc, plain_cpp
 
 HELLO = '#include <cstdio>\nint main() { printf("hello\\n"); return 0; }\n'
@@ -35,7 +36,7 @@ def source(tmp_path, monkeypatch):
     ],
 )
 def test_what_is_plain(source, name, text, plain):
-    assert plain_cpp.is_plain(source(text, name)) == plain
+    assert is_plain(source(text, name)) == plain
 
 
 def test_flags(source):

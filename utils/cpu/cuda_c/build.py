@@ -46,7 +46,7 @@ from .compiler import (
     environment_flags,
     is_gcc,
 )
-from .options import FOR_BOTH, RELAXED, split_flags
+from .options import FOR_BOTH, RELAXED, may_launch, split_flags
 from .preprocess import preprocess, user_files
 from .rewrite import rewrite
 from .tokens import RewriteError
@@ -67,6 +67,8 @@ CHECKS = """
 """.split()
 #: So many sources are compiled sooner than the header that they share
 FEW = 4
+NO_KERNELS = "to nvcc this is no CUDA C++: give a file with kernels the ending .cu, or say -x cu"
+BEGIN_C = "struct cuda_cpu_begin_c;"  # where a C source begins, see include/detail/c.h
 ASM = re.compile(rb"\basm\b|\b__asm")
 ASKS_FOR_DEVICE = re.compile(rb"__CUDA_ARCH|__CUDACC_RTC__")
 #: malloc, free, and the operators new and delete: runtime/device_heap.cpp has others in their place
@@ -143,6 +145,7 @@ class Wanted:
     shared: bool
     extra: str
     headers: Path | None
+    host_only: bool  # nvcc would take none of the sources for CUDA C++
 
     def request(self) -> str:
         """A hash of all that it is made from but the sources' text."""
@@ -170,7 +173,8 @@ def _wanted(
     linking = [flag for flag in compiling if flag in FOR_BOTH] + linking
     relaxed = not RELAXED.isdisjoint(flags)
     gpu = architecture(flags)
-    return Wanted(sources, own, linking, gpu, relaxed, check, shared, extra, headers)
+    plain = not any(may_launch(source, flags) for source in sources)
+    return Wanted(sources, own, linking, gpu, relaxed, check, shared, extra, headers, plain)
 
 
 @trouble()
@@ -197,7 +201,12 @@ def build(
         return Path(facts["output"]), facts
     folder.mkdir(parents=True, exist_ok=True)
     units, kernels, files = rewritten(
-        wanted.sources, wanted.flags, wanted.gpu, headers, relaxed=wanted.relaxed
+        wanted.sources,
+        wanted.flags,
+        wanted.gpu,
+        headers,
+        relaxed=wanted.relaxed,
+        host_only=wanted.host_only,
     )
     units[0] += extra
     name = Path(wanted.sources[0]).stem.replace(" ", "_")
@@ -232,8 +241,12 @@ def rewritten(
     headers: Path | None = None,
     *,
     relaxed: bool = False,
+    host_only: bool = False,
 ) -> tuple[list[str], list[str], set]:
-    """(each source as ordinary C++, the kernels' names, all files that went into it)."""
+    """(each source as ordinary C++, the kernels' names, all files that went into it).
+
+    With `host_only` kernels and launches are refused, as nvcc does in a file that is not .cu.
+    """
     units = []
     kernels = []
     files = set(sources)
@@ -250,6 +263,10 @@ def rewritten(
             )
         except RewriteError as error:
             raise BuildError(f"{error}\n", [*compiler(), source]) from None
+        if headers is None and host_only and (names or "::cuda_cpu::configure(" in unit):
+            raise BuildError(f"{source}: {NO_KERNELS}\n")
+        if source.endswith(".c"):  # its functions keep the names that C gives them
+            unit = unit.replace(BEGIN_C, 'extern "C" {') + "\n}\n"
         units.append(unit)
         kernels += names
     return units, kernels, files

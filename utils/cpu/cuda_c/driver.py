@@ -16,7 +16,7 @@ from utils.files import scratch_folder
 from .architecture import architecture
 from .build import BuildError, rewritten, runtime_objects, system_libraries
 from .compiler import checked, compiler, environment_flags
-from .options import FOR_BOTH, RELAXED, split_flags
+from .options import FOR_BOTH, RELAXED, is_plain, may_launch, split_flags
 from .preprocess import FOLDERS
 
 VERSION = """nvcc: NVIDIA (R) Cuda compiler driver, played by this course's CPU runtime
@@ -76,15 +76,17 @@ def take_apart(words: Sequence[str]) -> Command:
 
 
 def compile_one(source: str, command: Command, output: Path) -> None:
-    """An object file of a source. C goes to the C compiler, as with nvcc."""
+    """An object file of a source. C goes to the C compiler, as with nvcc, unless it calls CUDA."""
     compiling, _, _ = split_flags(command.flags)
-    if source.endswith(".c"):
+    if source.endswith(".c") and is_plain(Path(source)):
         for_c = _for_c(compiling)
         checked([*compiler(), "-x", "c", *for_c, *FOLDERS, "-c", source, "-o", output])
         return
     flags = [*environment_flags(compiling, command.check), *compiling]
     relaxed = not RELAXED.isdisjoint(command.flags)
-    units, _, _ = rewritten([source], flags, architecture(command.flags), relaxed=relaxed)
+    gpu = architecture(command.flags)
+    plain = not may_launch(source, command.flags)
+    units, _, _ = rewritten([source], flags, gpu, relaxed=relaxed, host_only=plain)
     with scratch_folder() as folder:
         unit = folder / "unit.ii"
         unit.write_text(units[0])

@@ -1,5 +1,6 @@
 """nvcc's options as a C++ compiler's."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -33,6 +34,23 @@ RELAXED = {"--expt-relaxed-constexpr", "-expt-relaxed-constexpr"}
 #: C++17, which is the default here, and what is older
 OLD_STANDARDS = {"c++03", "c++98", "c++11", "c++14", "c++17"}
 SOURCES = {".cu", ".cpp", ".cc", ".cxx", ".c"}
+_CUDA_HEADER = re.compile(
+    r'^\s*#\s*include\s*[<"]'
+    r"(cuda|cublas|cudnn|cufft|curand|cusolver|cusparse|cooperative_groups|cub/|thrust/|nccl|nv)",
+    re.M,
+)
+
+
+def is_plain(source: Path) -> bool:
+    """Whether a source is C or C++ without CUDA, by its ending and by what it includes."""
+    return source.suffix in (".c", ".cc", ".cpp") and not _CUDA_HEADER.search(
+        source.read_text(errors="replace")
+    )
+
+
+def may_launch(source: str, flags: Sequence[str]) -> bool:
+    """Whether nvcc takes a source for CUDA C++, by its ending or by -x cu."""
+    return source.endswith(".cu") or bool(re.search(r"(^| )--?x[ =]cu( |$)", " ".join(flags)))
 
 
 def split_flags(flags: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
@@ -57,6 +75,8 @@ def split_flags(flags: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
             continue
         elif flag in ("-o", "--output-file", "-x", "--x"):
             rest[:1] = []
+        elif name in ("-x", "--x"):
+            continue
         elif flag in PASSED_WITH_VALUE and rest:
             value = rest.pop(0)
             words = [flag, value] if flag == "-isystem" else [flag + value]

@@ -84,6 +84,8 @@ def preprocess(
     included = [*_prelude(others, PRELUDE_WITH_PTX if ptx else PRELUDE)]
     if own:
         included.append(_defines(own))
+    if source.endswith(".c"):
+        included.append(INCLUDE / "detail" / "c.h")
     command = [*compiler(), "-E", "-x", "c++", *(["-fpch-preprocess"] if _precompiles() else [])]
     if includes:
         command.append("-dI")
