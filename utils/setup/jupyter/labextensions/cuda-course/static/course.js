@@ -406,6 +406,7 @@
   // can read them; what even so does not fit scrolls
 
   const LARGER = [1.5, 1.35, 1.2, 1.1]; // times the usual size
+  const TEXTS = ".jp-RenderedMarkdown, .jp-RenderedHTML, .jp-RenderedHTML > div";
   const LINES = ".cm-line, .jp-OutputArea-output pre, :is(h2, h3, h4)";
   const MOST = 0.95; // of the window's height: RISE has longer slides scroll
   const SMALLEST_PICTURE = 0.5; // of the height it takes: below that its letters are too small
@@ -434,6 +435,9 @@
     return lines.getBoundingClientRect().height > (count + 0.8) * parseFloat(lineHeight);
   }
 
+  const overflows = (text) => text.scrollWidth > text.clientWidth + 2; // as a formula may
+  const any = (slide, kind, is) => [...slide.querySelectorAll(kind)].some(is);
+
   // A slide grows when it comes to the screen, and when an output is done later
   const resized = new ResizeObserver(() => requestAnimationFrame(prepareSlide));
 
@@ -445,7 +449,8 @@
     }
     for (; slide.larger.length; slide.larger.shift()) {
       slide.style.setProperty("--course-larger", slide.larger[0]);
-      if (!isTall(slide) && ![...slide.querySelectorAll(LINES)].some(wraps)) return;
+      const isFull = isTall(slide) || any(slide, LINES, wraps) || any(slide, TEXTS, overflows);
+      if (!isFull) return;
     }
     slide.style.removeProperty("--course-larger");
   }
