@@ -15,6 +15,7 @@ LANGUAGES = {
     "triton_pointers": "Triton, pointers",
     "triton": "Triton, descriptors",
     "gluon": "Gluon",
+    "cutile": "cuTile",
     "cute": "CuTe DSL",
 }
 
