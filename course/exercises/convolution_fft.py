@@ -371,6 +371,7 @@ def gather(matrix, x, side, stride, padding):
         (4, 5, 2, 3, 1, 1),
         (6, 5, 3, 3, 2, 1),
         (5, 7, 2, 2, 3, 0),
+        (3, 4, 1, 1, 1, 2),  # the outer places reach no pixel
         (3, 3, 1, 3, 1, 2),
     ),
     fresh=some_numbers((5, 8), (5, 8), (2, 4), (2, 4), (1, 3), (0, 3)),

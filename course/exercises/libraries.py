@@ -706,7 +706,7 @@ def spmv(y, offsets, columns, values, x):
     inputs=csr,
     reference=sparse_product,
     large=(66_000, 3),
-    shapes=((1, 1), (33, 20), (100, 7), (64, 64), (40, 300)),
+    shapes=((1, 1), (5, 0), (33, 20), (100, 7), (64, 64), (40, 300)),
     fresh=lambda rng: tuple(map(int, rng.integers(20, 90, 2))),
     elements=1,
     extents=lambda shape: (shape[0], 1, 1),

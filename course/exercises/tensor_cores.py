@@ -1,5 +1,7 @@
 """The exercises of the chapter on tensor cores."""
 
+import itertools
+
 import numpy as np
 from numba import cuda
 
@@ -288,16 +290,7 @@ def place(lane, register, half):
     solution=place,
     inputs=lambda rng, shape: dict(zip(("lane", "register", "half"), shape, strict=True)),
     reference=place,
-    shapes=(
-        (0, 0, 0),
-        (5, 0, 1),
-        (6, 1, 0),
-        (31, 2, 1),
-        (9, 3, 0),
-        (12, 1, 1),
-        (17, 2, 0),
-    ),
-    fresh=lambda rng: tuple(map(int, (rng.integers(32), rng.integers(4), rng.integers(2)))),
+    shapes=tuple(itertools.product(range(32), range(4), range(2))),  # all that there are
     hints=(
         "Four lanes share a row, and eight rows make a block of 8 by 8. Which row of it does "
         "lane 5 have? Which two columns?",

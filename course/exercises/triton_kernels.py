@@ -326,7 +326,7 @@ def column_sums(out, x, rows, columns, B: tl.constexpr):
         "columns": shape[1],
     },
     reference=lambda out, x, rows, columns, B: x.astype(np.float64).sum(0),
-    shapes=((16, 16), (1, 1), (50, 20), (160, 9), (33, 40)),
+    shapes=((16, 16), (1, 1), (50, 20), (500, 2), (33, 40)),
     fresh=some_numbers((17, 60), (17, 40)),
     blocks=(16, 8),
     grid=tiles,
