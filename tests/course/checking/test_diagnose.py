@@ -53,6 +53,7 @@ def flags(size, at, value=True):
 
 
 CASES = {
+    "the only one missing": ([run(1, unwritten=[0])], "unwritten", "No element of the output"),
     "an input changed": ([run(9, modified=["a"])], "modifies_input", "`a` is stored to"),
     "read early": (
         [run(9, wrong=[3], early_reads=flags(9, 3))],
