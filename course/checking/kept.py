@@ -85,10 +85,15 @@ class _Writer(pickle.Pickler):
             return HOLDER, (), {"cell_contents": _contents(value)}
         if hasattr(value, "copy_to_host"):  # an array in device memory
             return bytes, (value.copy_to_host().tobytes(),)
+        if isinstance(value, memoryview):
+            return bytes, (value.tobytes(),)
+        if isinstance(value, types.GeneratorType):
+            frame = value.gi_frame
+            return HOLDER, (), {"at": frame.f_lasti, **frame.f_locals} if frame else {}
         try:
             value.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
         except Exception:
-            return HOLDER, ()
+            return HOLDER, (), dict(getattr(value, "__dict__", {}))
         return NotImplemented
 
 

@@ -5,6 +5,7 @@ import utils  # noqa: F401  first: it puts Numba on this machine's engine
 # isort: split
 import functools
 import itertools
+import threading
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from course.checking import kept
 from course.checking.rejected import Rejected
 
 total, table, numbers, on_device = [0], {}, itertools.count(), cuda.to_device(np.zeros(1))
+generated, of_thread, view = (n for n in numbers), threading.local(), memoryview(bytearray(1))
 
 
 def a_class():
@@ -47,6 +49,18 @@ def on_the_device():
     on_device[0] += 1
 
 
+def in_a_generator():
+    return next(generated)
+
+
+def in_a_thread():
+    of_thread.calls = getattr(of_thread, "calls", 0) + 1
+
+
+def in_a_view():
+    view[0] += 1
+
+
 def in_a_default(calls=[0]):  # noqa: B006
     calls[0] += 1
 
@@ -78,6 +92,9 @@ COUNT = [
     in_an_object,
     in_an_iterator,
     on_the_device,
+    in_a_generator,
+    in_a_thread,
+    in_a_view,
     in_a_default,
     in_itself,
     in_a_helper,
