@@ -165,6 +165,12 @@ def reference_parameters():
 
 
 @program
+def template_values():
+    less = more = 2 < 3
+    return f"cudaSuccess 1 1 1 {8 + 4} {less + 10 * more}\n"
+
+
+@program
 def argument_destructors():
     threads, launches_by_value = 2 * 32, 1
     ended = launches_by_value + 1  # and the variable's own

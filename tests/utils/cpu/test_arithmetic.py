@@ -49,6 +49,15 @@ def test_what_needs_no_rule_stays(body):
     assert "cuda_cpu::by" not in text and "Stored" not in text
 
 
+@pytest.mark.parametrize("after", ["", " ? 4 : 8", " && n", " == n", "::value", "(n)"])
+def test_a_comma_of_template_arguments_ends_no_expression(after):
+    assert f"of(( same<int, float>{after} ))" in rewritten(f"return same<int, float>{after};")
+
+
+def test_a_comma_behind_a_comparison_ends_it():
+    assert "of(( n < k ))" in rewritten("n = n < k, m = 2.f >= k;")
+
+
 def test_the_type_of_another_name_space_is_no_type_of_a_template():
     source = (
         '# 1 "x.cu"\ntemplate <class State> struct Box { State s; };\n'

@@ -29,6 +29,8 @@ INDICES = {"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "sizeof"}
 BEFORE_NO_CALL = {".", ":", ">", "*", "&", "::", "->"}
 PLAIN_OPERATORS = set("+-*/%&|^~()[].<>=!?:")
 ASSIGNING = {"+", "-", "*", "/"}
+#: Before one of these a `>` compares nothing but ends template arguments: `is_same_v<T, int>;`
+AFTER_TEMPLATE = {"(", "::", "{", ")", "]", "}", ";", ",", "?", ":", ".", "/", "%", "|", "^"}
 #: Before `=` these make a comparison, or an assignment that takes integers only
 NOT_ASSIGNING = {"=", "!", "<", ">", "%", "&", "|", "^"}
 
@@ -143,10 +145,16 @@ def end_of_expression(tokens: Tokens, i: int) -> int:
             return i
         elif t.text == "<" and tokens[i - 1].kind == "name":
             close = angle_end(tokens, i)
-            if close > 0 and tokens[close + 1].text in ("(", "::", "{"):
+            if close > 0 and _ends_template(tokens, close):
                 i = close
         i += 1
     return i
+
+
+def _ends_template(tokens: Tokens, close: int) -> bool:
+    after = tokens[close + 1].text
+    doubled = after in ("&", "=") and tokens[close + 2].text == after
+    return doubled or after in AFTER_TEMPLATE
 
 
 class Implicit:
