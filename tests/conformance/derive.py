@@ -1388,6 +1388,11 @@ def dynamic_prints():
 
 
 @program
+def dependent_launch():
+    return f"cudaSuccess {2 * 1} {2 * 31}\n"
+
+
+@program
 def dynamic_streams():
     ten, hundred = 2 * sum(10 + t for t in range(4)), sum(100 + t for t in range(8))
     return f"cudaSuccess\n{ten + hundred} {ten} {hundred}\n"
