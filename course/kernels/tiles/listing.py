@@ -12,6 +12,7 @@ MATMULS = {
     "Triton, pointers": ("matmul.py", ("place", "matmul_pointers")),
     "Triton, descriptors": ("matmul.py", ("place", "matmul_persistent")),
     "cuTile": ("cutile/matmul.py", ("place", "matmul")),
+    "Numba, float32": ("../matmul/numba_rungs/unsigned.py", ("unsigned",)),
     "Gluon": (
         "gluon_matmul.py",
         ("place", "produce", "put", "halve", "consume", "consume_top", "consume_bottom")
