@@ -169,16 +169,17 @@ def one_beyond(runs, exercise):
 
 def last_missing(bad, good, exercise):
     """The only wrong elements are the last of more on an axis, and nobody wrote them."""
-    shape = bad[0].expected.shape
-    for axis, size in enumerate(shape):
-        others = any(run.expected.shape[axis] > 1 for run in bad)
-        if others and all(only_last_missing(run, exercise, axis) for run in bad):
-            of_axis = f" of axis {axis}" if len(shape) > 1 else ""
+    axes = bad[0].expected.ndim
+    for axis in range(axes):
+        run = max(bad, key=lambda run: run.expected.shape[axis] > 1)
+        size = run.expected.shape[axis]
+        if size > 1 and all(only_last_missing(each, exercise, axis) for each in bad):
+            of_axis = f" of axis {axis}" if axes > 1 else ""
             return Finding(
                 "off_by_one",
                 f"Everything is right except index {size - 1}, the last one{of_axis}, which was"
                 " never written.",
-                bad[0],
+                run,
             )
 
 

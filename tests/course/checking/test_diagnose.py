@@ -53,6 +53,11 @@ def flags(size, at, value=True):
 
 
 CASES = {
+    "the last missing, of one and of more": (
+        [run(1, unwritten=[0]), run(9, unwritten=[8])],
+        "off_by_one",
+        "except index 8",
+    ),
     "the only one missing": ([run(1, unwritten=[0])], "unwritten", "No element of the output"),
     "an input changed": ([run(9, modified=["a"])], "modifies_input", "`a` is stored to"),
     "read early": (
