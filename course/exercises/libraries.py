@@ -548,11 +548,11 @@ def proposals(rng, shape):
     """`shape` proposals (status, µs, bytes, deterministic).
 
     Times are all different, or what does not work is as fast as one that does. Most differ by less
-    than a µs. They are slow ones where there are five: seconds, hours. Of many, some want more
-    bytes than 32 bits count.
+    than a µs. A third of all lists are of slow ones: seconds, hours. Of many, some want more bytes
+    than 32 bits count.
     """
     times = (rng.permutation(2 * shape)[:shape] + 1) / 16
-    if shape == 5:
+    if shape % 3 == 2:
         times = times * 10**7
     rows = [
         (
