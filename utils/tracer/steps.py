@@ -31,6 +31,8 @@ BEEN_READ, BEEN_WRITTEN = "#DCEAF3", "#F6DDB8"
 MOST_CELLS = 4096
 MOST_WARPS = 64
 STILL_STEPS = 4
+TALLEST, TOGETHER = 2.6, 4.8  # inches of a step's grids, and of those of all steps on a page
+LINED = 2.5  # points: smaller cells have no lines between them
 ACROSS = 32
 LETTERS_A_CELL = 0.7  # of a cell's width: two digits fit
 
@@ -108,7 +110,7 @@ class Steps:
         inch = (WIDTH - 0.3) / sum(widths)  # of one cell of an array that is not too wide
         letters = min(LETTERS, 72 * inch * LETTERS_A_CELL)
         rows = [rows * min(1, ACROSS / columns) for rows, columns in grids]
-        tall = min(max(inch * max(rows), 0.3), 2.6)
+        tall = min(max(inch * max(rows), 0.3), TALLEST, TOGETHER / len(numbers))
         texts = [self.describe(number) for number in numbers]
         heights = [tall + 0.75] * len(texts)
         heights[-1] += 0.19  # for the legend, so that the last picture is as large as the others
@@ -125,7 +127,8 @@ class Steps:
             )
             panels = part.subplots(1, len(grids), width_ratios=widths, squeeze=False)[0]
             for axes, memory, grid in zip(panels, self._arrays, grids, strict=True):
-                self._panel(axes, memory, grid, number, letters)
+                fine = 72 * tall / grid[0] > LINED
+                self._panel(axes, memory, grid, number, letters, fine)
         parts[-1].supxlabel(
             LEGEND,
             fontsize=LETTERS,
@@ -135,8 +138,11 @@ class Steps:
         )
         return fig
 
-    def _panel(self, axes, number, grid, now, letters):
-        """One array at step `now`: what was read and written before, and who accesses what now."""
+    def _panel(self, axes, number, grid, now, letters, fine):
+        """One array at step `now`: what was read and written before, and who accesses what now.
+
+        fine: whether lines between the cells leave enough of them to see.
+        """
         events = self.trace.events
         memory = self.trace.events.memories[number]
         rows, columns = grid
@@ -161,7 +167,7 @@ class Steps:
         for cell, lanes in labels.items():
             colour, _ = lane_colour(lanes[0])
             picture[cell] = colour[:3]
-        show_cells(axes, picture.reshape(rows, columns, 3), fine=columns <= 64)
+        show_cells(axes, picture.reshape(rows, columns, 3), fine=columns <= 64 and fine)
         axes.set(aspect="equal", anchor="NW")
         outline(axes, memory, rows, columns)
         if columns <= ACROSS and rows <= 16:

@@ -300,6 +300,13 @@ def test_on_paper_each_access_is_drawn_at_its_first_step():
     assert said.count("step") == 4
 
 
+def test_four_steps_of_large_arrays_fit_a_page():
+    side = np.zeros((64, 64), F4)
+    steps = trace(transpose, (2, 2), (TILE, TILE), side, side.copy()).steps()
+    width, height = steps.still().get_size_inches()
+    assert height < 1.1 * width
+
+
 def test_large_arrays_are_drawn_in_part():
     class Memory:
         shape = (100_000,)
