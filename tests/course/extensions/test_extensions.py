@@ -268,7 +268,7 @@ def test_the_package_installs_and_its_tests_pass_and_can_fail(tmp_path):
     assert "-cp311-abi3-" in wheel.name
     python = packaging.fresh_environment(tmp_path / "environment")
     packaging.install(wheel, python)
-    assert "passed" in packaging.test(python)
+    assert "passed" in packaging.test(python, only="gradients")  # the chapter runs them all
     (rules,) = tmp_path.glob("environment/lib/*/site-packages/polynomial_op/rules.py")
     text = rules.read_text()
     rules.write_text(text.replace("2 * ctx.a * ddx", "ctx.a * ddx"))
