@@ -1200,6 +1200,17 @@ def cub_device():
 
 
 @program
+def thrust_universal():
+    doubled = [2 * x for x in (6, 7, 9)]
+    raised = [x + 100 for x in doubled] + [1]
+    a, b = {1, 3, 5, 7, 9}, {1, 4, 5, 8}
+    sets = {"union": a | b, "intersection": a & b, "difference": a - b, "in one only": a ^ b}
+    lines = {"doubled": doubled, "raised": raised, "sums": 2 * [sum(raised)]}
+    lines |= {name: sorted(numbers) for name, numbers in sets.items()}
+    return "".join(f"{name}: {row(*numbers, end='')}\n" for name, numbers in lines.items())
+
+
+@program
 def thrust_more():
     a = [(i * 5 + 3) % 8 for i in range(8)]
     keys = list(range(7, -1, -1))

@@ -591,6 +591,18 @@ struct merge_body {
         return At<4>{n};
     }
 };
+#define CUDA_CPU_SET_OPERATION(name)                                             \
+    struct name##_body {                                                         \
+        template <class I, class J, class O, class... Less>                      \
+        auto operator()(I a, I a_end, J b, J b_end, O out, Less... less) const { \
+            return At<4>{std::name(a, a_end, b, b_end, out, less...) - out};     \
+        }                                                                        \
+    };
+CUDA_CPU_SET_OPERATION(set_difference)
+CUDA_CPU_SET_OPERATION(set_intersection)
+CUDA_CPU_SET_OPERATION(set_symmetric_difference)
+CUDA_CPU_SET_OPERATION(set_union)
+#undef CUDA_CPU_SET_OPERATION
 
 // ---- removing, keeping, parting
 struct remove_if_body {
@@ -722,6 +734,10 @@ CUDA_CPU_ALGORITHM(sort_by_key)
 CUDA_CPU_ALGORITHM(stable_sort)
 CUDA_CPU_ALGORITHM(stable_sort_by_key)
 CUDA_CPU_ALGORITHM(merge)
+CUDA_CPU_ALGORITHM(set_difference)
+CUDA_CPU_ALGORITHM(set_intersection)
+CUDA_CPU_ALGORITHM(set_symmetric_difference)
+CUDA_CPU_ALGORITHM(set_union)
 CUDA_CPU_ALGORITHM(remove_if)
 CUDA_CPU_ALGORITHM(remove)
 CUDA_CPU_ALGORITHM(remove_copy_if)

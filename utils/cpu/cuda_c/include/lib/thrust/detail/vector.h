@@ -1,4 +1,5 @@
-// host_vector is a std::vector; device_vector owns memory on the device.
+// host_vector is a std::vector; device_vector owns memory on the device, universal_vector memory that
+// the host reads, too.
 #pragma once
 #include <initializer_list>
 #include <vector>
@@ -6,8 +7,12 @@
 #include "../../macros_aside.inc"
 
 namespace thrust {
+template <class T>
+struct universal_allocator;
 template <class T, class Allocator = void>
 class device_vector;
+template <class T, class Allocator = universal_allocator<T>>
+using universal_vector = device_vector<T, Allocator>;
 
 template <class T, class Allocator = void>
 class host_vector : public std::vector<T> {
@@ -20,14 +25,14 @@ class host_vector : public std::vector<T> {
     host_vector(const host_vector&) = default;
     host_vector(host_vector&&) = default;
     host_vector(const std::vector<T>& v) : std::vector<T>(v) {}
-    template <class U>
-    host_vector(const device_vector<U>& d) {
+    template <class U, class A>
+    host_vector(const device_vector<U, A>& d) {
         *this = d;
     }
     host_vector& operator=(const host_vector&) = default;
     host_vector& operator=(host_vector&&) = default;
-    template <class U>
-    host_vector& operator=(const device_vector<U>& d) {
+    template <class U, class A>
+    host_vector& operator=(const device_vector<U, A>& d) {
         this->resize(d.size());
         thrust::copy(d.begin(), d.end(), this->begin());
         return *this;
@@ -38,6 +43,7 @@ template <class T, class Allocator>
 class device_vector {
     static_assert(std::is_trivially_copy_constructible_v<T> && std::is_trivially_destructible_v<T>,
                   "thrust::device_vector on the CPU holds plain data only");
+    static constexpr bool universal = std::is_same_v<Allocator, universal_allocator<T>>;
     T* memory = nullptr;
     size_t length = 0, room = 0;
 
@@ -45,8 +51,8 @@ class device_vector {
     using value_type = T;
     using size_type = size_t;
     using difference_type = std::ptrdiff_t;
-    using reference = device_reference<T>;
-    using const_reference = device_reference<const T>;
+    using reference = std::conditional_t<universal, T&, device_reference<T>>;
+    using const_reference = std::conditional_t<universal, const T&, device_reference<const T>>;
     using pointer = device_ptr<T>;
     using const_pointer = device_ptr<const T>;
     using iterator = device_ptr<T>;
@@ -64,8 +70,8 @@ class device_vector {
     device_vector(device_vector&& v) {
         swap(v);
     }
-    template <class U>
-    device_vector(const device_vector<U>& v) {
+    template <class U, class A>
+    device_vector(const device_vector<U, A>& v) {
         assign(v.begin(), v.end());
     }
     device_vector(const std::vector<T>& v) {
@@ -141,10 +147,16 @@ class device_vector {
         return length == 0;
     }
     reference operator[](size_t i) {
-        return reference(memory + i);
+        if constexpr (universal)
+            return memory[i];
+        else
+            return reference(memory + i);
     }
     const_reference operator[](size_t i) const {
-        return const_reference(memory + i);
+        if constexpr (universal)
+            return memory[i];
+        else
+            return const_reference(memory + i);
     }
     reference front() {
         return (*this)[0];
@@ -157,7 +169,10 @@ class device_vector {
         if (n <= room)
             return;
         T* larger = nullptr;
-        cudaMalloc(&larger, n * sizeof(T));
+        if constexpr (universal)
+            cudaMallocManaged(&larger, n * sizeof(T));
+        else
+            cudaMalloc(&larger, n * sizeof(T));
         if (length)
             cudaMemcpy((void*)larger, (const void*)memory, length * sizeof(T),
                        cudaMemcpyDeviceToDevice);
@@ -232,12 +247,12 @@ class device_vector {
         a.swap(b);
     }
 };
-template <class T>
-bool operator==(const device_vector<T>& d, const std::vector<T>& h) {
+template <class T, class A>
+bool operator==(const device_vector<T, A>& d, const std::vector<T>& h) {
     return host_vector<T>(d) == h;
 }
-template <class T>
-bool operator==(const std::vector<T>& h, const device_vector<T>& d) {
+template <class T, class A>
+bool operator==(const std::vector<T>& h, const device_vector<T, A>& d) {
     return d == h;
 }
 }  // namespace thrust
