@@ -718,6 +718,7 @@ def spmv(y, offsets, columns, values, x):
         "An empty row's sum is 0, and must be written, too: behind the loop.",
     ),
     wrong=(
+        Wrong(but(spmv, "row < y.size", "row < y.size and x.size > 0"), "unwritten"),
         Wrong(but(spmv, "cuda.grid(1)", "cuda.blockIdx.x * 32 + cuda.threadIdx.x"), "fixed_block"),
         Wrong(but(spmv, "values[i] * x[columns[i]]", "x[columns[i]]"), "wrong_value"),
         Wrong(

@@ -111,6 +111,7 @@ def block_sum(total, a):
         ),
     ),
     wrong=(
+        Wrong(but(block_sum, "if t == 0:", "if t == 0 and a.size > 0:"), "unwritten"),
         Wrong(but(block_sum, "shared.array(1024", "shared.array(1023"), "out_of_bounds"),
         Wrong(but(block_sum, "(left + 1) // 2", "left // 2"), "race"),
         Wrong(but(block_sum, "t + half < left", "t < half"), "uninitialized"),

@@ -303,6 +303,7 @@ def place(lane, register, half):
         Wrong(place_by_columns, "wrong_value"),
         Wrong(place_in_four_lines, "wrong_value"),
         Wrong(place_of_first_half, "wrong_value"),
+        Wrong(but(place, "half +", "half * (lane != 21) +"), "wrong_value"),
     ),
     hypotheses=(
         Hypothesis(
