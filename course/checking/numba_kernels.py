@@ -58,10 +58,9 @@ def try_numba(exercise, kernel, seed):
         reject_races(kernel, exercise, seed)
     runs, case = [], ()
     try:
-        slow = run_all_watched(kernel, exercise, seed, runs) > limits.ENOUGH_SECONDS
+        run_all_watched(kernel, exercise, seed, runs)
         reject_if_wrong(runs, exercise)
-        if slow:  # is that its way to do the work? Then the many launches that follow can be spared
-            reject_means(kernel, exercise, seed)
+        reject_means(kernel, exercise, seed)  # before many launches that another way would spare
         reject_drawn(kernel, exercise, seed)
         # only now on the real engine: a GPU does not survive every mistake
         budget = limits.budget_of_gpu() if has_gpu() else limits.budget_of_engine()
@@ -84,8 +83,6 @@ def try_numba(exercise, kernel, seed):
             raise crashed(stopped, kernel.py_func) from None
         raise
     reject_if_wrong(runs, exercise)
-    if not slow:
-        reject_means(kernel, exercise, seed)
     reject_numba_that_needs_all_lanes(kernel, exercise, seed)
     kept.reject_if_each_run_changes(
         kernel.py_func,
@@ -143,10 +140,7 @@ def reject_numba_that_needs_all_lanes(kernel, exercise, seed):
 
 
 def run_all_watched(kernel, exercise, seed, runs):
-    """Add to runs each case in several orders of the threads, every access watched.
-
-    Returns the seconds of CPU time that they took.
-    """
+    """Add to runs each case in several orders of the threads, every access watched."""
     budget, wrong = limits.budget_of_engine(), False
     shuffled = range(seed, seed + exercise.orders)
     in_step = [IN_STEP] if exercise.shared_output else []  # where threads meet, each may come last
@@ -159,7 +153,6 @@ def run_all_watched(kernel, exercise, seed, runs):
             wrong = wrong or failed(runs[-1], exercise)
         if wrong and budget.used > limits.ENOUGH_SECONDS:
             break
-    return budget.used
 
 
 def reject_untyped(kernel, exercise, seed, reason=None):
