@@ -391,9 +391,16 @@ def split(out, keys, places, bit):
 
 
 def split_inputs(rng, shape):
-    """shape: (keys, bit). places: the inclusive sum of the keys' bits; they are of both signs."""
+    """shape: (keys, bit). places: the inclusive sum of the keys' bits; they are of both signs.
+
+    Of 7 all have bit 0, of 31 none.
+    """
     keys = whole(rng, -(1 << 31), 1 << 31, shape[0])
     keys[2::9] = np.resize([-(1 << 31), -1, 0, (1 << 31) - 1], keys[2::9].shape)
+    if shape == (7, 0):
+        keys |= 1
+    if shape == (31, 0):
+        keys &= ~1
     places = np.cumsum(keys >> shape[1] & 1, dtype=np.int32)
     return {"out": Out((shape[0],), np.int32), "keys": keys, "places": places, "bit": shape[1]}
 
@@ -448,6 +455,7 @@ def split(out, keys, places, bit):
         ),
     ),
     wrong=(
+        Wrong(but(split, "i < keys.size", "i < keys.size and places[-1] > 0"), "unwritten"),
         Wrong(but(split, "places[i] - 1]", "places[i]]"), "off_by_one"),
         Wrong(but(split, "out[i - places[i]]", "out[i - places[i] - 1]"), "off_by_one"),
         Wrong(but(split, "keys.size - ones + places", "places"), "race"),
