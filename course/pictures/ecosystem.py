@@ -137,7 +137,7 @@ class StackMap:
 
     def _repr_html_(self):
         rows = "".join(self._row(layer) for layer in self.data["layers"])
-        return f"<div style='max-width:1000px;font-size:13px;line-height:1.4'>{rows}</div>"
+        return f"<div style='max-width:77em;font-size:13px;line-height:1.4'>{rows}</div>"
 
     def _row(self, layer):
         edge = ACCENT if layer["id"] in YOURS else "#8888"
