@@ -8,7 +8,7 @@ const FEW = 4; // lines, rows or items that are not left alone on a slide
 const LONG_CODE = 12; // lines; more of them are stepped through
 const STEP = 4; // lines, at least, that are in focus together
 const GROWTH = 0.05; // of a picture's width, from one size to the next that is tried
-const LARGER = [1.5, 1.4, 1.3, 1.2, 1.1]; // times the usual size, on a slide with room left
+const LARGER = [1.1, 1.2, 1.3, 1.4, 1.5]; // times the usual size, on a slide with room left
 const MOST_ABOVE_PICTURE = 0.3; // of the room; with more above it a picture gets its own slide
 
 // Boxes of nbconvert's around what a cell shows
@@ -253,14 +253,19 @@ function makeTitle(section) {
 // A slide with little on it has larger letters, as long as no line of code must wrap for it
 function grow(body) {
   if (body.querySelector(".picture")) return;
+  let largest = "";
   for (const zoom of LARGER) {
-    body.style.zoom = zoom;
-    body.style.width = `${SCREEN.width / zoom}px`;
+    enlargeTo(body, zoom);
     const height = body.lastElementChild.getBoundingClientRect().bottom - topOf(body);
-    if (height <= ROOM && !tooWide(body) && !wraps(body, zoom)) return;
+    if (height > ROOM || tooWide(body) || wraps(body, zoom)) break;
+    largest = zoom;
   }
-  body.style.zoom = "";
-  body.style.width = "";
+  enlargeTo(body, largest);
+}
+
+function enlargeTo(body, zoom) {
+  body.style.zoom = zoom;
+  body.style.width = zoom && `${SCREEN.width / zoom}px`;
 }
 
 function wraps(body, zoom) {
