@@ -42,8 +42,8 @@ constexpr int TILE_SCALES = 2;  // of 16 bytes
 constexpr int ROWS = TILES * TILE_ROWS;  // of a stripe
 
 // What a warp multiplies at a time: tiles one below the other, and a group of x. Lane l has words l
-// and l + 32 of a tile's codes, of row l / 4 and of the row 8 below, and word l / 4 of their scales.
-// Of x it has the 32 numbers of quarter l % 4, eight to a word of 16 bytes.
+// and l + 32 of a tile's codes, of row l / 4 and of the row 8 below; and word l / 4 of their
+// scales. Of x it has the 32 numbers of quarter l % 4, eight to a word of 16 bytes.
 struct Step {
     uint4 codes[TILES][TILE_LOADS];
     uint4 scales[TILES][TILE_SCALES];

@@ -402,8 +402,8 @@
   }
 
   // ---- live slides with room left: larger letters, as far as no heading, no line of code or of an
-  // output must wrap for it; longer than the screen: smaller letters, then smaller pictures, as far as a room
-  // can read them; what even so does not fit scrolls
+  // output must wrap for it; longer than the screen: smaller letters, then smaller pictures, as far
+  // as a room can read them; what even so does not fit scrolls
 
   const LARGER = [1.5, 1.35, 1.2, 1.1]; // times the usual size
   const TEXTS = ".jp-RenderedMarkdown, .jp-RenderedHTML, .jp-RenderedHTML > div";

@@ -1,5 +1,5 @@
-// host_vector is a std::vector; device_vector owns memory on the device, universal_vector memory that
-// the host reads, too.
+// host_vector is a std::vector; device_vector owns memory on the device, universal_vector memory
+// that the host reads, too.
 #pragma once
 #include <initializer_list>
 #include <vector>
