@@ -178,8 +178,11 @@ def right_on_zeros(exercise, answer, grid, arguments: dict, rng):
         for name, value in arguments.items()
         if isinstance(value, Out)
     }
-    got, before, _ = launched(exercise, answer, grid, arguments | zeros, rng)
-    return bool(zeros) and different(exercise, arguments, got, before) is None
+    if not zeros:
+        return False
+    with time_limit(SECONDS):
+        got, before, _ = launched(exercise, answer, grid, arguments | zeros, rng)
+    return different(exercise, arguments, got, before) is None
 
 
 INTERRUPTED = (

@@ -38,6 +38,19 @@ def test_the_line_and_the_program_are_shown():
     assert "program 0 writes" in outcome.lines[0]
 
 
+@triton.jit
+def waits_while_zero(out, x, y, weight, n, BLOCK: tl.constexpr):
+    while tl.load(out) == 0:
+        weight = 0
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, weight, mask=i < n)
+
+
+def test_a_launch_on_zeros_is_stopped(monkeypatch):
+    monkeypatch.setattr(checking, "SECONDS", 0.5)
+    assert exercises.check("triton.blend", waits_while_zero).reason == "timeout"
+
+
 def test_a_process_of_its_own_says_the_same(monkeypatch):
     monkeypatch.setattr(checking, "has_gpu", lambda: True)
     assert checking.run(entries.LOG_SUM, entries.log_sum, 3) is None
