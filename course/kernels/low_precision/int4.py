@@ -203,6 +203,9 @@ def multiply(
         raise ValueError(f"x is {vectors} × {columns}, but must be {most}")
     if packed.rows % shape.rows:
         raise ValueError(f"{packed.rows} rows are not whole stripes of {shape.rows}")
+    if next and (next.rows, next.columns) != (packed.rows, packed.columns):
+        sizes = f"{next.rows} × {next.columns} after {packed.rows} × {packed.columns}"
+        raise ValueError(f"the next matrix has another size: {sizes}")
     if y is None:
         y = x.new_empty(vectors, packed.rows)
     arrays = (y, packed.codes, packed.scales, x)

@@ -46,6 +46,10 @@ def test_sizes_that_do_not_fit_are_refused():
     packed = int4.pack(*int4.random_weights(16, 128))
     with pytest.raises(ValueError, match="at most 8 × 128"):
         int4.multiply(packed, torch.zeros(9, 128, dtype=torch.bfloat16))
+    wider = int4.pack(*int4.random_weights(16, 256))
+    with pytest.raises(ValueError, match="16 × 256 after 16 × 128"):
+        x = torch.zeros(1, 128, dtype=torch.bfloat16)
+        int4.multiply(packed, x, shape=int4.Shape(tiles=1), next=wider)
 
 
 @pytest.mark.parametrize(
