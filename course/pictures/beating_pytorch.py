@@ -703,7 +703,7 @@ def queues(kernels: int, kernel_us: float, launch_us: float):
     for number, (name, starts) in enumerate(plans.items()):
         top = number * (2 * ROW + 40)
         words = f"{name}: done after {ends[name]:g} µs"
-        sheet.text(0, top + 10, words, anchor="start", font_weight="bold", size=14)
+        sheet.heading(0, top + 10, words, size=14)
         for row, who in enumerate(("host", "GPU")):
             y = top + 26 + ROW * row
             sheet.text(0, y + 13, who, anchor="start")
@@ -772,9 +772,9 @@ def im2col(side: int, pixel: int):
     left = PIXEL * (side + 2) + 150
     width = left + TAP * TAPS * TAPS + 190
     sheet = Drawing(width, TAP * len(matrix) + 40, alt=alt)
-    sheet.text(0, 10, "image and border", anchor="start", font_weight="bold")
+    sheet.heading(0, 10, "image and border")
     numbered(sheet, 0, 30, PIXEL, numbers, pixel)
-    sheet.text(left, 10, "matrix", anchor="start", font_weight="bold")
+    sheet.heading(left, 10, "matrix")
     numbered(sheet, left, 26, TAP, matrix, pixel)
     middle = 30 + PIXEL * (side + 2) / 2
     sheet.arrow(PIXEL * (side + 2) + 12, middle, left - 12, middle, colour=strong(ACCENT), thick=2)

@@ -342,8 +342,7 @@ def made_from(makefile: str):
             sheet.arrow(x + FILE_WIDTH, y, to_x - 2, to_y, colour=strong(ACCENT), thick=2)
     for name, (x, y) in places.items():
         fill = BLOCK_COLOURS[1] if name in rules else BLOCK_COLOURS[0]
-        sheet.box(x, y - FILE_HEIGHT / 2, FILE_WIDTH, FILE_HEIGHT, fill=fill, rx=5)
-        sheet.text(x + FILE_WIDTH / 2, y, name, size=15, colour=ON_COLOUR)
+        sheet.named(x, y - FILE_HEIGHT / 2, FILE_WIDTH, FILE_HEIGHT, name, fill, size=15, rx=5)
     return sheet
 
 
@@ -379,8 +378,7 @@ def readings(bits: int = 4):
         for row, text in enumerate(texts):
             x, y = ASIDE + CELL * value, 40 + LINE * row
             fill = IDLE if row == 0 else colour
-            sheet.box(x + 1, y + 1, CELL - 2, LINE - 2, fill=fill, rx=3)
-            sheet.text(x + CELL / 2, y + LINE / 2, text, size=14, colour=ON_COLOUR)
+            sheet.named(x + 1, y + 1, CELL - 2, LINE - 2, text, fill, size=14, rx=3)
     first, last = ASIDE + CELL / 2, ASIDE + CELL * (count - 0.5)
     blue = strong(ACCENT)
     sheet.line(first, 40, first, 14, colour=blue, thick=1.5)
@@ -420,8 +418,7 @@ def stages(source: str):
     for step, (name, size) in enumerate(sizes.items()):
         left = (STAGE + NEXT) * step
         fill = BLOCK_COLOURS[1 if step else 0]
-        sheet.box(left, 8, STAGE, 44, fill=fill, rx=5)
-        sheet.text(left + STAGE / 2, 30, name, size=14, colour=ON_COLOUR)
+        sheet.named(left, 8, STAGE, 44, name, fill, size=14, rx=5)
         sheet.text(left + STAGE / 2, 68, does[step], size=12)
         sheet.text(left + STAGE / 2, 90, f"{size:,} bytes", size=13, font_weight="bold")
         if step:
@@ -453,27 +450,21 @@ def by_copy_and_by_address():
     sheet = Drawing(722, 196, alt=alt)
     heads = ("in main", "in the function", "in the heap")
     for head, x in zip(heads, (0, 265, 530), strict=True):
-        sheet.text(x, 10, head, anchor="start", font_weight="bold")
-    _variable_box(sheet, 0, 40, "a = nullptr", BLOCK_COLOURS[1])
-    _variable_box(sheet, 265, 40, "p, a copy of a", BLOCK_COLOURS[1])
-    _variable_box(sheet, 530, 40, "memory, lost", BLOCK_COLOURS[7])
+        sheet.heading(x, 10, head)
+    sheet.named(0, 40, *HOLDS, "a = nullptr", BLOCK_COLOURS[1], size=14)
+    sheet.named(265, 40, *HOLDS, "p, a copy of a", BLOCK_COLOURS[1], size=14)
+    sheet.named(530, 40, *HOLDS, "memory, lost", BLOCK_COLOURS[7], size=14)
     sheet.arrow(457, 57, 527, 57, colour=strong(ACCENT), thick=2)
     sheet.text(0, 90, "allocate_wrong(a): p = malloc(…)", anchor="start", size=12, colour=MUTED)
-    _variable_box(sheet, 0, 120, "a", BLOCK_COLOURS[1])
-    _variable_box(sheet, 265, 120, "p = &a", BLOCK_COLOURS[4])
-    _variable_box(sheet, 530, 120, "memory", BLOCK_COLOURS[0])
+    sheet.named(0, 120, *HOLDS, "a", BLOCK_COLOURS[1], size=14)
+    sheet.named(265, 120, *HOLDS, "p = &a", BLOCK_COLOURS[4], size=14)
+    sheet.named(530, 120, *HOLDS, "memory", BLOCK_COLOURS[0], size=14)
     sheet.arrow(263, 129, 193, 129, colour=strong(ACCENT), thick=2)
     sheet.line(150, 154, 150, 172, colour=strong(ALARM), thick=2)
     sheet.line(150, 172, 625, 172, colour=strong(ALARM), thick=2)
     sheet.arrow(625, 173, 625, 156, colour=strong(ALARM), thick=2)
     sheet.text(0, 186, "allocate(&a): *p = malloc(…)", anchor="start", size=12, colour=MUTED)
     return sheet
-
-
-def _variable_box(sheet, x, y, words, fill):
-    """A variable, or memory, with its words."""
-    sheet.box(x, y, *HOLDS, fill=fill, rx=4)
-    sheet.text(x + HOLDS[0] / 2, y + HOLDS[1] / 2, words, size=14, colour=ON_COLOUR)
 
 
 BYTE = 22  # pixels
@@ -489,8 +480,8 @@ def arguments(**types):
     pointer = ctypes.sizeof(ctypes.c_void_p)
     alt = f"arguments: {len(sizes)} pointers of {pointer} bytes. They lead to {said}."
     sheet = Drawing(640, 24 + 46 * len(sizes), alt=alt)
-    sheet.text(0, 10, "void* arguments[]", anchor="start", font_weight="bold")
-    sheet.text(330, 10, "the variables themselves", anchor="start", font_weight="bold")
+    sheet.heading(0, 10, "void* arguments[]")
+    sheet.heading(330, 10, "the variables themselves")
     for row, (name, size) in enumerate(sizes.items()):
         y = 28 + 46 * row
         _bytes(sheet, 0, y, pointer, BLOCK_COLOURS[1])
@@ -533,13 +524,12 @@ def lifetimes(lines: Sequence[str]):
     sheet = Drawing(MOMENT * last + 260, 32 * rows + 24, alt=f"Who lives when. {said}.")
     row = 0
     for title, lives in runs:
-        sheet.text(0, 32 * row + 18, title, anchor="start", font_weight="bold")
+        sheet.heading(0, 32 * row + 18, title)
         for place, (size, begin, end) in enumerate(lives):
             top = 32 * (row + place + 1)
             width = MOMENT * (end - begin)
             fill = BLOCK_COLOURS[place]
-            sheet.box(MOMENT * begin, top, width, 26, fill=fill, rx=4)
-            sheet.text(MOMENT * begin + width / 2, top + 13, size, colour=ON_COLOUR)
+            sheet.named(MOMENT * begin, top, width, 26, size, fill)
             sheet.text(MOMENT * end + 8, top + 13, "released", anchor="start", size=12)
         row += len(lives) + 1
     words = "bytes held; time goes right"

@@ -46,34 +46,6 @@ def on_chip(this: Facts) -> int:
     return next(size for name, size in this.sizes.items() if "shared" in name)
 
 
-def named(
-    sheet,
-    x,
-    y,
-    width,
-    height,
-    words,
-    colour,
-    size=13,
-):
-    """A box of a colour with a line of text in its middle."""
-    sheet.box(
-        x,
-        y,
-        width,
-        height,
-        fill=colour,
-        rx=4,
-    )
-    sheet.text(
-        x + width / 2,
-        y + height / 2,
-        words,
-        size=size,
-        colour=ON_COLOUR,
-    )
-
-
 def says_whose(sheet, whose):
     """The last line of a picture."""
     sheet.text(0, sheet.height - 8, whose, anchor="start", size=12, colour=GREY)
@@ -99,14 +71,14 @@ def gpu(this: Facts | None = None):
     )
     sheet = Drawing(WIDTH, high + 190, alt=alt)
     sheet.box(1, 24, WIDTH - 2, high + 76, line=GREY, rx=8)
-    sheet.text(0, 10, f"the chip: {this.sms} SMs", anchor="start", font_weight="bold")
+    sheet.heading(0, 10, f"the chip: {this.sms} SMs")
     for number in range(this.sms):
         x = 12 + number % ACROSS * (WIDTH - 24) / ACROSS
         y = 34 + number // ACROSS * pitch
         sheet.box(x, y, 27, pitch - 5, fill=YELLOW if number else ORANGE, rx=3)
     sheet.text(26, 34 + (pitch - 5) / 2, "SM", size=11, colour=ON_COLOUR)
-    named(sheet, 12, high + 46, WIDTH - 24, 40, f"L2 cache, {l2}, shared by all SMs", GREEN)
-    named(sheet, 150, high + 126, WIDTH - 300, 34, f"global memory, {memory}", PINK)
+    sheet.named(12, high + 46, WIDTH - 24, 40, f"L2 cache, {l2}, shared by all SMs", GREEN)
+    sheet.named(150, high + 126, WIDTH - 300, 34, f"global memory, {memory}", PINK)
     sheet.arrow(WIDTH / 2 - 8, high + 124, WIDTH / 2 - 8, high + 90, colour=ARROW)
     sheet.arrow(WIDTH / 2 + 8, high + 88, WIDTH / 2 + 8, high + 122, colour=ARROW)
     sheet.text(72, high + 143, "host ↔", size=13)
@@ -135,20 +107,20 @@ def sm(this: Facts | None = None):
     wide = (WIDTH - 20) / PARTS
     for part in range(PARTS):
         _sm_part(sheet, 10 + part * wide, wide - 8, warps, registers, units // PARTS)
-    named(sheet, 14, 226, WIDTH - 28, 36, f"shared memory and L1 cache, {shared}", GREEN)
+    sheet.named(14, 226, WIDTH - 28, 36, f"shared memory and L1 cache, {shared}", GREEN)
     says_whose(sheet, f"one SM of {this.sms} · {this.whose}")
     return sheet
 
 
 def _sm_part(sheet, x, width, warps, registers, lanes):
     """A quarter of an SM: scheduler, places for warps, registers, lanes."""
-    named(sheet, x + 4, 10, width - 4, 26, "scheduler", ORANGE)
+    sheet.named(x + 4, 10, width - 4, 26, "scheduler", ORANGE)
     sheet.text(x + width / 2, 50, f"{warps} warps wait here", size=12)
     gap = (width - 4) / 8
     for warp in range(warps):
         left = x + 4 + warp % 8 * gap
         sheet.box(left, 62 + warp // 8 * 14, gap - 3, 11, fill=FAINT, line=GREY, thick=0.5)
-    named(sheet, x + 4, 96, width - 4, 30, f"registers, {registers}", BLUE)
+    sheet.named(x + 4, 96, width - 4, 30, f"registers, {registers}", BLUE)
     sheet.text(x + width / 2, 142, f"{lanes} fp32 lanes", size=12)
     across = min(lanes, 16)
     gap = (width - 4) / across
@@ -182,14 +154,14 @@ def hierarchy(this: Facts | None = None):
     for step, (name, size, who, colour, wait) in enumerate(rows):
         wide = 190 + 80 * step
         y = 26 + 58 * step
-        named(sheet, 0, y, wide, 46, f"{name}, {size}", colour)
+        sheet.named(0, y, wide, 46, f"{name}, {size}", colour)
         words = who
         if wait:
             words += f" · {wait['value']:.0f} cycles"
         sheet.text(wide + 14, y + 23, words, anchor="start")
         if step:
             sheet.arrow(95, y - 1, 95, y - 11, colour=ARROW)
-    sheet.text(0, 10, "lanes of an SM", anchor="start", font_weight="bold")
+    sheet.heading(0, 10, "lanes of an SM")
     whose = f"sizes: {this.whose}"
     if waits:
         whose += f" · cycles a load waits: recorded on {waits[0]['gpu']}, {waits[0]['date'][:10]}"
@@ -213,25 +185,17 @@ def host_and_device():
         (0, "host", "CPU", "its memory: NumPy arrays"),
         (WIDTH - 260, "device", "GPU: many threads", "its memory: device arrays"),
     ):
-        sheet.text(x, 10, title, anchor="start", font_weight="bold", size=15)
+        sheet.heading(x, 10, title, size=15)
         sheet.box(x + 1, 24, 258, 180, line=GREY, rx=8)
-        named(sheet, x + 14, 40, 232, 62, chip, YELLOW)
-        named(sheet, x + 14, 128, 232, 62, memory, PINK)
+        sheet.named(x + 14, 40, 232, 62, chip, YELLOW)
+        sheet.named(x + 14, 128, 232, 62, memory, PINK)
         sheet.arrow(x + 122, 104, x + 122, 126, colour=ARROW)
         sheet.arrow(x + 138, 126, x + 138, 104, colour=ARROW)
     left, right = 250, WIDTH - 250
     for step, y, ends in zip(
         STEPS, (146, 70, 178), ((left, right), (left, right), (right, left)), strict=True
     ):
-        sheet.arrow(
-            ends[0],
-            y,
-            ends[1],
-            y,
-            colour=ARROW,
-            thick=2,
-            head=10,
-        )
+        sheet.arrow(ends[0], y, ends[1], y, colour=ARROW, thick=2, head=10)
         sheet.text(WIDTH / 2, y - 12, step)
     return sheet
 
@@ -244,11 +208,11 @@ def late_error():
     )
     sheet = Drawing(WIDTH, 158, alt=alt)
     for y, who in ((46, "host"), (130, "device")):
-        sheet.text(0, y, who, anchor="start", font_weight="bold", size=15)
-    named(sheet, 70, 24, 80, 44, "launch", YELLOW, 15)
-    named(sheet, 154, 24, 180, 44, "cudaGetLastError()", YELLOW, 15)
-    named(sheet, 338, 24, 262, 44, "cudaDeviceSynchronize()", PINK, 15)
-    named(sheet, 250, 108, 300, 44, "the kernel, until it fails", ORANGE, 15)
+        sheet.heading(0, y, who, size=15)
+    sheet.named(70, 24, 80, 44, "launch", YELLOW, size=15)
+    sheet.named(154, 24, 180, 44, "cudaGetLastError()", YELLOW, size=15)
+    sheet.named(338, 24, 262, 44, "cudaDeviceSynchronize()", PINK, size=15)
+    sheet.named(250, 108, 300, 44, "the kernel, until it fails", ORANGE, size=15)
     sheet.arrow(150, 69, 250, 107, colour=ARROW, thick=2)
     sheet.arrow(550, 107, 600, 69, colour=ARROW, thick=2)
     sheet.text(244, 10, "no error", size=15)
@@ -274,10 +238,10 @@ def roads(card: dict, module: dict, pcie: float, nvlink: float):
         f"neighbours on the board, {pcie} GB/s over PCIe to the CPU."
     )
     sheet = Drawing(WIDTH, 276, alt=alt)
-    sheet.text(0, 44, "PCIe card", anchor="start", font_weight="bold", size=15)
-    sheet.text(176, 10, "SXM modules on a board", anchor="start", font_weight="bold", size=15)
-    named(sheet, 176, 28, WIDTH - 176, 32, "NVLink switches", GREEN, 15)
-    named(sheet, 0, 212, WIDTH, 34, "CPU and its memory", YELLOW, 15)
+    sheet.heading(0, 44, "PCIe card", size=15)
+    sheet.heading(176, 10, "SXM modules on a board", size=15)
+    sheet.named(176, 28, WIDTH - 176, 32, "NVLink switches", GREEN, size=15)
+    sheet.named(0, 212, WIDTH, 34, "CPU and its memory", YELLOW, size=15)
     _roads_of(sheet, 0, card, pcie)
     for number in range(MODULES):
         _roads_of(sheet, 176 + 139 * number, module, pcie, nvlink)
@@ -298,8 +262,8 @@ def _roads_of(sheet, x, gpu, pcie, nvlink=0):
         sheet.box(middle - wide / 2, top, wide, bottom - top, fill=ARROW)
     wide = gpu["bandwidth_gb_s"] / SPEED
     sheet.box(x + CHIP, 136 - wide / 2, BETWEEN_THEM, wide, fill=ARROW)
-    named(sheet, x, 104, CHIP, 64, "GPU", ORANGE, 15)
-    named(sheet, x + CHIP + BETWEEN_THEM, 104, MEMORY, 64, "HBM", PINK, 15)
+    sheet.named(x, 104, CHIP, 64, "GPU", ORANGE, size=15)
+    sheet.named(x + CHIP + BETWEEN_THEM, 104, MEMORY, 64, "HBM", PINK, size=15)
 
 
 # ---- a grid on SMs
@@ -341,32 +305,12 @@ def grid_on_sms(blocks: int, sms: int, at_once: int = 1):
 
 def _place(sheet, x, y, width, height, block, blocks):
     """A place on an SM during a turn: a block with its number, or nobody."""
-    if block >= blocks:
-        sheet.box(
-            x,
-            y,
-            width,
-            height,
-            fill=FAINT,
-            rx=3,
-        )
-        return
-    sheet.box(
-        x,
-        y,
-        width,
-        height,
-        fill=BLOCK_COLOURS[block % len(BLOCK_COLOURS)],
-        rx=3,
-    )
-    if width > 16:
-        sheet.text(
-            x + width / 2,
-            y + height / 2,
-            block,
-            size=11,
-            colour=ON_COLOUR,
-        )
+    place = x, y, width, height
+    colour = BLOCK_COLOURS[block % len(BLOCK_COLOURS)]
+    if block < blocks and width > 16:
+        sheet.named(*place, block, colour, size=11, rx=3)
+    else:
+        sheet.box(*place, fill=colour if block < blocks else FAINT, rx=3)
 
 
 THREAD, BETWEEN = 48, 24  # pixels: a thread, from one block to the next
@@ -394,7 +338,7 @@ def places(blocks, threads, indices):
             wide = THREAD * (last_thread + 1)
             sheet.text(left + wide / 2, 12, f"block {block}", font_weight="bold")
             sheet.box(left, 26, wide, 44, line=GREY, thick=2)
-        named(sheet, left + 3, 29, THREAD - 6, 38, thread, colour, 15)
+        sheet.named(left + 3, 29, THREAD - 6, 38, thread, colour, size=15)
         sheet.arrow(left + THREAD / 2, 72, left + THREAD / 2, 90, colour=ARROW)
         sheet.text(left + THREAD / 2, 104, index, size=15, font_weight="bold")
     sheet.text(
@@ -421,7 +365,7 @@ def with_work(launches, sms: int):
     sheet = Drawing(width, rows * SM_SIDE + 54, alt=alt)
     for column, (name, blocks) in enumerate(launches.items()):
         left = column * pitch
-        sheet.text(left, 10, name, anchor="start", font_weight="bold")
+        sheet.heading(left, 10, name)
         rows_and_columns = [divmod(number, SM_ROW) for number in range(sms)]
         places = [(left + SM_SIDE * x, 24 + SM_SIDE * y) for y, x in rows_and_columns]
         sheet.cells(places[:blocks], SM_SIDE - 2, fill=ORANGE)
@@ -447,12 +391,14 @@ def who_calls_whom():
     said = "; ".join(f"{one} calls {other} ({how})" for one, other, how in CALLS)
     sheet = Drawing(WIDTH, 222, alt=f"Who may call whom: {said}.")
     for x, wide, title in ((0, 250, "on the host"), (330, 390, "on the device")):
-        sheet.text(x, 10, title, anchor="start", font_weight="bold", size=15)
+        sheet.heading(x, 10, title, size=15)
         sheet.box(x + 1, 26, wide - 2, 190, line=GREY, rx=8)
-    named(sheet, 20, 60, 130, 44, "__host__", YELLOW, 15)
-    named(sheet, 350, 60, 150, 44, "__global__", ORANGE, 15)
-    named(sheet, 560, 60, 140, 44, "__device__", BLUE, 15)
-    named(sheet, 20, 150, 680, 44, "__host__ __device__: compiled once for each side", GREEN, 15)
+    sheet.named(20, 60, 130, 44, "__host__", YELLOW, size=15)
+    sheet.named(350, 60, 150, 44, "__global__", ORANGE, size=15)
+    sheet.named(560, 60, 140, 44, "__device__", BLUE, size=15)
+    sheet.named(
+        20, 150, 680, 44, "__host__ __device__: compiled once for each side", GREEN, size=15
+    )
     sheet.arrow(150, 82, 348, 82, colour=ARROW, thick=2)
     sheet.text(249, 68, "<<< >>>", font_weight="bold")
     sheet.arrow(500, 82, 558, 82, colour=ARROW, thick=2)
@@ -479,10 +425,10 @@ def from_c_to_chip(this: Facts | None = None):
         "on a newer GPU the driver makes SASS for that one from the PTX."
     )
     sheet = Drawing(WIDTH, 222, alt=alt)
-    named(sheet, 0, 76, 120, 44, "vector_add.cu", PINK)
-    named(sheet, 180, 20, 330, 44, "C++ compiler: the host's machine code", YELLOW)
-    named(sheet, 180, 132, 90, 44, "PTX", BLUE)
-    named(sheet, 350, 132, 160, 44, f"SASS for {level}", GREEN)
+    sheet.named(0, 76, 120, 44, "vector_add.cu", PINK)
+    sheet.named(180, 20, 330, 44, "C++ compiler: the host's machine code", YELLOW)
+    sheet.named(180, 132, 90, 44, "PTX", BLUE)
+    sheet.named(350, 132, 160, 44, f"SASS for {level}", GREEN)
     sheet.box(570, 20, 149, 156, line=GREY, thick=2, rx=8)
     sheet.text(645, 98, "the program", size=14, font_weight="bold")
     sheet.text(150, 40, "host", size=12, colour=GREY)
@@ -522,10 +468,10 @@ def local_memory(this: Facts | None = None):
         f"with an address for each thread, reached through L1 and L2. {this.whose}."
     )
     sheet = Drawing(WIDTH, 250, alt=alt)
-    sheet.text(0, 10, "v[31 - k], unrolled", anchor="start", font_weight="bold")
+    sheet.heading(0, 10, "v[31 - k], unrolled")
     _numbered(sheet, 0, 24, "r", BLUE)
     sheet.text(0, 86, "registers of the SM: each index is a name", anchor="start")
-    sheet.text(0, 124, "v[(k + shift) % 32]", anchor="start", font_weight="bold")
+    sheet.heading(0, 124, "v[(k + shift) % 32]")
     steps = (
         ("lane", 60, ORANGE),
         ("L1 of the SM", 130, YELLOW),
@@ -533,10 +479,10 @@ def local_memory(this: Facts | None = None):
     )
     left = 0
     for name, wide, colour in steps:
-        named(sheet, left, 138, wide, 34, name, colour)
+        sheet.named(left, 138, wide, 34, name, colour)
         sheet.arrow(left + wide + 2, 155, left + wide + 26, 155, colour=ARROW)
         left += wide + 28
-    sheet.text(left + 4, 155, f"local memory: {frame} bytes", anchor="start", font_weight="bold")
+    sheet.heading(left + 4, 155, f"local memory: {frame} bytes")
     _numbered(sheet, 0, 186, "", PINK)
     says_whose(sheet, f"each number has an address in global memory · {this.whose}")
     return sheet
@@ -546,6 +492,5 @@ def _numbered(sheet, left, top, letter, colour):
     """An array's numbers as a row of cells."""
     wide = (WIDTH - left) / NUMBERS
     for number in range(NUMBERS):
-        sheet.box(left + number * wide, top, wide - 2, 40, fill=colour, rx=3)
-        middle = left + (number + 0.5) * wide - 1
-        sheet.text(middle, top + 20, f"{letter}{number}", size=11, colour=ON_COLOUR)
+        x = left + number * wide
+        sheet.named(x, top, wide - 2, 40, f"{letter}{number}", colour, size=11, rx=3)

@@ -354,7 +354,7 @@ def two_streams():
     drawing = svg.Drawing(640, 212, alt=f"Time runs to the right. {said}.")
     top = 0
     for title, streams in QUEUES:
-        drawing.text(0, top + 12, title, anchor="start", size=16, font_weight="bold")
+        drawing.heading(0, top + 12, title, size=16)
         top += 28
         for stream, work in streams.items():
             drawing.text(0, top + 21, stream, anchor="start", size=16)
@@ -369,6 +369,5 @@ def _queue(drawing, top, work):
     left = 110
     for what, wide in work:
         colour = BLOCK_COLOURS[(what, wide) in CUPY]
-        drawing.box(left, top, wide - 3, 42, fill=colour, rx=4)
-        drawing.text(left + wide / 2, top + 21, what, size=16, colour=svg.ON_COLOUR)
+        drawing.named(left, top, wide - 3, 42, what, colour, size=16)
         left += wide

@@ -575,8 +575,7 @@ def _draw_call(sheet, y, names, meets, is_after):
         x = CALL * (2 * column + 1)
         fill = BLOCK_COLOURS[2 if meets else 4]
         if name:
-            sheet.box(x - 55, y, 110, 34, fill=fill, rx=5)
-            sheet.text(x, y + 17, name, size=14, colour=svg.ON_COLOUR)
+            sheet.named(x - 55, y, 110, 34, name, fill, size=14, rx=5)
 
 
 # ---- how GPUs are joined, how a layer is cut
@@ -616,11 +615,10 @@ def _panel(sheet, left, gpus, name, middle):
         elif following:
             sheet.line(x, 144, following, 144, colour=colour, thick=thick)
     if middle:
-        sheet.box(left + PANEL / 2 - 50, 38, 100, 32, fill=BLOCK_COLOURS[2], rx=4)
-        sheet.text(left + PANEL / 2, 54, middle, size=14, colour=svg.ON_COLOUR)
+        sheet.named(left + PANEL / 2 - 50, 38, 100, 32, middle, BLOCK_COLOURS[2], size=14)
     for gpu, x in enumerate(places):
-        sheet.box(x - GPU_WIDE / 2, 130, GPU_WIDE, 28, fill=BLOCK_COLOURS[0], rx=4)
-        sheet.text(x, 144, f"GPU {gpu}", size=12, colour=svg.ON_COLOUR)
+        box = x - GPU_WIDE / 2, 130, GPU_WIDE, 28
+        sheet.named(*box, f"GPU {gpu}", BLOCK_COLOURS[0], size=12)
 
 
 def tensor_cut(ranks: int):
@@ -673,8 +671,8 @@ def _rows(sheet, x, high, ranks, name, gap=2):
 
 def _part(sheet, rank, x, y, wide, high):
     """What a rank has of a matrix."""
-    sheet.box(x, y, wide, high, fill=BLOCK_COLOURS[rank % len(BLOCK_COLOURS)])
-    sheet.text(x + wide / 2, y + high / 2, rank, size=12, colour=svg.ON_COLOUR)
+    colour = BLOCK_COLOURS[rank % len(BLOCK_COLOURS)]
+    sheet.named(x, y, wide, high, rank, colour, size=12, rx=None)
 
 
 # ---- words that carry their flag
@@ -694,20 +692,17 @@ def words(numbers: int, flag: int, tile: int):
         f"A tile: {tile:,} bytes, then {flag} of flag, {shares[1]:.2%} of it numbers."
     )
     sheet = Drawing(720, 170, alt=alt)
-    sheet.text(0, 10, "short messages: a flag in each word", anchor="start", font_weight="bold")
+    sheet.heading(0, 10, "short messages: a flag in each word")
     for each in range(3):
         left = (CELL * word + 14) * each
-        sheet.box(left, 24, CELL * numbers, 34, fill=BLOCK_COLOURS[0], rx=3)
-        sheet.box(left + CELL * numbers, 24, CELL * flag, 34, fill=BLOCK_COLOURS[4], rx=3)
-        sheet.text(left + CELL * numbers / 2, 41, "numbers", colour=svg.ON_COLOUR)
-        sheet.text(left + CELL * (numbers + flag / 2), 41, "flag", colour=svg.ON_COLOUR)
+        middle = left + CELL * numbers
+        sheet.named(left, 24, CELL * numbers, 34, "numbers", BLOCK_COLOURS[0], rx=3)
+        sheet.named(middle, 24, CELL * flag, 34, "flag", BLOCK_COLOURS[4], rx=3)
     said = f"{shares[0]:.0%} is numbers · whoever sees the flag has them"
     sheet.text(0, 72, said, anchor="start", size=12, colour=svg.GREY)
-    sheet.text(0, 104, "long messages: a flag behind a tile", anchor="start", font_weight="bold")
-    sheet.box(0, 118, 560, 34, fill=BLOCK_COLOURS[0], rx=3)
-    sheet.text(280, 135, f"{tile:,} bytes of numbers", colour=svg.ON_COLOUR)
-    sheet.box(564, 118, CELL * flag - 2, 34, fill=BLOCK_COLOURS[4], rx=3)
-    sheet.text(564 + CELL * flag / 2, 135, "flag", colour=svg.ON_COLOUR)
+    sheet.heading(0, 104, "long messages: a flag behind a tile")
+    sheet.named(0, 118, 560, 34, f"{tile:,} bytes of numbers", BLOCK_COLOURS[0], rx=3)
+    sheet.named(564, 118, CELL * flag - 2, 34, "flag", BLOCK_COLOURS[4], rx=3)
     said = f"{shares[1]:.2%} is numbers · in this order only with release and acquire"
     sheet.text(0, 163, said, anchor="start", size=12, colour=svg.GREY)
     return sheet
@@ -741,10 +736,9 @@ def _through_switch(sheet, left, title, result, values, is_store):
     middle = left + NODE * len(values) / 2
     colour = svg.strong(ACCENT)
     sheet.text(middle, 10, title, size=15, font_weight="bold")
-    sheet.box(middle - 70, 28, 140, 34, fill=BLOCK_COLOURS[1], rx=4)
-    sheet.text(middle, 45, f"GPU 0: {result}", size=14, colour=svg.ON_COLOUR)
-    sheet.box(middle - 70, 102, 140, 34, fill=BLOCK_COLOURS[2], rx=4)
-    sheet.text(middle, 119, "switch" if is_store else "switch: adds", size=14, colour=svg.ON_COLOUR)
+    sheet.named(middle - 70, 28, 140, 34, f"GPU 0: {result}", BLOCK_COLOURS[1], size=14)
+    words = "switch" if is_store else "switch: adds"
+    sheet.named(middle - 70, 102, 140, 34, words, BLOCK_COLOURS[2], size=14)
     up_and_down = (64, 100) if is_store else (100, 64)
     sheet.arrow(middle, up_and_down[0], middle, up_and_down[1], colour=colour, thick=2)
     for gpu, value in enumerate(values):

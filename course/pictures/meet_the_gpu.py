@@ -454,7 +454,7 @@ def one_instruction(m: int, n: int, k: int):
         f"cores, which multiply {m} × {k} by {k} × {n} numbers: {m * n * k // WARP} times as many."
     )
     sheet = Drawing(600, UNIT * (m + k) + 106, alt=alt)
-    sheet.text(0, 10, "lanes: d = a b + c", anchor="start", font_weight="bold")
+    sheet.heading(0, 10, "lanes: d = a b + c")
     for number, colour in enumerate(BLOCK_COLOURS[:3]):
         x, y = 6 * number, 30 + 3 * number
         lanes = [divmod(lane, 8) for lane in range(WARP)]
@@ -462,7 +462,7 @@ def one_instruction(m: int, n: int, k: int):
         sheet.cells(corners, UNIT - 1, fill=colour)
     words = f"{WARP} multiply-adds"
     sheet.text(0, 52 + 10.4 * UNIT, words, anchor="start", size=15)
-    sheet.text(300, 10, "tensor cores: D = A B + C", anchor="start", font_weight="bold")
+    sheet.heading(300, 10, "tensor cores: D = A B + C")
     top, left = 66 + UNIT * k, 316 + UNIT * k
     _matrix(sheet, 300, top, (m, k), BLOCK_COLOURS[0], "A")
     _matrix(sheet, left, 42, (k, n), BLOCK_COLOURS[1], "B")

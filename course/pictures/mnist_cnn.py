@@ -5,7 +5,7 @@ import numpy as np
 from course.kernels.mnist_cnn import SHAPES, layers
 from course.pictures.shapes import numbered, plain
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, INK, chart, figure
-from utils.plots.svg import ON_COLOUR, Drawing, strong
+from utils.plots.svg import Drawing, strong
 
 #: What flows from layer to layer: name, channels, side of the picture (0: a plain vector), and the
 #: step that leads there.
@@ -224,9 +224,8 @@ def two_slots(steps: int, gather: int, copy: int, train: int):
         sheet.text(0, LANE * (lane + 0.5), name, size=16, anchor="start")
     for lane, step, begins, ends in pieces:
         left, right = (NAMES + UNIT_OF_TIME * time for time in (begins, ends))
-        look = {"fill": BLOCK_COLOURS[step % 2], "rx": 3}
-        sheet.box(left, LANE * lane + 6, right - left - 2, LANE - 12, **look)
-        sheet.text((left + right) / 2, LANE * (lane + 0.5), step, size=16, colour=ON_COLOUR)
+        bar = left, LANE * lane + 6, right - left - 2, LANE - 12
+        sheet.named(*bar, step, BLOCK_COLOURS[step % 2], size=16, rx=3)
         if lane == 2 and step + 2 < steps:
             sheet.arrow(right, LANE * 2 + 6, right, LANE - 6, colour=strong(ALARM), thick=2)
             sheet.text(right + 6, LANE * 1.5, "done", size=16, anchor="start")
@@ -265,10 +264,8 @@ def linear(batch: int, layer: str = "fc1"):
         for place in (0, 2, 4):
             name, (down, across) = product[place], product[place + 1]
             colour = BLOCK_COLOURS[0 if place == 0 else 1]
-            look = (left, top + (high - FLAT * long[down]) / 2, long[across], FLAT * long[down])
-            sheet.box(*look, fill=colour, rx=3)
-            middle = left + long[across] / 2, top + high / 2
-            sheet.text(*middle, f"{name}  {down} × {across}", size=14, colour=ON_COLOUR)
+            box = (left, top + (high - FLAT * long[down]) / 2, long[across], FLAT * long[down])
+            sheet.named(*box, f"{name}  {down} × {across}", colour, size=14, rx=3)
             left += long[across] + 22
             if place < 4:
                 sheet.text(left - 11, top + high / 2, "=·"[place // 2], size=18)

@@ -283,21 +283,7 @@ def streams(model):
     for place, (stream, what) in enumerate(model.history):
         x, y = 80 + STEP * place, LINE * stream
         colour = BLOCK_COLOURS[stream % len(BLOCK_COLOURS)]
-        sheet.box(
-            x,
-            y + 3,
-            STEP - 6,
-            LINE - 6,
-            fill=colour,
-            rx=4,
-        )
-        sheet.text(
-            x + STEP / 2 - 3,
-            y + LINE / 2,
-            what,
-            size=11,
-            colour=ON_COLOUR,
-        )
+        sheet.named(x, y + 3, STEP - 6, LINE - 6, what, colour, size=11)
     return sheet
 
 

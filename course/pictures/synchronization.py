@@ -218,7 +218,7 @@ def default_stream(launches):
     for number, (kind, plan) in enumerate(plans.items()):
         top = high * number
         words = f"{kind} default stream: done after {1 + max(plan)}"
-        sheet.text(0, top + 12, words, anchor="start", size=14, font_weight="bold")
+        sheet.heading(0, top + 12, words, size=14)
         _draw_queues(sheet, top + 28, streams, launches, plan)
     return sheet
 
@@ -233,8 +233,7 @@ def _draw_queues(sheet, top, streams, launches, plan):
         row = streams.index(stream)
         left, y = NAMES + TURN * start, top + QUEUE * row + 4
         colour = BLOCK_COLOURS[4 if stream == DEFAULT else row]
-        sheet.box(left + 1, y, TURN - 2, QUEUE - 8, fill=colour, rx=4)
-        sheet.text(left + TURN / 2, y + QUEUE / 2 - 4, number, size=14, colour=ON_COLOUR)
+        sheet.named(left + 1, y, TURN - 2, QUEUE - 8, number, colour, size=14)
 
 
 def butterfly(table):
@@ -257,8 +256,7 @@ def butterfly(table):
             place = sorted(set(values)).index(value)
             left, top = 80 + WIDE_LANE * lane, STEP * row
             fill = BLOCK_COLOURS[place % len(BLOCK_COLOURS)]
-            sheet.box(left, top, WIDE_LANE - 6, 28, fill=fill, rx=3)
-            sheet.text(left + WIDE_LANE / 2 - 3, top + 14, value, colour=ON_COLOUR)
+            sheet.named(left, top, WIDE_LANE - 6, 28, value, fill, rx=3)
     return sheet
 
 
@@ -293,7 +291,7 @@ def orders(values):
     for column, (name, plan) in enumerate(plans.items()):
         left = column * (wide + 60)
         words = f"{name}: {plan[-1][-1][0]:.0f}"
-        sheet.text(left, 10, words, anchor="start", size=14, font_weight="bold")
+        sheet.heading(left, 10, words, size=14)
         for depth, level in enumerate(plan):
             for total, place, parents, lost in level:
                 _draw_sum(sheet, left, depth, total, place, parents, lost)
@@ -337,8 +335,7 @@ def _draw_sum(sheet, left, depth, total, place, parents, lost):
         start = left + NUMBER * (other + 0.5), 28 + RISE * level + 26
         sheet.line(*start, x + NUMBER / 2, y, colour=GREY)
     colour = BLOCK_COLOURS[4 if lost else min(depth, 1)]
-    sheet.box(x + 2, y, NUMBER - 4, 26, fill=colour, rx=3)
-    sheet.text(x + NUMBER / 2, y + 13, f"{total:.0f}", colour=ON_COLOUR)
+    sheet.named(x + 2, y, NUMBER - 4, 26, f"{total:.0f}", colour, rx=3)
 
 
 # ---- kernels that launch kernels
@@ -359,13 +356,12 @@ def children(lengths, threads: int):
     end = left + most * CHILD + 40
     sheet = Drawing(end + 130, QUEUE * len(blocks) + 40, alt=alt)
     sheet.text(130 + CELL / 2, 12, "parent", font_weight="bold")
-    sheet.text(left, 12, "children, in any order", anchor="start", font_weight="bold")
+    sheet.heading(left, 12, "children, in any order")
     for row, (length, count) in enumerate(zip(lengths, blocks, strict=True)):
         y = 28 + QUEUE * row
         middle = y + (QUEUE - 8) / 2
         sheet.text(0, middle, f"{length} numbers", anchor="start")
-        sheet.box(130, y, CELL, QUEUE - 8, fill=BLOCK_COLOURS[1], rx=4)
-        sheet.text(130 + CELL / 2, middle, f"thread {row}", size=12, colour=ON_COLOUR)
+        sheet.named(130, y, CELL, QUEUE - 8, f"thread {row}", BLOCK_COLOURS[1], size=12)
         if count:
             sheet.arrow(130 + CELL, middle, left - 4, middle, colour=strong(ACCENT), thick=2)
         for block in range(count):

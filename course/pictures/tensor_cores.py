@@ -250,9 +250,9 @@ def phases(steps: int = 3, copy: float = 1.7, multiply: float = 1.0):
     for number, step in enumerate(timeline):
         left, asked, right = (100 + wide * t for t in (before, step.asked, step.arrived))
         parity = number % 2
-        sheet.box(left, 32, right - left, 26, fill=BLOCK_COLOURS[parity], line=svg.PAPER)
         phase = f"phase {number}: parity {parity}"
-        sheet.text((left + right) / 2, 45, phase, colour=svg.ON_COLOUR)
+        look = {"rx": None, "line": svg.PAPER}
+        sheet.named(left, 32, right - left, 26, phase, BLOCK_COLOURS[parity], **look)
         sheet.arrow(asked, 12, asked, 32)
         sheet.text(asked + 8, 12, "arrival", anchor="start")
         sheet.add("path", d=f"M{asked:.1f} 100L{right:.1f} 64V100z", style=f"fill:{ACCENT}")
@@ -260,8 +260,7 @@ def phases(steps: int = 3, copy: float = 1.7, multiply: float = 1.0):
         sheet.box(start, 114, right - start, 26, fill=svg.FAINT)
         sheet.text((start + right) / 2, 127, f"wait for {parity}")
         working = wide * (step.ended - step.begun)
-        sheet.box(right, 114, working, 26, fill=BLOCK_COLOURS[2])
-        sheet.text(right + working / 2, 127, "multiply", colour=svg.ON_COLOUR)
+        sheet.named(right, 114, working, 26, "multiply", BLOCK_COLOURS[2], rx=None)
         before = step.arrived
     return sheet
 

@@ -160,9 +160,7 @@ def tile(program: int, rows: int, columns: int, block: tuple[int, int]):
 
 def _number(sheet, x, y, number, colour) -> None:
     """A cell of a tile."""
-    wide, high = TILE_CELL
-    sheet.box(x, y, wide, high, fill=colour, line=svg.PAPER)
-    sheet.text(x + wide / 2, y + high / 2, number, size=14, colour=svg.ON_COLOUR)
+    sheet.named(x, y, *TILE_CELL, number, colour, size=14, rx=None, line=svg.PAPER)
 
 
 # ---- layouts
@@ -317,12 +315,11 @@ def graphs(found):
     )
     for number, part in enumerate(parts):
         left = pitch * number + 12
-        sheet.text(left, 10, f"graph {number + 1}", anchor="start", font_weight="bold")
+        sheet.heading(left, 10, f"graph {number + 1}")
         sheet.box(left - 11, 24, wide + 22, STEP * len(part) + 8, line=svg.GREY, rx=8)
         for row, name in enumerate(part):
             top = 36 + STEP * row
-            sheet.box(left, top, *OPERATION, fill=_colour(2), rx=5)
-            sheet.text(left + wide / 2, top + 17, name, size=14, colour=svg.ON_COLOUR)
+            sheet.named(left, top, *OPERATION, name, _colour(2), size=14, rx=5)
             if row:
                 middle = left + wide / 2
                 sheet.arrow(middle, top - 13, middle, top - 1, colour=svg.strong(ACCENT), head=6)
@@ -368,7 +365,7 @@ def meeting(parts, start: int = 0):
     for number, (name, story, left) in enumerate(stories):
         top = number * (LINE * len(parts) + 60)
         words = f"{name}: {left} remains" + ("" if left == total else f", {total} is right")
-        sheet.text(0, top + 12, words, anchor="start", size=15, font_weight="bold")
+        sheet.heading(0, top + 12, words, size=15)
         _moments(sheet, top + 28, story)
     sheet.text(110, sheet.height - 12, "time →", anchor="start", colour=svg.GREY)
     return sheet
@@ -383,6 +380,4 @@ def _moments(sheet, top, story):
         for moment, words in enumerate(moments):
             if words:
                 left = 110 + MOMENT * moment
-                sheet.box(left, y, MOMENT - 8, 36, fill=BLOCK_COLOURS[program], rx=4)
-                middle = left + MOMENT / 2 - 4
-                sheet.text(middle, y + 18, words, size=14, colour=svg.ON_COLOUR)
+                sheet.named(left, y, MOMENT - 8, 36, words, BLOCK_COLOURS[program], size=14)

@@ -118,8 +118,7 @@ def loads_map(codes, gpus: Mapping[str, tuple[int, int]]):
             how = loads(code, gpus[name])
             if how in LOADED:
                 left = NAMES + CELL * column
-                sheet.box(left, top + 3, CELL, ROW - 6, fill=LOADED[how])
-                sheet.text(left + CELL / 2, top + ROW / 2, how, colour=ON_COLOUR)
+                sheet.named(left, top + 3, CELL, ROW - 6, how, LOADED[how], rx=None)
     return sheet
 
 

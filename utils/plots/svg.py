@@ -143,6 +143,15 @@ class Drawing:
             **more,
         )
 
+    def heading(self, x, y, words, **more):
+        """A line of bold text that begins at x."""
+        self.text(x, y, words, anchor="start", font_weight="bold", **more)
+
+    def named(self, x, y, width, height, words, colour, *, size=13, rx=4, **more):
+        """A box of a light colour with a line of text in its middle. more: as `box` has it."""
+        self.box(x, y, width, height, fill=colour, rx=rx, **more)
+        self.text(x + width / 2, y + height / 2, words, size=size, colour=ON_COLOUR)
+
     def line(self, x1, y1, x2, y2, *, colour=INK, thick=1.0, **more):
         """A straight line."""
         ends = {"x1": float(x1), "y1": float(y1), "x2": float(x2), "y2": float(y2)}
