@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from course.pictures.shapes import numbered, plain
+from course.pictures.shapes import box, numbered, plain, word
 from course.pictures.tensor_cores import owners as owners
 from utils import engine, results
 from utils.hardware import is_here, roofs
@@ -207,14 +207,7 @@ def kernel_map():
         backward = row > 5
         _box(axes, first, last, row, name, BLOCK_COLOURS[2 if backward else 1])
         moved = f"in {size(read)}, out {size(written)}" if read else "weights and gradients only"
-        axes.text(
-            last + 1.1,
-            row + 0.42,
-            moved,
-            va="center",
-            fontsize=MAP_LETTERS,
-            color=INK,
-        )
+        word(axes, last + 1.1, row + 0.42, moved, ha="left", fontsize=MAP_LETTERS)
     axes.text(
         -0.1,
         -0.35,
@@ -234,20 +227,9 @@ def kernel_map():
 
 
 def _box(axes, first, last, row, name, colour):
-    from matplotlib.patches import Rectangle
-
     left, width = first + 0.05, last - first + 0.9
-    box = Rectangle((left, row + 0.08), width, 0.68, facecolor=colour, edgecolor=INK, linewidth=0.6)
-    axes.add_patch(box)
-    axes.text(
-        left + width / 2,
-        row + 0.44,
-        name,
-        ha="center",
-        va="center",
-        fontsize=MAP_LETTERS,
-        color=INK,
-    )
+    box(axes, left, row + 0.08, width, 0.68, colour, line=0.6)
+    word(axes, left + width / 2, row + 0.44, name, va="baseline", fontsize=MAP_LETTERS)
 
 
 # ---- the race
@@ -410,20 +392,18 @@ def race_chart():
             fontsize=9.5,
             color=ALARM,
         )
-    axes.set(xlabel="batch size", ylabel="µs a step", title=origin(entries))
+    axes.set(xlabel="batch size", ylabel="µs a step")
     axes.margins(y=0.12)
     axes.set(xscale="log", yscale="log")
     axes.set_xticks(list(best), [f"{b:,}" for b in best])
     axes.minorticks_off()
-    axes.title.set(fontsize=9.5, color=INK, ha="left")
-    axes.title.set_position((0, 1))
     axes.legend(
         frameon=False,
         fontsize=9.5,
         loc="center left",
         bbox_to_anchor=(1, 0.5),
     )
-    plain(axes)
+    plain(axes, origin(entries))
     return fig
 
 
@@ -460,14 +440,7 @@ def bars(
     )
     for row, value in enumerate(parts.values()):
         text = f" {value:,.1f} {unit}" + (f" · {value / total:.0%}" if share else "")
-        axes.text(
-            value,
-            row,
-            text,
-            va="center",
-            fontsize=8.5,
-            color=INK,
-        )
+        word(axes, value, row, text, ha="left")
     axes.set_xlim(0, 1.25 * max(parts.values()))
     axes.invert_yaxis()
     axes.set_xlabel(axis or f"{unit} a step", fontsize=9)
@@ -530,14 +503,7 @@ def waterfall(
             )
             text += f" · predicted {line:,.0f}"
             end = max(end, line)
-        axes.text(
-            end,
-            row,
-            text,
-            va="center",
-            fontsize=9.5,
-            color=INK,
-        )
+        word(axes, end, row, text, ha="left", fontsize=9.5)
     axes.set_yticks(range(len(names)), names, fontsize=9.5)
     axes.set_xlim(0, 1.35 * max(values))
     axes.invert_yaxis()

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, chart
+from course.pictures.shapes import box, titled, word
+from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, chart
 from utils.plots.svg import GREY as MUTED
 from utils.plots.svg import ON_COLOUR, Drawing, strong
 from utils.tools import plain_cpp, process
@@ -73,17 +74,16 @@ def memory(lines: Sequence[str]):
         ylim=(rows + 0.1, -0.75),
     )
     axes.set_axis_off()
-    _write(
+    word(
         axes,
         -0.15,
         -0.4,
         "address",
         ha="right",
-        fontsize=8.5,
         color=GREY,
     )
-    _write(axes, 1.4, -0.4, "value", fontsize=8.5, color=GREY)
-    _write(axes, 3.0, -0.4, "name (bytes)", ha="left", fontsize=8.5, color=GREY)
+    word(axes, 1.4, -0.4, "value", color=GREY)
+    word(axes, 3.0, -0.4, "name (bytes)", ha="left", color=GREY)
     return fig
 
 
@@ -114,20 +114,19 @@ def _draw_variable(axes, variable: Variable):
     colour = BLOCK_COLOURS[0] if variable.target is None else BLOCK_COLOURS[1]
     if variable.gap:
         gap = f"{variable.gap:,} bytes"
-        _write(axes, 1.4, variable.row - 0.3, gap, fontsize=7.5, color=GREY)
-    _box(axes, 0, variable.row, 2.8, colour, linewidth=1.5)
+        word(axes, 1.4, variable.row - 0.3, gap, fontsize=7.5, color=GREY)
+    box(axes, 0, variable.row, 2.8, 1, colour, "white", 1.5)
     address = f"{variable.address:#x}"
-    _write(
+    word(
         axes,
         -0.15,
         middle,
         address,
         ha="right",
-        fontsize=8.5,
         family="monospace",
     )
-    _write(axes, 1.4, middle, variable.value, fontsize=9, family="monospace")
-    _write(axes, 3.0, middle, f"{variable.name} ({variable.size})", ha="left", fontsize=9.5)
+    word(axes, 1.4, middle, variable.value, fontsize=9, family="monospace")
+    word(axes, 3.0, middle, f"{variable.name} ({variable.size})", ha="left", fontsize=9.5)
 
 
 def _draw_arrow(axes, start, end, number):
@@ -176,7 +175,7 @@ def row_major(stored: Sequence[int], columns: int, index: int):
         _element(axes, column, row, 1, value, row, marked=i == index)
         _element(axes, i * narrow, rows + 1.1, narrow, value, row, marked=i == index)
     place = f"in memory: y * columns + x = {y} * {columns} + {x} = {index}"
-    _write(
+    word(
         axes,
         columns + 0.5,
         rows / 2,
@@ -184,7 +183,7 @@ def row_major(stored: Sequence[int], columns: int, index: int):
         ha="left",
         fontsize=9.5,
     )
-    _write(axes, 0, rows + 0.55, place, ha="left", fontsize=9.5)
+    word(axes, 0, rows + 0.55, place, ha="left", fontsize=9.5)
     axes.set(
         xlim=(-0.1, STRIP + 0.1),
         ylim=(rows + 2.2, -0.1),
@@ -195,19 +194,11 @@ def row_major(stored: Sequence[int], columns: int, index: int):
 
 def _element(axes, left, top, width, value, row, marked):
     """An element of a matrix in the colour of its row, its value written in where there is room."""
-    from matplotlib.patches import Rectangle
-
-    _box(axes, left, top, width, BLOCK_COLOURS[row], linewidth=1)
+    box(axes, left, top, width, 1, BLOCK_COLOURS[row], "white", 1)
     if width > 0.6:
-        _write(axes, left + width / 2, top + 0.52, f"{value:02}", fontsize=8)
+        word(axes, left + width / 2, top + 0.52, f"{value:02}", fontsize=8)
     if marked:
-        frame = {
-            "fill": False,
-            "edgecolor": ALARM,
-            "linewidth": 2.4,
-            "zorder": 3,
-        }
-        axes.add_patch(Rectangle((left, top), width, 1, **frame))
+        box(axes, left, top, width, 1, "none", ALARM, 2.4, zorder=3)
 
 
 @dataclass(frozen=True)
@@ -237,7 +228,7 @@ def layout(lines: Sequence[str]):
     fig, axes = chart(7.4, 0.75 * len(sizes) + 0.3, alt=alt)
     for row, (name, size) in enumerate(sizes.items()):
         top = 1.7 * row
-        _write(
+        word(
             axes,
             -0.3,
             top + 0.5,
@@ -246,8 +237,8 @@ def layout(lines: Sequence[str]):
             fontsize=10,
         )
         for byte in range(size):
-            _box(axes, byte, top, 1, IDLE, linewidth=1)
-            _write(
+            box(axes, byte, top, 1, 1, IDLE, "white", 1)
+            word(
                 axes,
                 byte + 0.5,
                 top + 1.25,
@@ -262,7 +253,7 @@ def layout(lines: Sequence[str]):
         ylim=(1.7 * len(sizes), -0.15),
     )
     axes.set_axis_off()
-    axes.set_title(alt, fontsize=9.5, color=INK, loc="left")
+    titled(axes, alt)
     return fig
 
 
@@ -277,42 +268,9 @@ def _structs(lines) -> tuple[dict[str, int], dict[str, list[Field]]]:
 
 
 def _draw_field(axes, field: Field, top, colour):
-    _box(axes, field.offset, top, field.size, colour, linewidth=1.5)
+    box(axes, field.offset, top, field.size, 1, colour, "white", 1.5)
     letters = 9 if field.size > 1 else 7
-    _write(axes, field.offset + field.size / 2, top + 0.52, field.name, fontsize=letters)
-
-
-def _box(axes, left, top, width, colour, linewidth):
-    """A box of one row's height."""
-    from matplotlib.patches import Rectangle
-
-    style = {
-        "facecolor": colour,
-        "edgecolor": "white",
-        "linewidth": linewidth,
-    }
-    axes.add_patch(Rectangle((left, top), width, 1, **style))
-
-
-def _write(
-    axes,
-    x,
-    y,
-    text,
-    ha="center",
-    color=INK,
-    **style,
-):
-    """A text whose middle is at height y."""
-    axes.text(
-        x,
-        y,
-        text,
-        ha=ha,
-        va="center",
-        color=color,
-        **style,
-    )
+    word(axes, field.offset + field.size / 2, top + 0.52, field.name, fontsize=letters)
 
 
 _RULE = re.compile(r"^([\w.]+):[ \t]*(.*)$", re.MULTILINE)

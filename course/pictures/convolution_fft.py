@@ -1,12 +1,10 @@
 """Pictures of the convolution half of its chapter: windows, halos, im2col, and who is how fast."""
 
-from matplotlib.patches import Rectangle
-
+from course.pictures.shapes import SMALL, box, sheet, word
 from utils import results
 from utils.plots import ACCENT, BLOCK_COLOURS, IDLE, INK, chart
 from utils.plots.svg import FAINT, GREY, ON_COLOUR, Drawing, strong
 
-SMALL = 8.5  # points: letters within a picture
 TINY = 7
 PLAIN = "#ffffff"
 KNOWN = "#cfe8cf"
@@ -14,51 +12,10 @@ OUTSIDE = "#eeeeee"
 PIXEL, APART, WORDS = 30, 110, 350  # pixels of the walk's picture: a pixel, gaps, a sum's words
 
 
-def _canvas(axes, width, height):
-    """No ticks; y grows downwards."""
-    axes.set(
-        xlim=(-0.2, width + 0.2),
-        ylim=(height + 0.1, -0.4),
-    )
-    axes.set_aspect("equal")
-    axes.axis("off")
-
-
-def _box(axes, x, y, width, height, colour, **more):
-    line = {
-        "edgecolor": INK,
-        "linewidth": 0.8,
-        **more,
-    }
-    axes.add_patch(
-        Rectangle(
-            (x, y),
-            width,
-            height,
-            facecolor=colour,
-            **line,
-        )
-    )
-
-
-def _word(axes, x, y, text, **more):
-    axes.text(
-        x,
-        y,
-        text,
-        **{
-            "ha": "center",
-            "va": "center",
-            "fontsize": SMALL,
-            **more,
-        },
-    )
-
-
 def _row(axes, y, numbers, colour_of, first=0):
     for i, number in enumerate(numbers):
-        _box(axes, first + i, y, 1, 1, colour_of(i))
-        _word(axes, first + i + 0.5, y + 0.5, f"{number:g}")
+        box(axes, first + i, y, 1, 1, colour_of(i))
+        word(axes, first + i + 0.5, y + 0.5, f"{number:g}")
 
 
 def window(signal, taps, at: int):
@@ -71,15 +28,15 @@ def window(signal, taps, at: int):
         alt=f"The filter {list(taps)} lies on elements {at} to {at + len(taps) - 1} of the signal "
         f"{list(signal)}: products summed up, {total:g} is element {at} of the result.",
     )
-    _canvas(axes, len(signal) + 3, 3.9)
+    sheet(axes, len(signal) + 3, 3.9, below=0.1)
     covered = range(at, at + len(taps))
     _row(axes, 0, taps, lambda i: KNOWN, at)
     _row(axes, 1.2, signal, lambda i: KNOWN if i in covered else PLAIN)
     for i in range(count):
-        _box(axes, i, 2.9, 1, 1, IDLE if i == at else PLAIN)
-    _word(axes, at + 0.5, 3.4, f"{total:g}", color=ACCENT, weight="bold")
+        box(axes, i, 2.9, 1, 1, IDLE if i == at else PLAIN)
+    word(axes, at + 0.5, 3.4, f"{total:g}", color=ACCENT, weight="bold")
     for y, name in ((0.5, "filter"), (1.7, "signal"), (3.4, "result")):
-        _word(axes, len(signal) + 0.3, y, name, ha="left")
+        word(axes, len(signal) + 0.3, y, name, ha="left")
     return fig
 
 
@@ -100,18 +57,18 @@ def places(
         alt=f"A {size} × {size} picture with {padding} pixels of padding; a filter of {side} × "
         f"{side} taps, {dilation} apart, moves by {stride}: {count} × {count} places.",
     )
-    _canvas(axes, whole, whole + 1)
+    sheet(axes, whole, whole + 1, below=0.1)
     taps = [dilation * k for k in range(side)]
     for y in range(whole):
         for x in range(whole):
             inside = padding <= y < size + padding and padding <= x < size + padding
-            _box(axes, x, y, 1, 1, PLAIN if inside else OUTSIDE)
+            box(axes, x, y, 1, 1, PLAIN if inside else OUTSIDE)
             if y in taps and x in taps:
-                _box(axes, x, y, 1, 1, KNOWN)
+                box(axes, x, y, 1, 1, KNOWN)
             if count > 1 and y in taps and x - stride in taps:
-                _word(axes, x + 0.5, y + 0.5, "●", color=INK)
+                word(axes, x + 0.5, y + 0.5, "●", color=INK)
     text = f"stride {stride}, padding {padding}, dilation {dilation}: {count} × {count}"
-    _word(axes, whole / 2, whole + 0.6, text)
+    word(axes, whole / 2, whole + 0.6, text)
     return fig
 
 
@@ -125,14 +82,14 @@ def halo(across: int, down: int, side: int):
         alt=f"A tile of {across} × {down} results needs {width} × {height} pixels: "
         f"a halo of {half} on each side for a filter of {side} × {side}.",
     )
-    _canvas(axes, width + 12, height)
+    sheet(axes, width + 12, height, below=0.1)
     for y in range(height):
         for x in range(width):
             core = half <= y < half + down and half <= x < half + across
-            _box(axes, x, y, 1, 1, KNOWN if core else IDLE, linewidth=0.3)
+            box(axes, x, y, 1, 1, KNOWN if core else IDLE, line=0.3)
     loads, results_count = width * height, across * down
     text = f"{results_count} results\n{loads} pixels loaded\n{loads / results_count:.2f} a result"
-    _word(axes, width + 6, height / 2, text)
+    word(axes, width + 6, height / 2, text)
     return fig
 
 
@@ -187,16 +144,16 @@ def im2col():
         "of four numbers in the matrix beside it: 0 1 4 5, 1 2 5 6, 2 3 6 7. Most pixels stand in "
         "it more than once.",
     )
-    _canvas(axes, 13, 4)
+    sheet(axes, 13, 4, below=0.1)
     for i in range(size * size):
         y, x = divmod(i, size)
-        _box(axes, x, y, 1, 1, KNOWN if y < side and x < side else PLAIN)
-        _word(axes, x + 0.5, y + 0.5, str(i))
+        box(axes, x, y, 1, 1, KNOWN if y < side and x < side else PLAIN)
+        word(axes, x + 0.5, y + 0.5, i)
     for row in range(3):
         numbers = [y * size + x + row for y in range(side) for x in range(side)]
         _row(axes, row, numbers, lambda i, row=row: IDLE if row else KNOWN, 6)
-        _word(axes, 10.4, row + 0.5, f"place {row}", ha="left")
-    _word(axes, 8, 3.6, "…")
+        word(axes, 10.4, row + 0.5, f"place {row}", ha="left")
+    word(axes, 8, 3.6, "…")
     return fig
 
 
@@ -209,15 +166,15 @@ def layouts(channels: int = 3, pixels: int = 4):
         alt="In memory: NCHW holds all pixels of channel 0, then all of channel 1, and so on; "
         "NHWC holds all channels of pixel 0, then all of pixel 1.",
     )
-    _canvas(axes, channels * pixels + 2, 3)
+    sheet(axes, channels * pixels + 2, 3, below=0.1)
     for i in range(channels * pixels):
         by_channel = i // pixels
         by_pixel = i % channels
         for y, channel, pixel in ((0, by_channel, i % pixels), (1.6, by_pixel, i // channels)):
-            _box(axes, i, y, 1, 1, colours[channel])
-            _word(axes, i + 0.5, y + 0.5, f"c{channel}\np{pixel}", fontsize=TINY)
-    _word(axes, channels * pixels + 0.3, 0.5, "NCHW", ha="left")
-    _word(axes, channels * pixels + 0.3, 2.1, "NHWC", ha="left")
+            box(axes, i, y, 1, 1, colours[channel])
+            word(axes, i + 0.5, y + 0.5, f"c{channel}\np{pixel}", fontsize=TINY)
+    word(axes, channels * pixels + 0.3, 0.5, "NCHW", ha="left")
+    word(axes, channels * pixels + 0.3, 2.1, "NHWC", ha="left")
     return fig
 
 
@@ -232,17 +189,17 @@ def shifted_patch(width: int = 5):
         f"are pixels {taps}; for result i they are i later. Two of {pitch} results a row are "
         "computed for nothing.",
     )
-    _canvas(axes, 3.3 * pitch, 5.4)
+    sheet(axes, 3.3 * pitch, 5.4, below=0.1)
     for i in range(5 * pitch):
         y, x = divmod(i, pitch)
-        _box(axes, x, y, 1, 1, KNOWN if i in taps else PLAIN)
-        _word(axes, x + 0.5, y + 0.5, str(i), fontsize=TINY)
+        box(axes, x, y, 1, 1, KNOWN if i in taps else PLAIN)
+        word(axes, x + 0.5, y + 0.5, i, fontsize=TINY)
     for i in range(3 * pitch):
         y, x = divmod(i, pitch)
-        _box(axes, pitch + 3 + x, 1 + y, 1, 1, OUTSIDE if x >= width else KNOWN)
-        _word(axes, pitch + 3.5 + x, 1.5 + y, str(i), fontsize=TINY)
-    _word(axes, pitch / 2, 5.3, "patch")
-    _word(axes, pitch + 3 + pitch / 2, 4.5, "results (grey: for nothing)")
+        box(axes, pitch + 3 + x, 1 + y, 1, 1, OUTSIDE if x >= width else KNOWN)
+        word(axes, pitch + 3.5 + x, 1.5 + y, i, fontsize=TINY)
+    word(axes, pitch / 2, 5.3, "patch")
+    word(axes, pitch + 3 + pitch / 2, 4.5, "results (grey: for nothing)")
     return fig
 
 
@@ -299,13 +256,7 @@ def _bars(axes, known) -> None:
             label=name,
         )
         for x, value in zip(places, values, strict=True):
-            axes.text(
-                x,
-                value + 0.02,
-                f"{value:.0%}",
-                ha="center",
-                fontsize=TINY,
-            )
+            word(axes, x, value + 0.02, f"{value:.0%}", va="baseline", fontsize=TINY)
     axes.set_xticks(range(len(SHAPES)), SHAPES.values(), fontsize=SMALL)
     axes.set_ylim(0, max(1.3, axes.get_ylim()[1] * 1.2))
     axes.yaxis.set_major_formatter("{x:.0%}")

@@ -8,7 +8,7 @@ import json
 import re
 from html import escape
 
-from course.pictures.shapes import plain
+from course.pictures.shapes import box, plain, word
 from utils.files import ASSETS
 from utils.plots import ACCENT, BLOCK_COLOURS, IDLE, INK, chart
 
@@ -70,16 +70,8 @@ def stack():
         _draw_layer(axes, top, layer, lines)
         top += _height(lines) + GAP
     silicon = "silicon: GPUs, TPUs, CPUs, NPUs"
-    axes.add_patch(_box(0, top, WIDTH, 0.34, SILICON))
-    middle = {"ha": "center", "va": "center"}
-    axes.text(
-        WIDTH / 2,
-        top + 0.17,
-        silicon,
-        fontsize=LETTERS,
-        color="white",
-        **middle,
-    )
+    box(axes, 0, top, WIDTH, 0.34, SILICON, "white", 1)
+    word(axes, WIDTH / 2, top + 0.17, silicon, fontsize=LETTERS, color="white")
     axes.set(
         xlim=(0, WIDTH),
         ylim=(top + 0.36, -0.04),
@@ -96,25 +88,13 @@ def _height(lines):
 
 def _draw_layer(axes, top, layer, lines):
     """A layer: its title and its tools' names, a line each."""
-    style = {"va": "center", "color": INK}
+    style = {"ha": "left", "fontsize": LETTERS}
     colour = BLOCK_COLOURS[0] if layer["id"] in YOURS else IDLE
-    axes.add_patch(_box(0, top, WIDTH, _height(lines), colour))
-    axes.text(0.1, top + 0.17, layer["title"], fontsize=LETTERS, weight="bold", **style)
+    box(axes, 0, top, WIDTH, _height(lines), colour, "white", 1)
+    word(axes, 0.1, top + 0.17, layer["title"], weight="bold", **style)
     first = top + _height(lines) / 2 - 0.1 * (len(lines) - 1)
     for number, line in enumerate(lines):
-        axes.text(3.0, first + 0.2 * number, line, fontsize=LETTERS, **style)
-
-
-def _box(x, y, width, height, colour):
-    from matplotlib.patches import Rectangle
-
-    return Rectangle(
-        (x, y),
-        width,
-        height,
-        facecolor=colour,
-        edgecolor="white",
-    )
+        word(axes, 3.0, first + 0.2 * number, line, **style)
 
 
 class StackMap:
@@ -239,18 +219,9 @@ def handed_over(versions: dict, elements: int):
                 edgecolor=INK,
                 linewidth=1.4,
             )
-            axes.text(
-                left + width / 2, row, name, ha="center", va="center", fontsize=8.5, color=INK
-            )
+            word(axes, left + width / 2, row, name)
             left += width
-        axes.text(
-            left + 0.4,
-            row,
-            said[label],
-            va="center",
-            fontsize=9,
-            color=INK,
-        )
+        word(axes, left + 0.4, row, said[label], ha="left", fontsize=9)
     axes.set_yticks(range(len(versions)), versions)
     most = max(totals.values())
     axes.set_xticks([tick for tick in axes.get_xticks() if 0 <= tick <= most])

@@ -2,17 +2,13 @@
 
 import numpy as np
 
-from course.pictures.shapes import plain
+from course.pictures.shapes import box, plain, sheet, word
 from utils import results
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, chart, figure
 
 SMALL = 8  # points: letters within a picture
 NOT_YET = "not recorded yet"
 FLOOR = 1e-4  # of the largest magnitude, the smallest that is drawn
-
-
-def _plain(axes):
-    plain(axes)
 
 
 # ---- the sum
@@ -103,7 +99,7 @@ def spectra(sounds, rate):
         axes.set_ylim(20 * np.log10(FLOOR), 3)
         axes.set_title(title, fontsize=SMALL + 1)
         axes.set_xlabel("Hz", fontsize=SMALL)
-        _plain(axes)
+        plain(axes)
     return fig
 
 
@@ -139,7 +135,7 @@ def aliases(tones, rate, seconds):
     axes.set_xlabel("milliseconds")
     above = {"loc": "lower right", "bbox_to_anchor": (1, 1)}
     axes.legend(frameon=False, fontsize=SMALL, ncols=len(tones), **above)
-    _plain(axes)
+    plain(axes)
     return fig
 
 
@@ -234,37 +230,17 @@ def exchange(n=16, radix=4):
     fig, axes = chart(7, 1.7, alt=alt)
     rows = {"read by thread": before, "written by thread": after}
     for y, (title, owners) in enumerate(rows.items()):
-        axes.text(
-            -0.4,
-            y + 0.45,
-            title,
-            ha="right",
-            va="center",
-            fontsize=SMALL,
-        )
+        word(axes, -0.4, y + 0.45, title, ha="right", fontsize=SMALL)
         for place, owner in enumerate(owners):
             _square(axes, place, y, BLOCK_COLOURS[owner % len(BLOCK_COLOURS)], owner)
-    axes.set(
-        xlim=(-4, n + 0.2),
-        ylim=(2.2, -0.2),
-    )
-    axes.set_aspect("equal")
-    axes.axis("off")
+    sheet(axes, n, 2.2)
+    axes.set_xlim(left=-4)
     return fig
 
 
-def _square(axes, x, y, colour, text=""):
-    from matplotlib.patches import Rectangle
-
-    axes.add_patch(Rectangle((x, y), 0.92, 0.92, facecolor=colour, edgecolor=INK, linewidth=0.6))
-    axes.text(
-        x + 0.46,
-        y + 0.46,
-        str(text),
-        ha="center",
-        va="center",
-        fontsize=SMALL,
-    )
+def _square(axes, x, y, colour, text):
+    box(axes, x, y, 0.92, 0.92, colour, line=0.6)
+    word(axes, x + 0.46, y + 0.46, text, fontsize=SMALL)
 
 
 def two_passes(side=8, together=2):
@@ -280,12 +256,7 @@ def two_passes(side=8, together=2):
                 tile = (column, row)[axis] // together
                 colour = BLOCK_COLOURS[tile % len(BLOCK_COLOURS)]
                 _square(axes, column, row, colour, row * side + column)
-        axes.set(
-            xlim=(-0.2, side + 0.2),
-            ylim=(side + 0.2, -0.2),
-        )
-        axes.set_aspect("equal")
-        axes.axis("off")
+        sheet(axes, side, side, below=0.2)
         axes.set_title(title, fontsize=SMALL + 1)
     return fig
 
@@ -330,7 +301,7 @@ def _bars(groups, rivals, title, ylabel):
         ncols=len(rivals),
         loc="upper right",
     )
-    _plain(axes)
+    plain(axes)
     return fig
 
 
@@ -455,5 +426,5 @@ def crossover():
         axes.minorticks_off()
         axes.legend(frameon=False, fontsize=SMALL)
     axes.set(xlabel="K, of K × K taps", ylabel="ms", title=whose("fft/filter/15/ours/time"))
-    _plain(axes)
+    plain(axes)
     return fig

@@ -7,6 +7,7 @@ import numpy as np
 from course.kernels.many_gpus import model
 from course.kernels.many_gpus import schedule as schedules
 from course.kernels.many_gpus.recording import largest
+from course.pictures.shapes import box, plain, word
 from utils import results
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, chart, figure, svg
 from utils.plots.svg import Drawing
@@ -54,15 +55,8 @@ def steps(schedule, title: str):
     for number, (axis, state) in enumerate(zip(axes, states, strict=True)):
         for (rank, part), count in np.ndenumerate(state):
             colour = BLOCK_COLOURS[0] if count == n else IDLE
-            axis.add_patch(_box(part, rank, colour))
-            axis.text(
-                part + 0.5,
-                rank + 0.5,
-                str(count),
-                ha="center",
-                va="center",
-                size=SMALL,
-            )
+            box(axis, part, rank, 1, 1, colour, "white", 1)
+            word(axis, part + 0.5, rank + 0.5, count, fontsize=SMALL)
         axis.set(
             xlim=(0, parts),
             ylim=(n, 0),
@@ -73,16 +67,9 @@ def steps(schedule, title: str):
         axis.set_yticks(np.arange(len(names)) + 0.5, names, size=SMALL)
         axis.tick_params(length=0)
         axis.set_title("start" if number == 0 else f"step {number}", size=SMALL + 1)
-        for side in axis.spines.values():
-            side.set_visible(False)
+        axis.spines[:].set_visible(False)
     fig.suptitle(f"{title} ({whole})", size=10)
     return fig
-
-
-def _box(x, y, colour):
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((x, y), 1, 1, facecolor=colour, edgecolor="white")
 
 
 # ---- the model
@@ -149,8 +136,7 @@ def _over_bytes(fig, axes, title, label):
     }
     axes.set_xticks(list(marks), list(marks.values()))
     axes.minorticks_off()
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    plain(axes)
     return fig
 
 
@@ -373,16 +359,9 @@ def matrix():
     fig, axes = chart(1.6 + 0.5 * gpus, 1.1 + 0.4 * gpus, alt=f"{alt} ({whose})")
     for (a, b), speed in np.ndenumerate(speeds):
         colour = IDLE if np.isnan(speed) else BLOCK_COLOURS[0]
-        axes.add_patch(_box(b, a, colour))
+        box(axes, b, a, 1, 1, colour, "white", 1)
         text = "" if np.isnan(speed) else f"{speed:.0f}"
-        axes.text(
-            b + 0.5,
-            a + 0.5,
-            text,
-            ha="center",
-            va="center",
-            size=SMALL,
-        )
+        word(axes, b + 0.5, a + 0.5, text, fontsize=SMALL)
     axes.set(
         xlim=(0, gpus),
         ylim=(gpus, 0),
@@ -397,8 +376,7 @@ def matrix():
 def _bare(axes, title, fig):
     axes.tick_params(length=0)
     axes.set_title(title, size=SMALL + 1, color=INK)
-    for side in axes.spines.values():
-        side.set_visible(False)
+    axes.spines[:].set_visible(False)
     return fig
 
 
@@ -454,8 +432,7 @@ def scaling(batch: int = 4096):
     axes.set(xlabel="GPUs", ylabel="times one GPU", title=f"{batch:,} digits a GPU ({whose})")
     axes.set_xticks([1, 2, 4, 8])
     axes.legend(frameon=False)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    plain(axes)
     return fig
 
 
@@ -506,15 +483,8 @@ def pipeline(log: list[tuple]):
         "back": BLOCK_COLOURS[2],
     }
     for stage, what, batch, turn in log:
-        axes.add_patch(_box(turn, stage, colours[what]))
-        axes.text(
-            turn + 0.5,
-            stage + 0.5,
-            str(batch),
-            ha="center",
-            va="center",
-            size=SMALL,
-        )
+        box(axes, turn, stage, 1, 1, colours[what], "white", 1)
+        word(axes, turn + 0.5, stage + 0.5, batch, fontsize=SMALL)
     axes.set(
         xlim=(0, length),
         ylim=(stages, 0),

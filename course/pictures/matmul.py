@@ -6,7 +6,7 @@ from collections.abc import Mapping, Set
 
 import numpy as np
 
-from course.pictures.shapes import SMALL, box, plain, word
+from course.pictures.shapes import SMALL, box, grouped_order, plain, strips_of, titled, word
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, chart, figure, svg
 from utils.plots.cells import draw_cells, draw_lines
 
@@ -216,7 +216,7 @@ def lane_map(
         place = xs.index(x), ys.index(y)
         colour = BLOCK_COLOURS[lane // 8 % len(BLOCK_COLOURS)]
         box(axes, *place, 1, 1, colour, "white")
-        word(axes, place[0] + 0.5, place[1] + 0.5, str(lane))
+        word(axes, place[0] + 0.5, place[1] + 0.5, lane)
     return fig
 
 
@@ -250,8 +250,8 @@ def stages(
             edgecolor=INK,
         )
         axes.barh(2.15, work, 0.6, left=work_at[step], color=colour, edgecolor=INK)
-        word(axes, work_at[step] + work / 2, 2.15, str(step))
-        word(axes, copies[step] + copy / 2, 1 + lane, str(step), fontsize=7)
+        word(axes, work_at[step] + work / 2, 2.15, step)
+        word(axes, copies[step] + copy / 2, 1 + lane, step, fontsize=7)
     axes.set(
         xlim=(0, steps * (copy + work)),
         ylim=(2.6, 0.5),
@@ -326,29 +326,17 @@ def tile_order(across: int, down: int, at_once: int, group: int):
     """
     from matplotlib.colors import to_rgb
 
-    plain = [(i // across, i % across) for i in range(at_once)]
-    grouped = [_place(i, across, down, group) for i in range(at_once)]
-    wanted = [len({y for y, _ in p}) + len({x for _, x in p}) for p in (plain, grouped)]
+    orders = [grouped_order(down, across, rows) for rows in (1, group)]
+    wanted = [sum(strips_of(order, at_once)) for order in orders]
     alt = f"{at_once} tiles at once: in rows they want {wanted[0]} rows and columns of tiles, "
     fig = figure(8, 0.8 + 3.6 * down / across, alt=f"{alt}in groups of {group} rows {wanted[1]}")
     titles = ("row by row", f"groups of {group} rows")
-    for axes, places, title, count in zip(
-        fig.subplots(1, 2), (plain, grouped), titles, wanted, strict=True
-    ):
+    colours = np.array([to_rgb(IDLE), to_rgb(ACCENT)])
+    for axes, order, title, count in zip(fig.subplots(1, 2), orders, titles, wanted, strict=True):
         _panel(axes, f"{title}: {count} strips", across, down)
-        shade = np.full((down, across, 3), to_rgb(IDLE))
-        shade[tuple(zip(*places, strict=True))] = to_rgb(ACCENT)
-        draw_cells(axes, shade)
+        draw_cells(axes, colours[(order < at_once).astype(int)])
         draw_lines(axes, down, across, 0.5)
     return fig
-
-
-def _place(number, across, down, group):
-    """(row, column) of a tile by its number, where `group` rows are taken together."""
-    first = number // (group * across) * group
-    within = number % (group * across)
-    height = min(group, down - first)
-    return first + within % height, within // height
 
 
 # ---- charts
@@ -546,7 +534,7 @@ def search_map(
     axes.set_xticks(range(len(across)), across, fontsize=SMALL)
     axes.set_yticks(range(len(down)), down, fontsize=SMALL)
     axes.set(xlabel=columns, ylabel=rows)
-    axes.set_title(title, fontsize=9.5, loc="left", color=INK)
+    titled(axes, title)
     return fig
 
 

@@ -12,7 +12,7 @@ from collections import Counter
 
 import numpy as np
 
-from course.pictures.shapes import numbered, plain
+from course.pictures.shapes import box, numbered, plain, titled, word
 from utils.hardware import generations
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, chart, figure
 from utils.plots.cells import draw_cells
@@ -101,7 +101,7 @@ def history(columns: dict):
                 g["gpu"], where, fontsize=8, color=INK, xytext=(6, -3), textcoords="offset points"
             )
         axes.set_yscale("log")
-        axes.set_title(title, fontsize=9.5, color=INK, loc="left")
+        titled(axes, title)
         axes.set_xlim(2005.5, 2030.5)
         axes.set_axisbelow(True)
         axes.tick_params(labelsize=8)
@@ -119,8 +119,6 @@ def _span(gpus, column, title):
 
 def silicon():
     """What a CPU and a GPU of one year spend on storage near their cores, as areas to scale."""
-    from matplotlib.patches import Rectangle
-
     chips = generations()["chips"]
     biggest = max(sum(c["storage_kb"].values()) for c in chips) ** 0.5
     alt = ". ".join(
@@ -135,30 +133,16 @@ def silicon():
         top = 0.0
         for level, (name, kb) in enumerate(chip["storage_kb"].items()):
             height = kb / side
-            axes.add_patch(
-                Rectangle(
-                    (0, top),
-                    side,
-                    height,
-                    facecolor=BLOCK_COLOURS[level],
-                    edgecolor="white",
-                )
-            )
+            box(axes, 0, top, side, height, BLOCK_COLOURS[level], "white", 1)
             inside = height > biggest / 18
-            axes.text(
-                side / 2 if inside else side + biggest / 50,
-                top + height / 2,
-                f"{name}: {kb / 1024:.0f} MB",
-                fontsize=9,
-                color=INK,
-                ha="center" if inside else "left",
-                va="center",
-            )
+            x, anchor = (side / 2, "center") if inside else (side + biggest / 50, "left")
+            words = f"{name}: {kb / 1024:.0f} MB"
+            word(axes, x, top + height / 2, words, ha=anchor, fontsize=9)
             top += height
         unit = "cores" if chip["kind"] == "CPU" else "SMs"
         threads = f"{chip['cores']} {unit}, {chip['threads']:,} threads at once"
         title = f"{chip['chip']} ({chip['kind']})\n{threads}"
-        axes.set_title(title, fontsize=10, color=INK, loc="left")
+        titled(axes, title, 10)
         axes.set(
             xlim=(0, biggest * 1.35),
             ylim=(biggest * 1.02, 0),
@@ -221,7 +205,7 @@ def speedup_chart(amdahl, gustafson, shares, at: int | None = None):
             faster, more = amdahl(p, at), gustafson(p, at)
             axes.plot([at, at], [faster, more], "o", color=colour)
             title = f"{at} processors: {faster:,.1f} times faster, or {more:,.1f} times the work"
-            axes.set_title(title, fontsize=9.5, color=INK, loc="left")
+            titled(axes, title)
     axes.set(
         xscale="log",
         yscale="log",
@@ -253,21 +237,14 @@ def warp_map(warps, title: str = ""):
     axes.set_aspect("equal")
     for y in range(rows):
         for x in range(columns):
-            axes.text(
-                x, y, warps[y, x], fontsize=min(8, 22 * cell), ha="center", va="center", color=INK
-            )
+            word(axes, x, y, warps[y, x], fontsize=min(8, 22 * cell))
     axes.set_xticks(np.arange(-0.5, columns), [])
     axes.set_yticks(np.arange(-0.5, rows), [])
     axes.grid(True, color="white", linewidth=1)
     axes.tick_params(length=0)
     axes.set_xlabel("threadIdx.x →", fontsize=9)
     axes.set_ylabel("← threadIdx.y", fontsize=9)
-    axes.set_title(
-        title or block,
-        fontsize=9.5,
-        color=INK,
-        loc="left",
-    )
+    titled(axes, title or block)
     axes.spines[:].set_visible(False)
     return fig
 
@@ -292,12 +269,8 @@ def issue_chart(states, title: str = ""):
     axes.set_ylabel("warp", fontsize=9)
     axes.set_yticks(sorted({0, warps - 1}))
     axes.tick_params(labelsize=8)
-    axes.set_title(
-        (title + " · " if title else "") + f"the scheduler issues in {busy:.0%} of the cycles",
-        fontsize=9.5,
-        color=INK,
-        loc="left",
-    )
+    words = f"the scheduler issues in {busy:.0%} of the cycles"
+    titled(axes, f"{title} · {words}" if title else words)
     axes.legend(
         handles=[
             Patch(facecolor=ACCENT, label="issues"),
@@ -342,31 +315,16 @@ def lanes(kernel, threads: int, *arguments):
     letters = max(map(len, texts)) * 0.085  # inches that the longest line takes
     left = -1 - letters * (warps * WARP + 6) / (width - letters)
     for y, text in enumerate(texts):
-        axes.text(
-            left,
-            y + 0.5,
-            text,
-            va="center",
-            fontsize=9,
-            family="monospace",
-            color=INK,
-        )
+        word(axes, left, y + 0.5, text, ha="left", fontsize=9, family="monospace")
     for warp in range(warps):
         label = f"warp {warp}, lanes 0 to {WARP - 1}"
-        axes.text(
-            warp * (WARP + GAP),
-            -0.35,
-            label,
-            fontsize=8.5,
-            color=INK,
-        )
+        axes.text(warp * (WARP + GAP), -0.35, label, fontsize=8.5, color=INK)
     axes.set(
         xlim=(left, right + 3),
         ylim=(len(rows) + 0.1, -1.1),
     )
     axes.set_axis_off()
-    title = f"{issued.sum()} lines issued; {share:.0%} of their lanes work"
-    axes.set_title(title, fontsize=9.5, color=INK, loc="left")
+    titled(axes, f"{issued.sum()} lines issued; {share:.0%} of their lanes work")
     return fig
 
 
@@ -388,31 +346,23 @@ def _draw_line(axes, y, work, issued, threads):
         for lane, count in enumerate(work[warp]):
             there = times and warp * WARP + lane < threads
             left = warp * (WARP + GAP) + lane
-            axes.add_patch(_box(left, y, count / times if there else None))
+            _lane(axes, left, y, count / times if there else None)
     right = len(issued) * (WARP + GAP)
-    axes.text(
-        right,
-        y + 0.5,
-        f"{issued.sum()}",
-        va="center",
-        fontsize=9,
-        color=INK,
-    )
+    word(axes, right, y + 0.5, issued.sum(), ha="left", fontsize=9)
 
 
-def _box(x, y, share):
+def _lane(axes, x, y, share):
     """A lane's cell: the bluer, the more it works of what its warp issues; None, nothing issued, is
     white.
     """
     from matplotlib.colors import to_rgb
-    from matplotlib.patches import Rectangle
 
     if share is None:
         face, edge = "white", "#BBBBBB"
     else:
         idle, busy = (np.array(to_rgb(colour)) for colour in (IDLE, BLOCK_COLOURS[0]))
         face = edge = (1 - share) * idle + share * busy
-    return Rectangle((x + 0.06, y + 0.1), 0.88, 0.8, facecolor=face, edgecolor=edge, linewidth=0.4)
+    box(axes, x + 0.06, y + 0.1, 0.88, 0.8, face, edge, 0.4)
 
 
 def lane_counts(kernel, threads: int, *arguments):

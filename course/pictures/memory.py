@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from course.pictures.shapes import plain
+from course.pictures.shapes import box, plain, titled
 from utils import has_gpu, results
 from utils.hardware import memories
 from utils.occupancy import Occupancy, limits, occupancy
@@ -179,7 +179,8 @@ def _draw_places(places, sm, filled: Occupancy, warps_a_block: int):
         colour = IDLE
         if place < filled.warps:
             colour = BLOCK_COLOURS[place // warps_a_block % len(BLOCK_COLOURS)]
-        places.add_patch(_cell(place % across, place // across, colour))
+        x, y = place % across, place // across
+        box(places, x + 0.05, y + 0.05, 0.9, 0.9, colour, "white", 1)
     places.set(
         xlim=(0, across),
         ylim=(sm.warps / across, 0),
@@ -188,12 +189,11 @@ def _draw_places(places, sm, filled: Occupancy, warps_a_block: int):
         yticks=[],
     )
     places.spines[:].set_visible(False)
-    places.set_title(
+    title = (
         f"{filled.warps} of {sm.warps} places for warps taken: {filled.share:.0%}\n"
-        f"{filled.blocks} block{'s' * (filled.blocks != 1)}, each its colour",
-        fontsize=9.5,
-        loc="left",
+        f"{filled.blocks} block{'s' * (filled.blocks != 1)}, each its colour"
     )
+    titled(places, title)
 
 
 def _draw_limits(bars, filled: Occupancy):
@@ -208,7 +208,7 @@ def _draw_limits(bars, filled: Occupancy):
     )
     bars.invert_yaxis()
     bars.spines[["top", "right", "bottom"]].set_visible(False)
-    bars.set_title("blocks that each would allow (red: the limit)", fontsize=9.5, loc="left")
+    titled(bars, "blocks that each would allow (red: the limit)")
 
 
 def compiled_occupancy(kernel, threads: int) -> str:
@@ -226,12 +226,6 @@ def compiled_occupancy(kernel, threads: int) -> str:
     drivers = context.get_active_blocks_per_multiprocessor(function, threads, 0)
     used = f"{registers} registers, {shared} bytes shared"
     return f"{kernel.__name__}: {used}: {ours}; the driver says {drivers}"
-
-
-def _cell(x, y, colour):
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((x + 0.05, y + 0.05), 0.9, 0.9, facecolor=colour, edgecolor="white")
 
 
 # ---- constants, one address at a time

@@ -3,7 +3,7 @@
 import numpy as np
 
 from course.kernels.mnist_cnn import SHAPES, layers
-from course.pictures.shapes import numbered, plain
+from course.pictures.shapes import arrow, box, numbered, plain, word
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, INK, chart, figure
 from utils.plots.svg import Drawing, strong
 
@@ -29,34 +29,15 @@ def network():
         "pictures of "
         "14 by 14, pooled to 7 by 7, a vector of 128 numbers, ten logits.",
     )
-    from matplotlib.patches import Rectangle
-
     left = 0.0
     for index, (name, channels, side, step) in enumerate(STAGES):
         height, width = (side, 2 + channels / 8) if side else (channels / 5, 2)
-        axes.add_patch(
-            Rectangle(
-                (left, -height / 2), width, height, facecolor=BLOCK_COLOURS[index], edgecolor=INK
-            )
-        )
+        box(axes, left, -height / 2, width, height, BLOCK_COLOURS[index], line=1)
         size = f"{channels} × {side} × {side}" if side else f"{channels}"
-        axes.text(
-            left + width / 2,
-            -16,
-            (name + "\n" if name else "") + size,
-            ha="center",
-            va="top",
-            fontsize=8.5,
-            color=INK,
-        )
+        word(axes, left + width / 2, -16, f"{name}\n{size}".strip(), va="top")
         if step:
-            axes.text(left - 4.5, 15.5, step, ha="center", va="bottom", fontsize=8.5, color=ACCENT)
-            axes.annotate(
-                "",
-                (left - 0.6, 0),
-                (left - 8.4, 0),
-                arrowprops={"arrowstyle": "->", "color": ACCENT},
-            )
+            word(axes, left - 4.5, 15.5, step, va="bottom", color=ACCENT)
+            arrow(axes, left - 8.4, 0, left - 0.6, 0, line=1)
         left += width + 9
     axes.set(
         xlim=(-2, left - 7),
@@ -224,8 +205,8 @@ def two_slots(steps: int, gather: int, copy: int, train: int):
         sheet.text(0, LANE * (lane + 0.5), name, size=16, anchor="start")
     for lane, step, begins, ends in pieces:
         left, right = (NAMES + UNIT_OF_TIME * time for time in (begins, ends))
-        bar = left, LANE * lane + 6, right - left - 2, LANE - 12
-        sheet.named(*bar, step, BLOCK_COLOURS[step % 2], size=16, rx=3)
+        place = left, LANE * lane + 6, right - left - 2, LANE - 12
+        sheet.named(*place, step, BLOCK_COLOURS[step % 2], size=16, rx=3)
         if lane == 2 and step + 2 < steps:
             sheet.arrow(right, LANE * 2 + 6, right, LANE - 6, colour=strong(ALARM), thick=2)
             sheet.text(right + 6, LANE * 1.5, "done", size=16, anchor="start")
@@ -264,8 +245,8 @@ def linear(batch: int, layer: str = "fc1"):
         for place in (0, 2, 4):
             name, (down, across) = product[place], product[place + 1]
             colour = BLOCK_COLOURS[0 if place == 0 else 1]
-            box = (left, top + (high - FLAT * long[down]) / 2, long[across], FLAT * long[down])
-            sheet.named(*box, f"{name}  {down} × {across}", colour, size=14, rx=3)
+            where = left, top + (high - FLAT * long[down]) / 2, long[across], FLAT * long[down]
+            sheet.named(*where, f"{name}  {down} × {across}", colour, size=14, rx=3)
             left += long[across] + 22
             if place < 4:
                 sheet.text(left - 11, top + high / 2, "=·"[place // 2], size=18)

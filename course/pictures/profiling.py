@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from course.pictures.shapes import plain
+from course.pictures.shapes import plain, word
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, INK, chart
 
 
@@ -67,16 +67,7 @@ def flame(events: Sequence[tuple[str, int, float, float]], *, title: str = ""):
         letters = int((stop - start) / (end - begin) * 125)  # as many as fit into the bar
         if letters >= 4:
             text = name if len(name) <= letters else name[: letters - 1] + "…"
-            axes.text(
-                (start + stop) / 2 - begin,
-                level,
-                text,
-                ha="center",
-                va="center",
-                fontsize=7.5,
-                color=INK,
-                clip_on=True,
-            )
+            word(axes, (start + stop) / 2 - begin, level, text, fontsize=7.5, clip_on=True)
     axes.set(
         xlim=(0, end - begin),
         ylim=(depth - 0.4, -0.6),

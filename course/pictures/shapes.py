@@ -35,23 +35,13 @@ def box(
     """A rectangle with its upper left corner at (x, y). line: of its edge, in points."""
     from matplotlib.patches import Rectangle
 
-    look = {
-        "facecolor": colour,
-        "edgecolor": edge,
-        "linewidth": line,
-        **more,
-    }
+    look = {"facecolor": colour, "edgecolor": edge, "linewidth": line, **more}
     axes.add_patch(Rectangle((x, y), width, height, **look))
 
 
 def word(axes, x, y, text, **more):
     """A text whose middle is at (x, y)."""
-    look = {
-        "ha": "center",
-        "va": "center",
-        "fontsize": SMALL,
-        "color": INK,
-    }
+    look = {"ha": "center", "va": "center", "fontsize": SMALL, "color": INK}
     axes.text(x, y, text, **(look | more))
 
 
@@ -65,24 +55,34 @@ def arrow(
     line=1.2,
 ):
     """A straight arrow."""
-    look = {
-        "arrowstyle": "->",
-        "color": colour,
-        "linewidth": line,
-    }
-    axes.annotate(
-        "",
-        xy=(to_x, to_y),
-        xytext=(x, y),
-        arrowprops=look,
-    )
+    look = {"arrowstyle": "->", "color": colour, "linewidth": line}
+    axes.annotate("", xy=(to_x, to_y), xytext=(x, y), arrowprops=look)
 
 
 def plain(axes, title=""):
     """The look of a chart: no frame at top and right; a title, if given, at the left."""
     axes.spines[["top", "right"]].set_visible(False)
     if title:
-        axes.set_title(title, fontsize=9.5, loc="left", color=INK)
+        titled(axes, title)
+
+
+def titled(axes, title, size=9.5, **more):
+    """A title at the left. size: of its letters, in points."""
+    axes.set_title(title, fontsize=size, loc="left", color=INK, **more)
+
+
+def grouped_order(down: int, across: int, group: int) -> np.ndarray:
+    """[down, across]: when each tile's turn comes, in groups of `group` rows of tiles."""
+    order = np.empty((down, across), int)
+    for first in range(0, down, group):
+        rows = order[first : first + group]
+        rows[:] = first * across + np.arange(rows.size).reshape(across, -1).T
+    return order
+
+
+def strips_of(order: np.ndarray, running: int) -> tuple[int, int]:
+    """(Rows of tiles, columns of tiles) that the first `running` tiles of an order need."""
+    return tuple(len(set(places)) for places in np.nonzero(order < running))
 
 
 def numbered(sheet, left, top, cell, numbers, marked):

@@ -7,9 +7,9 @@ import time
 import numpy as np
 from numba import cuda
 
-from course.pictures.shapes import plain
+from course.pictures.shapes import plain, titled, word
 from utils import has_gpu, results
-from utils.plots import ACCENT, BLOCK_COLOURS, INK, chart
+from utils.plots import ACCENT, BLOCK_COLOURS, chart
 from utils.plots.svg import FAINT, GREY, ON_COLOUR, Drawing, strong
 
 TINY_KERNELS = 200  # that the chapter launches one by one, recorded as launches/one_by_one/time
@@ -125,9 +125,7 @@ def timeline(pieces: list[tuple], total: float | None = None):
             linewidth=0.8,
         )
         if chunks <= 16:
-            axes.text(
-                (start + stop) / 2, engine, chunk, ha="center", va="center", fontsize=8, color=INK
-            )
+            word(axes, (start + stop) / 2, engine, chunk, fontsize=8)
     axes.axvline(end, color=ACCENT, linewidth=1)
     axes.set(
         xlim=(0, 1.02 * max(end, total or 0)),
@@ -135,13 +133,8 @@ def timeline(pieces: list[tuple], total: float | None = None):
         ylim=(len(engines) - 0.4, -0.6),
     )
     axes.set_yticks(range(len(engines)), engines)
-    axes.set_title(
-        f"{chunks} chunk{'s' * (chunks > 1)}: done after {end:.3g} ms",
-        fontsize=10,
-        loc="left",
-        color=INK,
-    )
     plain(axes)
+    titled(axes, f"{chunks} chunk{'s' * (chunks > 1)}: done after {end:.3g} ms", 10)
     return fig
 
 

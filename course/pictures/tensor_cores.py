@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from course.pictures.shapes import box, grouped_order, strips_of, titled, word
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, chart, figure, svg
 
 #: (name, bits of the exponent, bits after the point); each has a sign. IEEE 754 and PTX ISA,
@@ -51,7 +52,7 @@ def owners(lane_of: np.ndarray, title: str, mark: int = 6):
     for (row, column), lane in np.ndenumerate(lane_of):
         _box(axes, column, row, ALARM if lane == mark else _colour(lane // 4))
         ink = "white" if lane == mark else INK
-        _text(axes, column + 0.5, row + 0.53, str(lane), LARGE, color=ink)
+        _text(axes, column + 0.5, row + 0.53, lane, LARGE, color=ink)
     _finish(axes, (0, columns), rows, title, LARGE)
     return fig
 
@@ -163,7 +164,7 @@ def swizzle(mark: int = 2):
         place = piece ^ row
         _box(axes, place, row, ALARM if piece == mark else _colour(piece))
         ink = "white" if piece == mark else INK
-        _text(axes, place + 0.5, row + 0.53, str(piece), color=ink)
+        _text(axes, place + 0.5, row + 0.53, piece, color=ink)
     for row in range(8):
         _text(axes, -0.2, row + 0.5, f"row {row}", ha="right")
     title = f"piece p of row r lies at place p XOR r; column {mark} is marked"
@@ -322,19 +323,6 @@ def _bar(
 # ---- the order of tiles
 
 
-def tile_number(down: int, across: int, group: int) -> np.ndarray:
-    """[down, across]: when each tile's turn comes, in groups of `group` rows of tiles."""
-    number = np.empty((down, across), int)
-    turn = 0
-    for first in range(0, down, group):
-        last = min(first + group, down)
-        for column in range(across):
-            for row in range(first, last):
-                number[row, column] = turn
-                turn += 1
-    return number
-
-
 def wanted(
     down: int,
     across: int,
@@ -342,8 +330,7 @@ def wanted(
     running: int,
 ) -> tuple[int, int]:
     """(Rows of tiles, columns of tiles) that the first `running` tiles need of A and of B."""
-    rows, columns = np.nonzero(tile_number(down, across, group) < running)
-    return len(set(rows)), len(set(columns))
+    return strips_of(grouped_order(down, across, group), running)
 
 
 def tile_order(
@@ -362,7 +349,7 @@ def tile_order(
     fig = figure(3.6 * len(groups), 3.4, alt=f"{running} tiles of {down} × {across}, {words}")
     for panel, group in enumerate(groups, start=1):
         axes = fig.add_subplot(1, len(groups), panel)
-        number = tile_number(down, across, group)
+        number = grouped_order(down, across, group)
         later = 0.4 + 0.6 * number / running
         shade = np.where(number < running, later, 0)
         axes.imshow(
@@ -416,30 +403,12 @@ def _box(
     height=1,
     edge="white",
 ):
-    from matplotlib.patches import Rectangle
-
-    look = {
-        "facecolor": colour,
-        "edgecolor": edge,
-        "linewidth": 0.7,
-    }
-    axes.add_patch(Rectangle((x, y), width, height, **look))
+    box(axes, x, y, width, height, colour, edge, 0.7)
 
 
 def _text(axes, x, y, text, size=MIDDLE, **look):
     """Centred on its place, unless `look` says otherwise."""
-    axes.text(
-        x,
-        y,
-        text,
-        **{
-            "ha": "center",
-            "va": "center",
-            "fontsize": size,
-            "color": INK,
-            **look,
-        },
-    )
+    word(axes, x, y, text, **{"fontsize": size, **look})
 
 
 def _finish(axes, across, down, title, size=MIDDLE):
@@ -451,13 +420,7 @@ def _finish(axes, across, down, title, size=MIDDLE):
         yticks=[],
     )
     axes.spines[:].set_visible(False)
-    axes.set_title(
-        title,
-        fontsize=size,
-        color=INK,
-        loc="left",
-        wrap=True,
-    )
+    titled(axes, title, size, wrap=True)
 
 
 def _colour(number: int) -> str:

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 
+from course.pictures.shapes import box, grouped_order, strips_of, word
 from utils import results
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, chart, figure, svg
 from utils.plots.cells import draw_cells, draw_lines
@@ -27,19 +28,13 @@ def _colour(number: int) -> str:
 def _cells(axes, numbers: np.ndarray, colours, text: bool, size=SMALL + 1) -> None:
     """A matrix of cells; colours gives each number's colour."""
     for (row, column), number in np.ndenumerate(numbers):
-        axes.add_patch(_cell(column, row, colours(number)))
+        box(axes, column, row, 1, 1, colours(number), "white", 0.6)
         if text:
-            axes.text(column + 0.5, row + 0.5, str(number), ha="center", va="center", size=size)
+            word(axes, column + 0.5, row + 0.5, number, fontsize=size)
     axes.set_xlim(0, numbers.shape[1])
     axes.set_ylim(numbers.shape[0], 0)
     axes.set_aspect("equal")
     axes.axis("off")
-
-
-def _cell(column, row, colour):
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((column, row), 1, 1, facecolor=colour, edgecolor="white", linewidth=0.6)
 
 
 def programs(n: int, block: int):
@@ -53,33 +48,9 @@ def programs(n: int, block: int):
     lanes = np.arange(count * block).reshape(count, block)
     _cells(axes, lanes, lambda i: _colour(i // block) if i < n else IDLE, text=block <= 32)
     for program in range(count):
-        axes.text(
-            -0.4,
-            program + 0.5,
-            f"program {program}",
-            ha="right",
-            va="center",
-            size=SMALL,
-        )
+        word(axes, -0.4, program + 0.5, f"program {program}", ha="right", fontsize=SMALL)
     axes.set_title(f"i = program_id · {block} + arange(0, {block}); grey: masked", size=SMALL + 1)
     return fig
-
-
-def order_of(rows: int, columns: int, group: int) -> np.ndarray:
-    """[rows, columns]: which program has each tile, in groups of `group` rows of tiles."""
-    order = np.empty((rows, columns), int)
-    for tile in range(rows * columns):
-        first = tile // (group * columns) * group
-        height = min(rows - first, group)
-        inside = tile % (group * columns)
-        order[first + inside % height, inside // height] = tile
-    return order
-
-
-def touched(order: np.ndarray, together: int) -> int:
-    """How many rows of a and columns of b the first `together` programs read."""
-    rows, columns = np.nonzero(order < together)
-    return len(set(rows)) + len(set(columns))
 
 
 def tile_order(
@@ -90,10 +61,10 @@ def tile_order(
 ):
     """Programs that run at the same time, row by row and in groups: what they read."""
     orders = {
-        "row by row": order_of(rows, columns, 1),
-        f"groups of {group}": order_of(rows, columns, group),
+        "row by row": grouped_order(rows, columns, 1),
+        f"groups of {group}": grouped_order(rows, columns, group),
     }
-    counts = {name: touched(order, together) for name, order in orders.items()}
+    counts = {name: sum(strips_of(order, together)) for name, order in orders.items()}
     words = "; ".join(f"{name}: {count}" for name, count in counts.items())
     alt = (
         f"which program has which tile of c; strips that programs 0 to {together - 1} read: {words}"

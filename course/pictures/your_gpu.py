@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from course.pictures.shapes import word
 from utils.plots import ACCENT, BLOCK_COLOURS, INK, chart
 from utils.plots.svg import FAINT, ON_COLOUR, Drawing
 from utils.plots.svg import INK as LETTERS
@@ -34,12 +35,13 @@ def versions_chart(driver: tuple[int, int], parts: Mapping[str, tuple[int, int]]
     alt = f"A driver for CUDA {dotted(driver)} and programs built with other versions. {said}"
     fig, axes = chart(7.6, 1.25 + 0.36 * len(parts), alt=alt)
     _draw_zones(axes, driver, first, last)
+    ends_there = {"ha": "right", "fontsize": 9}
     for row, version in enumerate(parts.values()):
         x = _x(version)
         axes.plot(x, row, "o", color=ACCENT, ms=9)
-        _write(axes, x - 0.45, row, dotted(version))
+        word(axes, x - 0.45, row, dotted(version), **ends_there)
     axes.axvline(_x(driver) + 0.5, color=INK, lw=1.5)
-    _write(axes, _x(driver) + 0.3, -0.85, f"driver: CUDA {dotted(driver)}")
+    word(axes, _x(driver) + 0.3, -0.85, f"driver: CUDA {dotted(driver)}", **ends_there)
     axes.set_yticks(range(len(parts)), list(parts))
     axes.set(
         ylim=(len(parts) - 0.4, -1.3),
@@ -77,19 +79,6 @@ def _draw_zones(axes, driver, first, last):
                 lw=0,
                 label=label,
             )
-
-
-def _write(axes, x, y, text):
-    """A text that ends at x."""
-    axes.text(
-        x,
-        y,
-        text,
-        ha="right",
-        va="center",
-        fontsize=9,
-        color=INK,
-    )
 
 
 def _x(version):

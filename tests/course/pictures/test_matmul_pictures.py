@@ -118,11 +118,7 @@ def test_equal_shares_need_no_last_round():
     assert "4 rounds as whole tiles, 3.25 in equal shares" in matmul.rounds(13, 4).alt
 
 
-def test_the_tile_order_is_that_of_the_kernel():
-    """Every tile once; the last group may be lower."""
-    places = [matmul._place(i, 5, 7, 3) for i in range(35)]
-    assert sorted(places) == [(y, x) for y in range(7) for x in range(5)]
-    assert places[:4] == [(0, 0), (1, 0), (2, 0), (0, 1)]
+def test_tiles_in_rows_want_more():
     assert "in rows they want 37" in matmul.tile_order(32, 64, 132, 8).alt
 
 
