@@ -181,45 +181,38 @@ def test_only_the_field_of_a_record_is_loaded():
 # ---- shared memory: banks
 
 
-@cuda.jit
-def shared4(out, stride):
-    sh = cuda.shared.array(32 * 64, float32)
-    t = cuda.threadIdx.x
-    for k in range(t, 32 * 64, 32):
-        sh[k] = k
-    cuda.syncthreads()
-    out[t] = sh[t * stride]
+def read_shared(dtype):
+    @cuda.jit
+    def read(out, stride):
+        sh = cuda.shared.array(32 * 64, dtype)
+        t = cuda.threadIdx.x
+        for k in range(t, 32 * 64, 32):
+            sh[k] = k
+        cuda.syncthreads()
+        out[t] = sh[t * stride]
 
-
-@cuda.jit
-def shared8(out, stride):
-    sh = cuda.shared.array(32 * 64, float64)
-    t = cuda.threadIdx.x
-    for k in range(t, 32 * 64, 32):
-        sh[k] = k
-    cuda.syncthreads()
-    out[t] = sh[t * stride]
+    return read
 
 
 @pytest.mark.parametrize(
-    "kernel, dtype, stride, ways, passes, fewest",
+    "dtype, stride, ways, passes, fewest",
     [
-        (shared4, np.float32, 0, 1, 1, 1),  # broadcast
-        (shared4, np.float32, 1, 1, 1, 1),
-        (shared4, np.float32, 2, 2, 2, 1),
-        (shared4, np.float32, 3, 1, 1, 1),  # odd strides meet every bank once
-        (shared4, np.float32, 8, 8, 8, 1),
-        (shared4, np.float32, 32, 32, 32, 1),
-        (shared4, np.float32, 33, 1, 1, 1),  # padded
-        (shared8, np.float64, 0, 1, 2, 2),  # half a warp at a time
-        (shared8, np.float64, 1, 1, 2, 2),
-        (shared8, np.float64, 2, 2, 4, 2),
-        (shared8, np.float64, 16, 16, 32, 2),
-        (shared8, np.float64, 17, 1, 2, 2),
+        (float32, 0, 1, 1, 1),  # broadcast
+        (float32, 1, 1, 1, 1),
+        (float32, 2, 2, 2, 1),
+        (float32, 3, 1, 1, 1),  # odd strides meet every bank once
+        (float32, 8, 8, 8, 1),
+        (float32, 32, 32, 32, 1),
+        (float32, 33, 1, 1, 1),  # padded
+        (float64, 0, 1, 2, 2),  # half a warp at a time
+        (float64, 1, 1, 2, 2),
+        (float64, 2, 2, 4, 2),
+        (float64, 16, 16, 32, 2),
+        (float64, 17, 1, 2, 2),
     ],
 )
-def test_bank_conflicts_by_stride(kernel, dtype, stride, ways, passes, fewest):
-    t = trace(kernel, 1, 32, np.zeros(32, dtype), stride)
+def test_bank_conflicts_by_stride(dtype, stride, ways, passes, fewest):
+    t = trace(read_shared(dtype), 1, 32, np.zeros(32), stride)
     (row,) = [row for row in t.banks if row.operation == "read"]
     assert (row.requests, row.ways, row.wavefronts, row.fewest) == (1, ways, passes, fewest)
     assert row.conflicts == passes - fewest
@@ -263,7 +256,6 @@ def test_bytes_of_one_word_share_its_bank_without_conflict():
 
 
 TILE = 32
-PADDED = TILE + 1
 
 
 @cuda.jit
@@ -272,43 +264,26 @@ def transpose_naive(out, a):
     out[x, y] = a[y, x]
 
 
-@cuda.jit
-def transpose_tiled(out, a):
-    tile = cuda.shared.array((TILE, TILE), float32)
-    x, y = cuda.grid(2)
-    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    tile[ty, tx] = a[y, x]
-    cuda.syncthreads()
-    out[cuda.blockIdx.x * TILE + ty, cuda.blockIdx.y * TILE + tx] = tile[tx, ty]
+def transpose_tiled(pitch, swizzle):
+    @cuda.jit
+    def transpose(out, a):
+        tile = cuda.shared.array((TILE, pitch), float32)
+        x, y = cuda.grid(2)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        tile[ty, tx ^ swizzle * ty] = a[y, x]
+        cuda.syncthreads()
+        out[cuda.blockIdx.x * TILE + ty, cuda.blockIdx.y * TILE + tx] = tile[tx, ty ^ swizzle * tx]
 
-
-@cuda.jit
-def transpose_padded(out, a):
-    tile = cuda.shared.array((TILE, PADDED), float32)
-    x, y = cuda.grid(2)
-    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    tile[ty, tx] = a[y, x]
-    cuda.syncthreads()
-    out[cuda.blockIdx.x * TILE + ty, cuda.blockIdx.y * TILE + tx] = tile[tx, ty]
-
-
-@cuda.jit
-def transpose_swizzled(out, a):
-    tile = cuda.shared.array((TILE, TILE), float32)
-    x, y = cuda.grid(2)
-    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    tile[ty, tx ^ ty] = a[y, x]
-    cuda.syncthreads()
-    out[cuda.blockIdx.x * TILE + ty, cuda.blockIdx.y * TILE + tx] = tile[tx, ty ^ tx]
+    return transpose
 
 
 @pytest.mark.parametrize(
     "kernel, written, ways",
     [
         (transpose_naive, 12.5, None),
-        (transpose_tiled, 100, 32),
-        (transpose_padded, 100, 1),
-        (transpose_swizzled, 100, 1),
+        (transpose_tiled(TILE, 0), 100, 32),
+        (transpose_tiled(TILE + 1, 0), 100, 1),
+        (transpose_tiled(TILE, 1), 100, 1),
     ],
 )
 def test_transposes(kernel, written, ways):
@@ -375,18 +350,9 @@ def test_local_arrays_are_each_threads_own():
 
 
 @cuda.jit
-def halves(a):
+def in_turn(a, width):
     i = cuda.grid(1)
-    if i % 2 == 0:
-        a[i] = 1
-    else:
-        a[i] = 2
-
-
-@cuda.jit
-def whole_warps(a):
-    i = cuda.grid(1)
-    if i // 32 % 2 == 0:
+    if i // width % 2 == 0:
         a[i] = 1
     else:
         a[i] = 2
@@ -407,16 +373,16 @@ def active(t, code):
 
 
 def test_lanes_that_disagree():
-    t = trace(halves, 2, 64, floats(128))
+    t = trace(in_turn, 2, 64, floats(128), 1)
     assert [(row.runs, row.diverged, row.taken, row.not_taken) for row in t.branches] == [
         (4, 4, 64, 64)
     ]
     assert active(t, "a[i] = 1").active == active(t, "a[i] = 2").active == 16
-    assert active(t, "a[i] = 1").runs == 4 and active(t, "if i % 2 == 0:").active == 32
+    assert active(t, "a[i] = 1").runs == 4 and active(t, "if i // width % 2 == 0:").active == 32
 
 
 def test_warps_that_agree():
-    t = trace(whole_warps, 2, 64, floats(128))
+    t = trace(in_turn, 2, 64, floats(128), 32)
     assert [(row.runs, row.diverged) for row in t.branches] == [(4, 0)]
     assert active(t, "a[i] = 1").active == 32 and active(t, "a[i] = 1").runs == 2
 
@@ -468,7 +434,7 @@ def test_lanes_are_compared_iteration_by_iteration():
 
 
 def test_a_warp_that_is_not_full():
-    t = trace(whole_warps, 1, 40, floats(40))
+    t = trace(in_turn, 1, 40, floats(40), 32)
     assert active(t, "i = cuda.grid(1)").active == 20  # 32 and 8
 
 
@@ -476,27 +442,19 @@ def test_a_warp_that_is_not_full():
 
 
 @cuda.jit
-def shift_left(out, a):
+def shift_left(out, a, barrier):
     sh = cuda.shared.array(64, float32)
     t = cuda.threadIdx.x
     i = cuda.grid(1)
     sh[t] = a[i]
-    cuda.syncthreads()
-    out[i] = sh[t + 1] if t + 1 < 64 else a[i]
-
-
-@cuda.jit
-def shift_left_racing(out, a):
-    sh = cuda.shared.array(64, float32)
-    t = cuda.threadIdx.x
-    i = cuda.grid(1)
-    sh[t] = a[i]
+    if barrier:
+        cuda.syncthreads()
     out[i] = sh[t + 1] if t + 1 < 64 else a[i]
 
 
 def test_shift_left_needs_its_barrier():
-    assert not trace(shift_left, 2, 64, floats(128), floats(128)).problems
-    t = trace(shift_left_racing, 2, 64, floats(128), floats(128))
+    assert not trace(shift_left, 2, 64, floats(128), floats(128), True).problems
+    t = trace(shift_left, 2, 64, floats(128), floats(128), False)
     (race,) = t.races
     assert (race.code, race.operation) == ("sh[t] = a[i]", "write")
     assert race.other.code.startswith("out[i] = sh[t + 1]") and race.other_operation == "read"
@@ -508,7 +466,7 @@ def test_shift_left_needs_its_barrier():
 
 
 @cuda.jit
-def matmul(c, a, b):
+def matmul(c, a, b, first, second):
     sa = cuda.shared.array((8, 8), float32)
     sb = cuda.shared.array((8, 8), float32)
     x, y = cuda.grid(2)
@@ -517,55 +475,23 @@ def matmul(c, a, b):
     for k in range(0, a.shape[1], 8):
         sa[ty, tx] = a[y, k + tx]
         sb[ty, tx] = b[k + ty, x]
-        cuda.syncthreads()
+        if first:
+            cuda.syncthreads()
         for j in range(8):
             total += sa[ty, j] * sb[j, tx]
-        cuda.syncthreads()
+        if second:
+            cuda.syncthreads()
     c[y, x] = total
 
 
-@cuda.jit
-def matmul_first_missing(c, a, b):
-    sa = cuda.shared.array((8, 8), float32)
-    sb = cuda.shared.array((8, 8), float32)
-    x, y = cuda.grid(2)
-    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    total = float32(0)
-    for k in range(0, a.shape[1], 8):
-        sa[ty, tx] = a[y, k + tx]
-        sb[ty, tx] = b[k + ty, x]
-        for j in range(8):
-            total += sa[ty, j] * sb[j, tx]
-        cuda.syncthreads()
-    c[y, x] = total
-
-
-@cuda.jit
-def matmul_second_missing(c, a, b):
-    sa = cuda.shared.array((8, 8), float32)
-    sb = cuda.shared.array((8, 8), float32)
-    x, y = cuda.grid(2)
-    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    total = float32(0)
-    for k in range(0, a.shape[1], 8):
-        sa[ty, tx] = a[y, k + tx]
-        sb[ty, tx] = b[k + ty, x]
-        cuda.syncthreads()
-        for j in range(8):
-            total += sa[ty, j] * sb[j, tx]
-    c[y, x] = total
-
-
-@pytest.mark.parametrize(
-    "kernel, raced",
-    [(matmul, set()), (matmul_first_missing, {"sa", "sb"}), (matmul_second_missing, {"sa", "sb"})],
-)
-def test_matmul_needs_both_barriers(kernel, raced):
+@pytest.mark.parametrize("first, second", [(True, True), (False, True), (True, False)])
+def test_matmul_needs_both_barriers(first, second):
     rng = np.random.default_rng(3)
     a, b = rng.random((16, 16), F4), rng.random((16, 16), F4)
-    t = trace(kernel, (2, 2), (8, 8), np.zeros_like(a), a, b)
-    assert {race.array for race in t.races} == raced
-    if not raced:
+    t = trace(matmul, (2, 2), (8, 8), np.zeros_like(a), a, b, first, second)
+    both = first and second
+    assert {race.array for race in t.races} == (set() if both else {"sa", "sb"})
+    if both:
         np.testing.assert_allclose(t.results["c"], a @ b, rtol=1e-5)
         assert not t.problems
 
@@ -578,54 +504,29 @@ def histogram_racing(h, a):
 
 
 @cuda.jit
-def histogram_private(h, a):
+def histogram_private(h, a, barrier, atomic):
     mine = cuda.shared.array(8, int32)
     t = cuda.threadIdx.x
     if t < 8:
         mine[t] = 0
-    cuda.syncthreads()
+    if barrier:
+        cuda.syncthreads()
     i = cuda.grid(1)
     if i < a.size:
         cuda.atomic.add(mine, a[i], 1)
     cuda.syncthreads()
     if t < 8:
-        cuda.atomic.add(h, t, mine[t])
-
-
-@cuda.jit
-def histogram_private_racing(h, a):
-    mine = cuda.shared.array(8, int32)
-    t = cuda.threadIdx.x
-    if t < 8:
-        mine[t] = 0
-    i = cuda.grid(1)
-    if i < a.size:
-        cuda.atomic.add(mine, a[i], 1)
-    cuda.syncthreads()
-    if t < 8:
-        cuda.atomic.add(h, t, mine[t])
-
-
-@cuda.jit
-def histogram_merge_racing(h, a):
-    mine = cuda.shared.array(8, int32)
-    t = cuda.threadIdx.x
-    if t < 8:
-        mine[t] = 0
-    cuda.syncthreads()
-    i = cuda.grid(1)
-    if i < a.size:
-        cuda.atomic.add(mine, a[i], 1)
-    cuda.syncthreads()
-    if t < 8:
-        h[t] += mine[t]
+        if atomic:
+            cuda.atomic.add(h, t, mine[t])
+        else:
+            h[t] += mine[t]
 
 
 def test_histograms():
     values = np.arange(128, dtype=np.int32) * 7 % 8
     h = np.zeros(8, np.int32)
-    for right in (atomic_add, histogram_private):
-        t = trace(right, 2, 64, h, values)
+    for right, *flags in ((atomic_add,), (histogram_private, True, True)):
+        t = trace(right, 2, 64, h, values, *flags)
         assert not t.problems and t.results["h"].tolist() == [16] * 8
     (race,) = trace(histogram_racing, 2, 64, h, values).races
     assert race.elements == 8 and race.within_blocks and race.between_blocks
@@ -635,9 +536,9 @@ def test_histograms():
     } and race.line == race.other.line
     assert race.updates
     assert "an atomic operation helps, no barrier" in str(trace(histogram_racing, 2, 64, h, values))
-    (race,) = trace(histogram_private_racing, 2, 64, h, values).races
+    (race,) = trace(histogram_private, 2, 64, h, values, False, True).races
     assert race.array == "mine" and {race.operation, race.other_operation} == {"write", "atomic"}
-    (race,) = trace(histogram_merge_racing, 2, 64, h, values).races
+    (race,) = trace(histogram_private, 2, 64, h, values, True, False).races
     assert race.array == "h" and race.between_blocks and not race.within_blocks
 
 
@@ -656,29 +557,13 @@ def test_a_race_between_blocks():
 
 
 @cuda.jit
-def warp_shift(out, a):
+def warp_shift(out, a, far, barrier):
     sh = cuda.shared.array(64, float32)
     t = cuda.threadIdx.x
     sh[t] = a[t]
-    cuda.syncwarp()
-    out[t] = sh[t ^ 1]
-
-
-@cuda.jit
-def warp_shift_too_far(out, a):
-    sh = cuda.shared.array(64, float32)
-    t = cuda.threadIdx.x
-    sh[t] = a[t]
-    cuda.syncwarp()
-    out[t] = sh[t ^ 32]
-
-
-@cuda.jit
-def warp_shift_racing(out, a):
-    sh = cuda.shared.array(64, float32)
-    t = cuda.threadIdx.x
-    sh[t] = a[t]
-    out[t] = sh[t ^ 1]
+    if barrier:
+        cuda.syncwarp()
+    out[t] = sh[t ^ far]
 
 
 @cuda.jit
@@ -692,10 +577,10 @@ def half_warp_shift(out, a, far):
 
 
 def test_syncwarp_is_a_barrier_for_its_warp_only():
-    assert not trace(warp_shift, 1, 64, floats(64), floats(64)).problems
-    (race,) = trace(warp_shift_too_far, 1, 64, floats(64), floats(64)).races
+    assert not trace(warp_shift, 1, 64, floats(64), floats(64), 1, True).problems
+    (race,) = trace(warp_shift, 1, 64, floats(64), floats(64), 32, True).races
     assert race.elements == 64
-    assert trace(warp_shift_racing, 1, 64, floats(64), floats(64)).races
+    assert trace(warp_shift, 1, 64, floats(64), floats(64), 1, False).races
 
 
 def test_syncwarp_orders_only_the_lanes_in_its_mask():
@@ -798,7 +683,8 @@ def test_threads_that_skip_a_barrier_are_named():
 
 
 def test_barriers_that_all_threads_reach():
-    t = trace(matmul, (2, 2), (8, 8), np.zeros((16, 16), F4), floats(16, 16), floats(16, 16))
+    a = floats(16, 16)
+    t = trace(matmul, (2, 2), (8, 8), np.zeros_like(a), a, a, True, True)
     assert [row.reached.tolist() for row in t.barriers] == [[[2] * 64] * 4] * 2
     assert not any(row.skipped for row in t.barriers)
 
@@ -1053,16 +939,17 @@ def test_a_kernel_without_source_is_counted_and_says_what_is_missing():
 
 
 def test_the_report_shows_each_line_with_its_number_and_its_costs(capsys):
-    t = trace(transpose_tiled, (2, 2), (32, 32), floats(64, 64), floats(64, 64))
+    kernel = transpose_tiled(TILE, 0)
+    t = trace(kernel, (2, 2), (32, 32), floats(64, 64), floats(64, 64))
     t.report()
     text = capsys.readouterr().out
-    first = transpose_tiled.py_func.__code__.co_firstlineno
-    assert f"{first + 5:>5}      tile[ty, tx] = a[y, x]" in text
+    first = kernel.py_func.__code__.co_firstlineno
+    assert f"{first + 5:>5}      tile[ty, tx ^ swizzle * ty] = a[y, x]" in text
     assert "32-way bank conflict, 32 passes instead of 1" in text
     assert "read a: 4 sectors, 4 would do = 100 %" in text
     assert "No races" in text
     page = t._repr_html_()
-    assert "tile[ty, tx] = a[y, x]" in page and "32-way bank conflict" in page
+    assert "tile[ty, tx ^ swizzle * ty] = a[y, x]" in page and "32-way bank conflict" in page
 
 
 # ---- speed
