@@ -2,12 +2,13 @@
 machine is right.
 """
 
-import dataclasses
 import os
 import subprocess
 import sys
 import types
+from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -26,14 +27,19 @@ OLD_NVCC = Toolkit(
 TORCH = Torch(
     "2.13.0+cu130", (13, 0), ("sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120", "compute_120")
 )
+TORCH_12 = replace(TORCH, cuda=(12, 8))
 
+BASE = {
+    "system": "linux",
+    "python": (3, 12, 3),
+    "prefix": "/project/.venv",
+    "venv": "/project/.venv",
+    "kernel": "/project/.venv/bin/python",
+    "free_disk": 50 * 10**9,
+    "compiler": ("g++", 13),
+}
 HEALTHY = Facts(
-    system="linux",
-    python=(3, 12, 3),
-    prefix="/project/.venv",
-    venv="/project/.venv",
-    kernel="/project/.venv/bin/python",
-    free_disk=50 * 10**9,
+    **BASE,
     pci=("0000:01:00.0",),
     loaded="580.95.05",
     libcuda="/usr/lib/x86_64-linux-gnu/libcuda.so.1",
@@ -44,21 +50,10 @@ HEALTHY = Facts(
     driver="580.95.05",
     cards=(CARD,),
     toolkits=(NVCC,),
-    compiler=("g++", 13),
     torch=TORCH,
     nvrtc=(13, 0),
 )
-CPU_ONLY = Facts(
-    system="linux",
-    python=(3, 12, 3),
-    prefix="/project/.venv",
-    venv="/project/.venv",
-    free_disk=50 * 10**9,
-    kernel="/project/.venv/bin/python",
-    nvml=12,
-    compiler=("g++", 13),
-    torch=Torch("2.13.0+cpu"),
-)
+CPU_ONLY = Facts(**BASE, nvml=12, torch=Torch("2.13.0+cpu"))
 # A GPU whose driver does not answer: what is left of the facts then
 DEAD = {"cards": (), "nvml": 9, "cuda": None, "driver": None}
 WSL = {
@@ -70,27 +65,29 @@ WSL = {
 }
 
 
-def sick(check, state, cure, **changes):
+def card(**changes):
+    return (replace(CARD, **changes),)
+
+
+def sick(check, cure, state=PROBLEM, **changes):
     return pytest.param(check, state, cure, changes, id=f"{check}: {cure}"[:60])
 
 
 SICK = [
-    sick("Python", PROBLEM, "make lab PYTHON=", python=(3, 10, 2)),
-    sick("Python", PROBLEM, "make lab PYTHON=", python=(3, 14, 0)),
-    sick("packages", PROBLEM, "make install", missing=("numba-cuda",)),
-    sick("packages", NOTE, "make lab", prefix="/usr", kernel="/usr/bin/python3"),
+    sick("Python", "make lab PYTHON=", python=(3, 10, 2)),
+    sick("Python", "make lab PYTHON=", python=(3, 14, 0)),
+    sick("packages", "make install", missing=("numba-cuda",)),
+    sick("packages", "make lab", NOTE, prefix="/usr", kernel="/usr/bin/python3"),
     sick(
         "notebook kernel",
-        PROBLEM,
         "jupyter kernelspec remove python3",
         kernel="/opt/conda/bin/python",
     ),
-    sick("import order", PROBLEM, "Kernel > Restart", early=("numba.cuda",)),
-    sick("disk", PROBLEM, "pip cache purge", free_disk=10**9),
-    sick("CPU asked for", NOTE, "unset CUDA_COURSE_CPU", forced_cpu=True),
+    sick("import order", "Kernel > Restart", early=("numba.cuda",)),
+    sick("disk", "pip cache purge", free_disk=10**9),
+    sick("CPU asked for", "unset CUDA_COURSE_CPU", NOTE, forced_cpu=True),
     sick(
         "driver",
-        PROBLEM,
         "ubuntu-drivers install",
         loaded=None,
         libcuda=None,
@@ -98,11 +95,10 @@ SICK = [
         nodes=(),
         **DEAD,
     ),
-    sick("driver", PROBLEM, "nvidia-dkms", loaded=None, cuinit=100, nodes=(), **DEAD),
-    sick("driver", PROBLEM, "nvidia-dkms", loaded=None, cuinit=100, nodes=(), nouveau=True, **DEAD),
+    sick("driver", "nvidia-dkms", loaded=None, cuinit=100, nodes=(), **DEAD),
+    sick("driver", "nvidia-dkms", loaded=None, cuinit=100, nodes=(), nouveau=True, **DEAD),
     sick(
         "driver",
-        PROBLEM,
         "--gpus all",
         container=True,
         libcuda=None,
@@ -110,22 +106,19 @@ SICK = [
         nodes=(),
         **{**DEAD, "nvml": 12},
     ),
-    sick(
-        "driver", PROBLEM, "On the host", container=True, loaded=None, cuinit=100, nodes=(), **DEAD
-    ),
-    sick("driver", PROBLEM, "libnvidia-compute", libcuda=None, cuinit=None, cuda=None),
+    sick("driver", "On the host", container=True, loaded=None, cuinit=100, nodes=(), **DEAD),
+    sick("driver", "libnvidia-compute", libcuda=None, cuinit=None, cuda=None),
     sick(
         "driver",
-        NOTE,
         "install the driver in Windows",
+        NOTE,
         **{**WSL, "libcuda": None},
         cuinit=None,
         **{**DEAD, "nvml": 12},
     ),
-    sick("driver restart", PROBLEM, "Restart the computer", cuinit=803, **{**DEAD, "nvml": 18}),
+    sick("driver restart", "Restart the computer", cuinit=803, **{**DEAD, "nvml": 18}),
     sick(
         "driver restart",
-        PROBLEM,
         "Stop the container",
         container=True,
         cuinit=803,
@@ -133,7 +126,6 @@ SICK = [
     ),
     sick(
         "WSL2 driver",
-        PROBLEM,
         "apt purge",
         linux_libcuda="/usr/lib/x86_64-linux-gnu/libcuda.so.1",
         **{**WSL, **DEAD},
@@ -141,89 +133,79 @@ SICK = [
     ),
     sick(
         "device files",
-        PROBLEM,
         "usermod",
         nodes=(("/dev/nvidia0", False), ("/dev/nvidiactl", True)),
         cuinit=100,
         cards=(),
         nvml=4,
     ),
-    sick("CUDA starts", PROBLEM, "--gpus all", cuinit=100, cards=(), nvml=0),
-    sick("CUDA starts", PROBLEM, "fabricmanager", cuinit=802),
-    sick("CUDA starts", PROBLEM, "cuda-compat", cuinit=804),
-    sick("CUDA starts", PROBLEM, "nvidia_uvm", cuinit=999),
-    sick("CUDA starts", PROBLEM, "nvidia-smi", cuinit=46),
-    sick("CUDA starts", PROBLEM, "error 3", cuinit=3),
-    sick("visible GPUs", PROBLEM, "unset CUDA_VISIBLE_DEVICES", visible="", cuinit=100),
-    sick("visible GPUs", PROBLEM, "unset CUDA_VISIBLE_DEVICES", visible="1", cuinit=100),
-    sick("visible GPUs", PROBLEM, "unset CUDA_VISIBLE_DEVICES", visible="GPU-9", cuinit=100),
-    sick("visible GPUs", PROBLEM, "first instance", visible="MIG-9"),
+    sick("CUDA starts", "--gpus all", cuinit=100, cards=(), nvml=0),
+    sick("CUDA starts", "fabricmanager", cuinit=802),
+    sick("CUDA starts", "cuda-compat", cuinit=804),
+    sick("CUDA starts", "nvidia_uvm", cuinit=999),
+    sick("CUDA starts", "nvidia-smi", cuinit=46),
+    sick("CUDA starts", "error 3", cuinit=3),
+    sick("visible GPUs", "unset CUDA_VISIBLE_DEVICES", visible="", cuinit=100),
+    sick("visible GPUs", "unset CUDA_VISIBLE_DEVICES", visible="1", cuinit=100),
+    sick("visible GPUs", "unset CUDA_VISIBLE_DEVICES", visible="GPU-9", cuinit=100),
+    sick("visible GPUs", "first instance", visible="MIG-9"),
     sick(
         "GPU memory",
-        PROBLEM,
         "kill <pid>",
-        cards=(dataclasses.replace(CARD, free=GIB, processes=((77, 22 * GIB),)),),
+        cards=card(free=GIB, processes=((77, 22 * GIB),)),
     ),
-    sick(
-        "GPU shared", PROBLEM, "nvidia-smi -c 0", cards=(dataclasses.replace(CARD, compute_mode=2),)
-    ),
+    sick("GPU shared", "nvidia-smi -c 0", cards=card(compute_mode=2)),
     sick(
         "GPU shared",
-        PROBLEM,
         "nvidia-smi -c 0",
-        cards=(dataclasses.replace(CARD, compute_mode=3, processes=((77, GIB),)),),
+        cards=card(compute_mode=3, processes=((77, GIB),)),
     ),
     sick(
         "GPU shared",
-        NOTE,
         "when the GPU is yours",
-        cards=(dataclasses.replace(CARD, processes=((77, GIB),)),),
+        NOTE,
+        cards=card(processes=((77, GIB),)),
     ),
-    sick("C++ compiler", PROBLEM, "apt install g++", compiler=None),
-    sick("C++ compiler", PROBLEM, "NVCC_CCBIN=g++-15", compiler=("g++", 16)),
-    sick("C++ compiler", PROBLEM, "NVCC_CCBIN=clang++-20", compiler=("clang", 21)),
-    sick("nvcc", PROBLEM, "make install", toolkits=()),
+    sick("C++ compiler", "apt install g++", compiler=None),
+    sick("C++ compiler", "NVCC_CCBIN=g++-15", compiler=("g++", 16)),
+    sick("C++ compiler", "NVCC_CCBIN=clang++-20", compiler=("clang", 21)),
+    sick("nvcc", "make install", toolkits=()),
     sick(
         "nvcc",
-        PROBLEM,
         "Update the driver to 580",
         toolkits=(),
         cuda=(12, 8),
         driver="570.1",
         nvrtc=(12, 8),
-        torch=dataclasses.replace(TORCH, cuda=(12, 8)),
+        torch=TORCH_12,
     ),
     sick(
         "nvcc and driver",
-        PROBLEM,
         "Update the driver",
         cuda=(12, 8),
         nvrtc=(12, 8),
-        torch=dataclasses.replace(TORCH, cuda=(12, 8)),
+        torch=TORCH_12,
     ),
     sick(
         "nvcc and GPU",
-        PROBLEM,
         "newer toolkit",
-        cards=(dataclasses.replace(CARD, capability=(12, 1)),),
+        cards=card(capability=(12, 1)),
     ),
     sick(
         "PTX and driver",
-        NOTE,
         "-arch=sm_89",
-        toolkits=(dataclasses.replace(NVCC, release=(13, 2)),),
+        NOTE,
+        toolkits=(replace(NVCC, release=(13, 2)),),
     ),
-    sick("PTX and driver", NOTE, "give Numba the compiler", nvrtc=(13, 2)),
-    sick("PyTorch", PROBLEM, "make install", torch=Torch("2.13.0+cpu")),
+    sick("PTX and driver", "give Numba the compiler", NOTE, nvrtc=(13, 2)),
+    sick("PyTorch", "make install", torch=Torch("2.13.0+cpu")),
     sick(
         "PyTorch",
-        PROBLEM,
         "make install",
         torch=Torch(error="libcudart.so.13: cannot open shared object file"),
     ),
     sick(
         "PyTorch and driver",
-        PROBLEM,
         "Update the driver",
         cuda=(12, 8),
         nvrtc=(12, 8),
@@ -231,29 +213,26 @@ SICK = [
     ),
     sick(
         "PyTorch and GPU",
-        PROBLEM,
         "newer PyTorch",
-        torch=dataclasses.replace(TORCH, built_for=("sm_90", "sm_120")),
+        torch=replace(TORCH, built_for=("sm_90", "sm_120")),
     ),
-    sick("Numba's compiler", PROBLEM, "make install", nvrtc=None),
+    sick("Numba's compiler", "make install", nvrtc=None),
     sick(
         "Numba's compiler",
-        PROBLEM,
         "update the driver",
         cuda=(12, 8),
         toolkits=(OLD_NVCC,),
-        torch=dataclasses.replace(TORCH, cuda=(12, 8)),
+        torch=TORCH_12,
     ),
-    sick("one toolkit", NOTE, "Keep one", toolkits=(NVCC, OLD_NVCC)),
+    sick("one toolkit", "Keep one", NOTE, toolkits=(NVCC, OLD_NVCC)),
     sick(
         "library path",
-        NOTE,
         "off LD_LIBRARY_PATH",
+        NOTE,
         library_path=(("/usr/local/cuda-12.4/lib64", 12),),
     ),
     sick(
         "library path",
-        PROBLEM,
         "stubs folder",
         library_path=(("/usr/local/cuda/lib64/stubs", None),),
         cuinit=34,
@@ -263,7 +242,7 @@ SICK = [
 
 @pytest.mark.parametrize("check, state, cure, changes", SICK)
 def test_problem_is_found_with_its_cure_and_nothing_else_is_blamed(check, state, cure, changes):
-    diagnosis = doctor.examine(dataclasses.replace(HEALTHY, **changes))
+    diagnosis = doctor.examine(replace(HEALTHY, **changes))
     found = {f.check: f for f in diagnosis.findings if f.state in (PROBLEM, NOTE)}
     assert list(found) == [check], diagnosis
     assert found[check].state == state
@@ -273,9 +252,7 @@ def test_problem_is_found_with_its_cure_and_nothing_else_is_blamed(check, state,
 
 def test_an_old_gpu_is_told_of_cuda_12():
     """Pascal: neither nvcc 13 nor this PyTorch knows it."""
-    diagnosis = doctor.examine(
-        dataclasses.replace(HEALTHY, cards=(dataclasses.replace(CARD, capability=(6, 1)),))
-    )
+    diagnosis = doctor.examine(replace(HEALTHY, cards=card(capability=(6, 1))))
     assert {f.check: f.cure for f in diagnosis.problems}.keys() == {
         "nvcc and GPU",
         "PyTorch and GPU",
@@ -292,18 +269,14 @@ def test_every_check_that_can_fail_does_so_in_a_test():
     [
         HEALTHY,
         CPU_ONLY,
-        dataclasses.replace(HEALTHY, **WSL),
-        dataclasses.replace(HEALTHY, container=True, pci=(), nodes=()),
-        dataclasses.replace(HEALTHY, visible="GPU-12"),
-        dataclasses.replace(
-            HEALTHY, colab=True, venv=None, prefix="/usr", kernel="/usr/bin/python3"
-        ),
-        dataclasses.replace(CPU_ONLY, system="darwin", compiler=("clang", 17)),
-        dataclasses.replace(CPU_ONLY, container=True),
-        dataclasses.replace(CPU_ONLY, venv=None, prefix="/conda", kernel="/conda/bin/python"),
-        dataclasses.replace(
-            HEALTHY, toolkits=(OLD_NVCC,)
-        ),  # an older toolkit than the driver is fine
+        replace(HEALTHY, **WSL),
+        replace(HEALTHY, container=True, pci=(), nodes=()),
+        replace(HEALTHY, visible="GPU-12"),
+        replace(HEALTHY, colab=True, venv=None, prefix="/usr", kernel="/usr/bin/python3"),
+        replace(CPU_ONLY, system="darwin", compiler=("clang", 17)),
+        replace(CPU_ONLY, container=True),
+        replace(CPU_ONLY, venv=None, prefix="/conda", kernel="/conda/bin/python"),
+        replace(HEALTHY, toolkits=(OLD_NVCC,)),  # an older toolkit than the driver is fine
     ],
     ids=[
         "gpu",
@@ -331,9 +304,7 @@ def test_without_a_gpu_the_checks_of_gpus_do_not_apply():
 
 
 def test_asking_for_the_cpu_silences_a_broken_driver():
-    broken = dataclasses.replace(
-        HEALTHY, loaded=None, cuinit=100, nodes=(), forced_cpu=True, **DEAD
-    )
+    broken = replace(HEALTHY, loaded=None, cuinit=100, nodes=(), forced_cpu=True, **DEAD)
     assert doctor.examine(broken).problems == []
 
 
@@ -378,9 +349,7 @@ def test_which_code_a_gpu_loads(built, capability, how):
 
 
 def test_the_problem_stands_in_text_and_page():
-    diagnosis = doctor.examine(
-        dataclasses.replace(HEALTHY, cards=(dataclasses.replace(CARD, free=GIB),))
-    )
+    diagnosis = doctor.examine(replace(HEALTHY, cards=card(free=GIB)))
     assert "✗ GPU memory: 1.0 of 24.0 GiB free" in repr(diagnosis)
     assert "kill &lt;pid&gt;" in diagnosis._repr_html_()
     assert "One problem." in diagnosis.summary()
@@ -390,8 +359,8 @@ def test_the_problem_stands_in_text_and_page():
     "facts, status",
     [
         (HEALTHY, 0),
-        (dataclasses.replace(HEALTHY, toolkits=(NVCC, OLD_NVCC)), 0),
-        (dataclasses.replace(HEALTHY, cuinit=802), 1),
+        (replace(HEALTHY, toolkits=(NVCC, OLD_NVCC)), 0),
+        (replace(HEALTHY, cuinit=802), 1),
     ],
     ids=["healthy", "note", "problem"],
 )
@@ -434,13 +403,8 @@ def test_gpus_on_the_bus(tmp_path):
         "0000:02:00.0": ("0x10de", "0x030200"),
     }
     for name, (vendor, kind) in devices.items():
-        tree(
-            tmp_path,
-            {
-                f"sys/bus/pci/devices/{name}/vendor": vendor + "\n",
-                f"sys/bus/pci/devices/{name}/class": kind + "\n",
-            },
-        )
+        files = {"vendor": vendor + "\n", "class": kind + "\n"}
+        tree(tmp_path / "sys/bus/pci/devices" / name, files)
     assert survey.pci_gpus(tmp_path) == (
         "0000:01:00.0",
         "0000:02:00.0",
@@ -487,13 +451,8 @@ def test_device_files(tmp_path, monkeypatch):
 
 def test_a_linux_driver_inside_wsl(tmp_path, monkeypatch):
     monkeypatch.delenv("container", raising=False)
-    tree(
-        tmp_path,
-        {
-            "proc/version": "Linux version 6.6.87.2-microsoft-standard-WSL2",
-            "usr/lib/wsl/lib/libcuda.so.1": "",
-        },
-    )
+    version = "Linux version 6.6.87.2-microsoft-standard-WSL2"
+    tree(tmp_path, {"proc/version": version, "usr/lib/wsl/lib/libcuda.so.1": ""})
     library = tmp_path / "usr/lib/x86_64-linux-gnu/libcuda.so.1"
     library.parent.mkdir(parents=True)
     library.symlink_to(tmp_path / "usr/lib/wsl/lib/libcuda.so.1")
@@ -521,71 +480,50 @@ def shared_library(folder, name, code):
 
 @pytest.mark.parametrize("answer", [0, 100, 803])
 def test_the_drivers_library_is_asked(tmp_path, answer):
-    library = shared_library(
-        tmp_path,
-        f"libcuda{answer}.so.1",
-        f"int cuInit(unsigned f) {{ return {answer}; }}\nint cuDriverGetVersion(int *v) {{ *v = "
-        "13010; return 0; }",
+    code = (
+        f"int cuInit(unsigned f) {{ return {answer}; }}\n"
+        "int cuDriverGetVersion(int *v) { *v = 13010; return 0; }"
     )
+    library = shared_library(tmp_path, f"libcuda{answer}.so.1", code)
     assert survey.driver_library(["no such library", library]) == (library, answer, (13, 1))
     assert survey.driver_library(["no such library"]) == (None, None, None)
 
 
-class FakeNVML(types.ModuleType):
+class NVMLError(Exception):
+    def __init__(self, value):
+        super().__init__(value)
+        self.value = value
+
+
+def nvml(error=None):
     """NVML with one GPU, another process on it, and no answer to the compute mode."""
-
-    class NVMLError(Exception):
-        def __init__(self, value):
-            super().__init__(value)
-            self.value = value
-
-    def __init__(self, error=None):
-        super().__init__("pynvml")
-        self.error = error
-
-    def nvmlInit(self):
-        if self.error:
-            raise self.NVMLError(self.error)
-
-    def nvmlDeviceGetComputeMode(self, handle):
-        raise self.NVMLError(3)
-
-    def nvmlShutdown(self):
-        pass
-
-    def nvmlSystemGetDriverVersion(self):
-        return "580.95.05"
-
-    def nvmlDeviceGetCount(self):
-        return 1
-
-    def nvmlDeviceGetHandleByIndex(self, index):
-        return index
-
-    def nvmlDeviceGetName(self, handle):
-        return "GPU"
-
-    def nvmlDeviceGetUUID(self, handle):
-        return "GPU-1"
-
-    def nvmlDeviceGetCudaComputeCapability(self, handle):
-        return [8, 9]
-
-    def nvmlDeviceGetMemoryInfo(self, handle):
-        return types.SimpleNamespace(total=8 * GIB, free=GIB)
-
-    def nvmlDeviceGetComputeRunningProcesses(self, handle):
-        return [types.SimpleNamespace(pid=pid, usedGpuMemory=GIB) for pid in (os.getpid(), 1)]
+    fake = Mock(NVMLError=NVMLError)
+    if error:
+        fake.nvmlInit.side_effect = NVMLError(error)
+    fake.nvmlDeviceGetComputeMode.side_effect = NVMLError(3)
+    both = [Mock(pid=pid, usedGpuMemory=GIB) for pid in (os.getpid(), 1)]
+    answers = {
+        "nvmlSystemGetDriverVersion": "580.95.05",
+        "nvmlDeviceGetCount": 1,
+        "nvmlDeviceGetName": "GPU",
+        "nvmlDeviceGetUUID": "GPU-1",
+        "nvmlDeviceGetCudaComputeCapability": [8, 9],
+        "nvmlDeviceGetMemoryInfo": Mock(total=8 * GIB, free=GIB),
+        "nvmlDeviceGetComputeRunningProcesses": both,
+    }
+    for name, answer in answers.items():
+        getattr(fake, name).return_value = answer
+    return fake
 
 
 def test_the_management_library_is_asked(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pynvml", FakeNVML())
+    monkeypatch.setitem(sys.modules, "pynvml", nvml())
     assert survey.management_library() == (
         0,
         "580.95.05",
         (Card("GPU", (8, 9), 8 * GIB, GIB, "GPU-1", 0, ((1, GIB),)),),
     )
-    monkeypatch.setitem(sys.modules, "pynvml", FakeNVML(error=18))
+    monkeypatch.setitem(sys.modules, "pynvml", nvml(error=18))
     assert survey.management_library() == (18, None, ())
     monkeypatch.setitem(sys.modules, "pynvml", None)
     assert survey.management_library() == (None, None, ())
@@ -664,13 +602,8 @@ def test_folders_on_the_library_path(tmp_path):
 
 
 def test_a_foreign_notebook_kernel_is_seen(tmp_path, monkeypatch):
-    tree(
-        tmp_path,
-        {
-            "kernels/python3/kernel.json": '{"argv": ["/opt/other/bin/python", "-m", '
-            '"ipykernel"], "display_name": "x"}'
-        },
-    )
+    kernel = '{"argv": ["/opt/other/bin/python", "-m", "ipykernel"], "display_name": "x"}'
+    tree(tmp_path, {"kernels/python3/kernel.json": kernel})
     assert survey.notebook_python() != "/opt/other/bin/python"
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
     assert survey.notebook_python() == "/opt/other/bin/python"
@@ -690,13 +623,8 @@ def test_numba_imported_before_utils_is_seen(monkeypatch):
 
 
 def test_missing_packages(tmp_path, monkeypatch):
-    tree(
-        tmp_path,
-        {
-            "pyproject.toml": '[project]\ndependencies = ["numpy", "no-such-package-at-all", '
-            "\"mac; sys_platform == 'darwin'\"]"
-        },
-    )
+    wanted = "['numpy', 'no-such-package-at-all', \"mac; sys_platform == 'darwin'\"]"
+    tree(tmp_path, {"pyproject.toml": f"[project]\ndependencies = {wanted}"})
     monkeypatch.setattr(survey, "ROOT", tmp_path)
     monkeypatch.setattr(sys, "platform", "linux")
     assert "no-such-package-at-all" in survey.missing_packages()
@@ -704,13 +632,8 @@ def test_missing_packages(tmp_path, monkeypatch):
 
 
 def test_pytorch_that_cannot_be_imported(tmp_path, monkeypatch):
-    tree(
-        tmp_path,
-        {
-            "torch/__init__.py": "raise ImportError('libcudart.so.13: cannot open shared object "
-            "file')"
-        },
-    )
+    code = "raise ImportError('libcudart.so.13: cannot open shared object file')"
+    tree(tmp_path, {"torch/__init__.py": code})
     monkeypatch.setitem(sys.modules, "torch", None)
     assert survey.pytorch() is None
     monkeypatch.delitem(sys.modules, "torch")
@@ -753,5 +676,5 @@ def test_the_caches_are_shown_and_cleared(tmp_path, monkeypatch, capsys):
 
 
 def test_what_is_kept_is_said():
-    kept = dataclasses.replace(CPU_ONLY, caches=12 * 10**9)
+    kept = replace(CPU_ONLY, caches=12 * 10**9)
     assert "12.0 GB of builds and data kept" in CHECKS["disk"](kept)[1]
