@@ -79,8 +79,15 @@ def browser():
 
 @pytest.fixture
 def page(browser, request):
-    """An empty page of 1280 × 720 with storage of its own (Playwright's `Page`). A test that fails
-    keeps what it saw last.
+    """A page for each test."""
+    with new_page(browser, request) as page:
+        yield page
+
+
+@contextlib.contextmanager
+def new_page(browser, request):
+    """An empty page of 1280 × 720 with storage of its own (Playwright's `Page`). When a test fails
+    it keeps what it saw last.
     """
     context = browser.new_context(viewport=VIEWPORT, reduced_motion="reduce")
     context.set_default_timeout(1000 * PATIENCE)

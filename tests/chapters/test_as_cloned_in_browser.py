@@ -1,10 +1,12 @@
 """A chapter as git has it: opened, run, saved, and opened again by another server, in JupyterLab in
-a real browser. Its copies are made as `make lab` makes them.
+a real browser. Its copies are made as `make lab` makes them. What is looked at in single cells is
+in one notebook of pieces, which is opened once.
 """
 
 import os
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import nbformat
@@ -12,13 +14,15 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from playwright.sync_api import expect
 
-from course.chapters import CHAPTERS
-from tests.browser import ROOT, jupyterlab, keep
+from tests.browser import ROOT, jupyterlab, keep, new_page
 from tests.chapters.test_in_browser import Notebook
 
+START = "my/course/index.ipynb"
 CHAPTER = "my/chapters/05_first_kernels.ipynb"
+PIECES = "pieces.ipynb"
 BEFORE_IT = "setup", "map-1d"  # what its slider's cell needs
 SLIDER = "widget"
+QUESTION, ANSWER = "predict-hello", "hello"
 NOT_RUN = "q1"  # a question further down
 READ = "hello", "start-scale-guard", "check-fails", "c-kernel"  # code in two languages, an error
 CHANGE_THEME = ".lm-Menu-item[data-command='apputils:change-theme']"
@@ -35,6 +39,9 @@ LOOK = """([cell, text]) => {
 CUDA = """%%writefile build/a.cu
 // A's tile is not in Python's memory
 __global__ void f(int n) { out[n] = '"'; }  // and's or's"""
+SQUARE = """from course.kernels.mnist_cnn import drawing
+
+drawing.square(lambda image: f"{(image > 0).any(0).sum()} wide, {(image > 0).any(1).sum()} high")"""
 
 
 @pytest.fixture(scope="module")
@@ -53,15 +60,22 @@ def clone(tmp_path_factory):
         env=os.environ | variables,
         check=True,
     )
+    nbformat.write(notebook_of_pieces(), folder / PIECES)
+    opened = (folder / CHAPTER).read_bytes()
+    return SimpleNamespace(folder=folder, variables=variables, chapter=opened)
+
+
+def notebook_of_pieces():
+    """Cells of the chapter, which JupyterLab does not trust here, and some of our own."""
     chapter = nbformat.read(ROOT / CHAPTER[3:], 4)
-    slider = next(cell for cell in chapter.cells if cell.id == SLIDER)
-    kernel = {"kernelspec": chapter.metadata.kernelspec}
     shown = new_output("display_data", {"text/markdown": "```cuda\nint x;\n```"})
-    listing = new_code_cell("show()", id="listing", outputs=[shown])
-    colours = new_code_cell(CUDA, id="cu")
-    for name, cell in {"untrusted": slider, "colours": colours, "listing": listing}.items():
-        nbformat.write(new_notebook(cells=[cell], metadata=kernel), folder / f"{name}.ipynb")
-    return SimpleNamespace(folder=folder, variables=variables)
+    cells = [
+        new_code_cell("show()", id="listing", outputs=[shown]),
+        new_code_cell(CUDA, id="cu"),
+        new_code_cell(SQUARE, id="square"),
+        *(cell for cell in chapter.cells if cell.id in (SLIDER, *READ)),
+    ]
+    return new_notebook(cells=cells, metadata={"kernelspec": chapter.metadata.kernelspec})
 
 
 @pytest.fixture(scope="module")
@@ -71,26 +85,24 @@ def lab(clone):
         yield SimpleNamespace(folder=clone.folder, address=address)
 
 
-def test_the_start_page_stands_beside_the_chapters(page, lab):
-    start = Notebook(page, lab, "my/course/index.ipynb")
-    files = page.locator(".jp-DirListing-itemName")
-    expect(files.get_by_text(f"{CHAPTERS[0].name}.ipynb")).to_be_visible()
-    start.cell("open-in-colab").get_by_role("link", name=CHAPTERS[0].title).click()
-    page.locator(".lm-TabBar-tab.jp-mod-current", has_text=CHAPTERS[0].name).first.wait_for()
+@pytest.fixture(scope="module")
+def pieces(browser, lab, request):
+    """The notebook of pieces, open."""
+    with new_page(browser, request) as page:
+        yield Notebook(page, lab, PIECES)
 
 
-def test_an_untrusted_slider_is_a_picture(page, lab):
-    notebook = Notebook(page, lab, "untrusted.ipynb")
-    expect(notebook.output(SLIDER).locator("img").first).to_be_visible()
-    assert not any(words in notebook.output(SLIDER).text_content() for words in FORGOTTEN)
+def test_an_untrusted_slider_is_a_picture(pieces):
+    expect(pieces.output(SLIDER).locator("img").first).to_be_visible()
+    assert not any(words in pieces.output(SLIDER).text_content() for words in FORGOTTEN)
 
 
-def test_cuda_c_looks_like_cuda_c(page, lab):
-    cell = Notebook(page, lab, "colours.ipynb").cell("cu")
+def test_cuda_c_looks_like_cuda_c(pieces):
+    cell = pieces.cell("cu")
     cell.locator(".cm-line span", has_text="__global__").wait_for()
 
     def look(text):
-        return page.evaluate(LOOK, [cell.element_handle(), text])
+        return pieces.page.evaluate(LOOK, [cell.element_handle(), text])
 
     comment, keyword, plain = look("A's tile"), look("__global__"), look("out")
     assert len({tuple(each) for each in (comment, keyword, plain)}) == 3
@@ -99,9 +111,8 @@ def test_cuda_c_looks_like_cuda_c(page, lab):
     assert look("};"[:1]) != look("""'"'"""), "what follows it is none"
 
 
-# Each letter's colour of a cell and its contrast with what it stands on, as WCAG counts it
-def test_a_listing_has_the_letters_of_code(page, lab):
-    cell = Notebook(page, lab, "listing.ipynb").cell("listing")
+def test_a_listing_has_the_letters_of_code(pieces):
+    cell = pieces.cell("listing")
     size = "part => getComputedStyle(part).fontSize"
     shown = cell.locator(".jp-RenderedMarkdown pre code")
     assert shown.evaluate(size) == cell.locator(".cm-content").evaluate(size)
@@ -109,6 +120,7 @@ def test_a_listing_has_the_letters_of_code(page, lab):
     assert left < 16  # no indent of its own
 
 
+# Each letter's colour of a cell and its contrast with what it stands on, as WCAG counts it
 CONTRASTS = """(cell) => {
     const look = (node) => getComputedStyle(node);
     const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
@@ -133,17 +145,17 @@ CONTRASTS = """(cell) => {
 }"""
 
 
-def test_code_and_errors_can_be_read(page, lab):
+def test_code_and_errors_can_be_read(pieces):
     """All letters have the contrast that WCAG asks for, in either theme."""
-    chapter = Notebook(page, lab, CHAPTER)
+    page = pieces.page
     for theme in ("JupyterLab Dark", "JupyterLab Light"):
         page.locator(".lm-MenuBar-item", has_text="Settings").click()
         page.locator(".lm-Menu-item[data-type='submenu']", has_text="Theme").first.hover()
         page.locator(CHANGE_THEME).get_by_text(theme, exact=True).click()
         page.locator(f"body[data-jp-theme-name='{theme}']").wait_for(state="attached")
         for cell in READ:
-            chapter.cell(cell).locator(".cm-line span").first.wait_for()
-            contrasts = chapter.cell(cell).evaluate(CONTRASTS)
+            pieces.cell(cell).locator(".cm-line span").first.wait_for()
+            contrasts = pieces.cell(cell).evaluate(CONTRASTS)
             assert contrasts and [each for each in contrasts if each[1] < LEAST_CONTRAST] == []
 
 
@@ -161,13 +173,15 @@ DARK = """async (output) => {
     for (let n = 0; n < 3000 && !image.dataset.kind; n++) {
         await new Promise((go) => setTimeout(go, 100));
     }
-    return [image.dataset.kind, getComputedStyle(image).filter.startsWith("invert")];
+    const seen = [image.dataset.kind, getComputedStyle(image).filter.startsWith("invert")];
+    image.remove();
+    document.body.dataset.jpThemeLight = "true";
+    return seen;
 }"""
 
 
-def test_in_a_dark_theme_white_charts_are_dark(page, lab):
-    notebook = Notebook(page, lab, "untrusted.ipynb")
-    output = notebook.output(SLIDER).locator(".jp-OutputArea-output").first
+def test_in_a_dark_theme_white_charts_are_dark(pieces):
+    output = pieces.output(SLIDER).locator(".jp-OutputArea-output").first
     assert output.evaluate(DARK) == ["drawing", True]
 
 
@@ -182,11 +196,51 @@ GROUND = """async (image, light) => {
 }"""
 
 
-def test_an_untrusted_picture_follows_the_theme(page, lab):
-    picture = Notebook(page, lab, "untrusted.ipynb").output(SLIDER).locator("img").first
+def test_an_untrusted_picture_follows_the_theme(pieces):
+    picture = pieces.output(SLIDER).locator("img").first
     expect(picture).to_be_visible()
     grounds = [picture.evaluate(GROUND, light) for light in ("true", "false", "true")]
     assert grounds == [255, 17, 255]
+
+
+def test_what_the_mouse_draws_is_read(pieces):
+    """The square to draw in: what is drawn reaches Python, and Python's answer comes back."""
+    pieces.run("square")
+    page, cell = pieces.page, pieces.cell("square")
+    canvas = cell.locator("canvas[aria-label='Draw a digit here']")
+    answer = cell.locator("canvas[aria-label='Draw a digit here'] ~ div")
+    expect(answer).to_contain_text("Draw a digit")
+
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    page.mouse.move(box["x"] + 140, box["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 140, box["y"] + 240, steps=10)  # a one: a tall stroke
+    page.mouse.up()
+    expect(answer).to_contain_text("20 high")
+    keep(page, "drawing")
+    assert int(answer.text_content().split()[0]) < 8
+
+    cell.get_by_role("button", name="Clear", exact=True).click()
+    expect(answer).to_have_text("")
+
+    canvas.focus()
+    for key in ["ArrowUp"] * 8 + ["Space"] + ["ArrowDown"] * 16 + ["Space"]:  # a one again
+        page.keyboard.press(key)
+    expect(answer).to_contain_text("20 high")
+    assert int(answer.text_content().split()[0]) < 8
+
+
+@pytest.fixture(scope="module")
+def chapter(browser, lab, request):
+    """The chapter, opened by the link on the start page."""
+    with new_page(browser, request) as page:
+        start = Notebook(page, lab, START)
+        start.cell("way-kernels").get_by_role("link", name="First kernels").click()
+        page.wait_for_url(f"**/{CHAPTER}*")
+        chapter = Notebook(page, lab, CHAPTER)
+        chapter.output(SLIDER).get_by_role("slider").first.wait_for()
+        yield chapter
 
 
 def picture_of(chapter):
@@ -196,33 +250,44 @@ def picture_of(chapter):
     return output.locator(f"img[alt*='{words}']:visible, svg[aria-label*='{words}']:visible")
 
 
-def test_opened_saved_and_opened_again(page, clone, lab):
-    """Opening changes nothing, sliders are there and have names; so it is after a run of some
-    cells and a save, for another server.
-    """
-    before = (clone.folder / CHAPTER).read_bytes()
-    chapter = Notebook(page, lab, CHAPTER)
+def test_the_start_page_stands_beside_the_chapters(chapter):
+    files = chapter.page.locator(".jp-DirListing-itemName")
+    expect(files.get_by_text(Path(CHAPTER).name)).to_be_visible()
+
+
+def test_to_open_changes_nothing(chapter, clone):
+    """Sliders are there and have names, a long line wraps."""
     blocks = chapter.output(SLIDER).get_by_role("slider", name="blocks")
     expect(blocks).to_have_attribute("aria-valuenow", "5.0")
-    assert (
-        chapter.cell("setup")
-        .locator(".cm-scroller")
-        .evaluate("code => code.scrollWidth <= code.clientWidth")
-    ), "a long line wraps"
-    expect(page.locator(".jp-mod-dirty")).to_have_count(0)
-    assert (clone.folder / CHAPTER).read_bytes() == before
-    keep(page, "as_cloned")
+    fits = "code => code.scrollWidth <= code.clientWidth"
+    assert chapter.cell("setup").locator(".cm-scroller").evaluate(fits)
+    expect(chapter.page.locator(".jp-mod-dirty")).to_have_count(0)
+    assert (clone.folder / CHAPTER).read_bytes() == clone.chapter
+    keep(chapter.page, "as_cloned")
 
+
+def test_a_prediction(chapter):
+    """The saved answer is folded, a click commits, and to run the cell unfolds what happened."""
+    answer = chapter.output(ANSWER)
+    expect(answer.get_by_text("block 1 thread 2")).to_have_count(0)
+    for cell in ("setup", "exercises-import", QUESTION):
+        chapter.run(cell)
+    chapter.output(QUESTION).get_by_role("button").first.click()
+    expect(chapter.output(QUESTION)).to_contain_text("You say: 2 lines")
+    chapter.run(ANSWER)
+    expect(answer.get_by_text("block 1 thread 2")).to_be_visible()
+
+
+def test_saved_and_opened_again(page, chapter, clone):
+    """A run of some cells and a save, and another server shows sliders as they were left."""
+    blocks = chapter.output(SLIDER).get_by_role("slider", name="blocks")
     for cell in (*BEFORE_IT, SLIDER):
-        chapter.cell(cell).locator(".cm-content").click()
-        page.keyboard.press("Shift+Enter")
-    expect(chapter.cell(SLIDER).locator(".jp-InputPrompt")).to_have_text("[3]:")
+        chapter.run(cell)
     blocks.focus()
-    page.keyboard.press("ArrowRight")
+    chapter.page.keyboard.press("ArrowRight")
     expect(blocks).to_have_attribute("aria-valuenow", "6.0")
     expect(picture_of(chapter)).to_have_count(1)
     chapter.save()
-    page.goto("about:blank")
 
     with jupyterlab(clone.folder, **clone.variables) as address:
         again = Notebook(page, SimpleNamespace(folder=clone.folder, address=address), CHAPTER)
