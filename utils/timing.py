@@ -11,6 +11,7 @@ cell is known to work, and the recorded result of a real GPU is shown instead, i
 
 import functools
 import os
+import random
 import re
 import statistics
 import time
@@ -208,6 +209,8 @@ def compare(
 ) -> Comparison:
     """Time several ways to do the same work in one run, in turn: same clocks, same heat.
 
+    The order is drawn anew in each round: what one draws of the power is missing for the next.
+
     rivals: label -> function as for `benchmark`; recorded as ``name/label``. The other arguments
         are benchmark's.
     """
@@ -267,19 +270,25 @@ def _measure(work: dict[str, Callable[[], object]], stream) -> dict[str, list[fl
 
         rounds = tqdm(rounds, desc="timing", leave=False)
     pairs = {label: [] for label in work}
+    draw = random.Random(0)
     for _ in rounds:
-        for label, fn in work.items():
+        for label in _drawn(draw, work):
             start = cuda.event(timing=True)
             end = cuda.event(timing=True)
             flush(queue)
             start.record(queue)
-            fn()
+            work[label]()
             end.record(queue)
             pairs[label].append((start, end))
         # Without this the CPU would queue everything at once, and thousands of pending launches
         # stall the driver.
         end.synchronize()
     return {label: [cuda.event_elapsed_time(*pair) for pair in pairs[label]] for label in work}
+
+
+def _drawn(draw: random.Random, labels) -> list[str]:
+    """Each label once, in an order of chance."""
+    return draw.sample(list(labels), len(labels))
 
 
 def _numba_stream(stream):

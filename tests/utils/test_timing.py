@@ -3,6 +3,8 @@ taken in turn.
 """
 
 import json
+import random
+from itertools import permutations
 
 import pytest
 
@@ -84,6 +86,13 @@ def test_median_spread_and_rates(gpu):
 def test_compare_shows_ratios_to_the_fastest(gpu):
     table = timing.compare({"1": lambda: None, "3": lambda: None}).table().splitlines()
     assert "1.00×" in table[0] and "3.00×" in table[1]
+
+
+def test_no_rival_always_follows_the_same_one():
+    draw = random.Random(0)
+    rounds = [timing._drawn(draw, dict.fromkeys("abc")) for _ in range(50)]
+    assert all(sorted(labels) == ["a", "b", "c"] for labels in rounds)
+    assert {tuple(labels) for labels in rounds} == set(permutations("abc"))
 
 
 def test_compare_without_gpu_runs_each_once_and_names_them(no_gpu):
