@@ -52,10 +52,6 @@ class Log:
             self.updaters[element] += 1
         self.writers[element] = max(1, self.writers[element])
 
-    def read(self, element):
-        if not self.writers[element]:
-            self.early_reads[element] = True
-
 
 def zeros(size, dtype):
     """A memoryview of so many zeros."""
@@ -79,20 +75,23 @@ class Watched(View):
         self.places = memoryview(self.flat) if self.flat.size and self.flat.ndim else self.flat
 
     def __getitem__(self, index):
-        frame = sys._getframe(1)
-        try:
-            place, whole = self.resolve(index, frame, without_words)
-        except KernelIndexError:
-            where = integers(index)
-            self.log.outside_by.add((now.block.index, now.rank))
-            self.log.outside_reads.append(where)
-            return self.nothing_there(where)
-        if not whole:
-            return self.part(place)
-        self.log.read(self.places[place])
-        value = self.mem[place]
-        # in a shuffled order others may run between this read and a write that follows
-        now.launch.give_way(frame)
+        if not self.in_range(index):
+            try:
+                index, whole = self.resolve(index, sys._getframe(1), without_words)
+            except KernelIndexError:
+                where = integers(index)
+                self.log.outside_by.add((now.block.index, now.rank))
+                self.log.outside_reads.append(where)
+                return self.nothing_there(where)
+            if not whole:
+                return self.part(index)
+        element = self.places[index]
+        if not self.log.writers[element]:
+            self.log.early_reads[element] = True
+        value = self.mem[index]
+        launch = now.launch
+        if launch.schedule.random:
+            launch.give_way()  # others may run between this read and a write that follows
         return value
 
     def __setitem__(self, index, value):

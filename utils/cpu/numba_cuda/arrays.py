@@ -183,11 +183,16 @@ class View:
         """Whether an index is, at a glance, whole numbers from 0 on: nearly every one is."""
         if type(index) is int:
             return self.ndim == 1 and 0 <= index < self.size
-        if type(index) is tuple and len(index) == 2 == self.ndim:
+        if type(index) is not tuple or len(index) != self.ndim:
+            return False
+        if self.ndim == 2:  # without a loop: half the time
             i, j = index
             height, width = self.shape
             return type(i) is int and type(j) is int and 0 <= i < height and 0 <= j < width
-        return False
+        for axis, i in enumerate(index):
+            if type(i) is not int or not 0 <= i < self.shape[axis]:
+                return False
+        return True
 
     # ---- words
 

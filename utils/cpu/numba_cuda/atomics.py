@@ -41,7 +41,7 @@ def _done(array, index, frame):
     if now.watching:
         watched(array, index, "atomic", frame)
     else:
-        now.launch.give_way(frame)
+        now.launch.give_way()
 
 
 def _atomic(name, types, new):

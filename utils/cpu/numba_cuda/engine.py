@@ -36,7 +36,6 @@ from .state import (
 from .stuck import different_barriers, grid_divergence, stuck
 
 _DROPPED = np.exceptions.ComplexWarning
-GIVES_WAY = "giving way"  # what a Waiter waits for when it only lets others run
 DONE, PARKED, PREEMPTED = "done", "parked", "preempted"  # why run_block() returned
 MOST_RESTED = 1024  # workers that are kept for the next launch: a thread each of the largest block
 
@@ -85,7 +84,7 @@ class Block:
         self.started = 0
         self.size = launch.block_size
         self.finished = []  # ranks of the threads that returned
-        self.ready = deque()  # released waiters
+        self.ready = deque()  # the fibres that can go on
         self.barrier = []  # waiters at __syncthreads
         self.grid_barrier = []  # waiters at grid.sync()
         self.groups = {}  # (warp, mask, operation, site) -> waiters of a warp operation
@@ -221,7 +220,7 @@ class Launch:
                 raise grid_divergence(self, parked)
             else:  # every thread of the grid is at grid.sync()
                 for block in parked:
-                    block.ready.extend(block.grid_barrier)
+                    block.ready.extend(waiter.fibre for waiter in block.grid_barrier)
                     block.grid_barrier = []
                 alive, parked = parked, []
 
@@ -231,10 +230,8 @@ class Launch:
         schedule = self.schedule
         self.preempted = False
         while not self.preempted:
-            if block.ready and not (
-                schedule.random and block.started < block.size and schedule.coin(0.5)
-            ):
-                schedule.take(block.ready).fibre.switch()
+            if block.ready and not (block.started < block.size and schedule.coin(0.5)):
+                schedule.take(block.ready).switch()
             elif block.started < block.size:
                 self.worker().switch()
             elif len(block.finished) == block.size:
@@ -283,7 +280,7 @@ class Launch:
             finished.append(now.rank)
         self.workers.append(getcurrent())
         if block.ready and not self.schedule.random:
-            return block.ready.popleft().fibre
+            return block.ready.popleft()
         return self.hub
 
     def dismiss(self):
@@ -294,36 +291,41 @@ class Launch:
 
     # ---- waiting
 
-    def give_way(self, frame):
+    def give_way(self):
         """Under a shuffled schedule: perhaps let other threads, of any block, run before this."""
-        if self.schedule.random is not None and self.schedule.coin(0.5):
-            waiter = Waiter(frame, GIVES_WAY)
-            now.block.ready.append(waiter)
+        if self.schedule.coin(0.5):
+            block = now.block
+            rank = now.rank
+            block.ready.append(getcurrent())
             self.preempted = self.schedule.coin(0.5)
-            self.pause(waiter)
+            self.hub.switch()
+            self.go_on(block, rank)
 
     def pause(self, waiter):
         """Leave this CUDA thread waiting and run others; returns once it is released."""
         block = now.block
-        if now.observer is not None and waiter.what is not GIVES_WAY:
+        if now.observer is not None:
             now.observer.wait(waiter.what, waiter.rank, block.linear, waiter.place())
         if block.ready and not self.schedule.random:
-            block.ready.popleft().fibre.switch()
+            block.ready.popleft().switch()
         else:  # the hub starts workers: started from here, they would nest
             self.hub.switch()
-        rank = waiter.rank
+        self.go_on(block, waiter.rank)
+        return waiter.result
+
+    def go_on(self, block, rank):
+        """This CUDA thread runs again."""
         if now.block is not block:
             self.enter(block)
         now.rank = rank
         thread_idx.x, thread_idx.y, thread_idx.z, _ = self.coordinates[rank]
-        return waiter.result
 
     def wake(self, block, waiters):
         """Release `waiters`, in order of arrival or shuffled."""
         if self.schedule.random is not None:
             waiters = list(waiters)
             self.schedule.random.shuffle(waiters)
-        block.ready.extend(waiters)
+        block.ready.extend(waiter.fibre for waiter in waiters)
 
     def barrier(self, frame, what, value=None):
         """__syncthreads and its counting forms: all threads of the block, at the same call."""

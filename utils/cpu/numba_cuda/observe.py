@@ -72,9 +72,13 @@ class WatchedView(View):
 
     def __getitem__(self, index):
         frame = sys._getframe(1)
-        value = self.slow_get(index, frame)
-        if not isinstance(value, View):
-            watched(self, index, "read", frame)
+        if self.in_range(index) and not self.is_unwritten(index):
+            value = self.mem[index]
+        else:
+            value = self.slow_get(index, frame)
+            if isinstance(value, View):
+                return value
+        watched(self, index, "read", frame)
         return value
 
     def __setitem__(self, index, value):
@@ -105,4 +109,4 @@ def watched(view, index, operation, frame):
                 site_of(frame),
             )
     if operation != "write" and view.space in ("global", "shared"):
-        now.launch.give_way(frame)
+        now.launch.give_way()
