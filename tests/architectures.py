@@ -11,7 +11,6 @@ import argparse
 import os
 import re
 import shlex
-import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +19,7 @@ from pathlib import Path
 
 from course.chapters import CHAPTERS
 from tests import hygiene
+from tests.processes import completed
 from utils.files import ROOT
 from utils.tools.nvcc import find_nvcc
 
@@ -94,13 +94,7 @@ def compiled(program: Program, capability: str) -> str:
         takes_half = HALF.search(program.file.read_text(encoding="utf-8"))
         flags.append("-DHALF" if takes_half else "-DFP16")
     command = [find_nvcc(), "-cubin", f"-arch={arch}", "-std=c++17", *flags, str(program.file)]
-    done = subprocess.run(
-        [*command, "-o", os.devnull],
-        cwd=program.folder,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-    )
+    done = completed([*command, "-o", os.devnull], cwd=program.folder, timeout=SECONDS)
     if done.returncode == 0:
         return "ok"
     text = done.stdout + done.stderr

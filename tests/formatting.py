@@ -18,6 +18,7 @@ from pathlib import Path
 import nbformat
 
 from course.chapters import notebooks
+from tests.processes import completed
 from utils.files import ROOT, write_whole
 
 C_FILES = ("*.cu", "*.cuh", "*.h", "*.cpp")
@@ -28,14 +29,14 @@ LONGEST = 100  # columns of any line of code
 def c_files() -> list[Path]:
     """Every file of C, C++ and CUDA C under version control, or about to be."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *C_FILES]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    done = completed(command, cwd=ROOT, check=True)
     return [ROOT / name for name in sorted(set(done.stdout.split())) if (ROOT / name).is_file()]
 
 
 def clang_format(text: str) -> str:
     """A piece of C as clang-format writes it, with the style of `.clang-format`."""
     command = [_tool("clang-format"), "--assume-filename", str(ROOT / "cell.cu")]
-    return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
+    return completed(command, input=text, check=True).stdout
 
 
 def formatted_notebook(text: str) -> str:
@@ -71,7 +72,7 @@ def problems() -> list[str]:
     """What is not formatted, a line a file."""
     found = python_problems(ROOT)
     clang = [_tool("clang-format"), "--dry-run", "-Werror", *map(str, c_files())]
-    log = subprocess.run(clang, cwd=ROOT, capture_output=True, text=True).stderr
+    log = completed(clang, cwd=ROOT).stderr
     names = re.findall(r"^(\S+?):\d+:\d+: error: code should be clang-formatted", log, re.MULTILINE)
     found += [f"Would reformat: {name}" for name in dict.fromkeys(names)]
     return found + [f"Would reformat C cells: {path.name}" for path in unformatted_notebooks()]
@@ -81,7 +82,7 @@ def python_problems(folder: Path) -> list[str]:
     """What ruff would write otherwise, files and notebooks. RuntimeError where ruff fails."""
     settings = ["--config", str(ROOT / "pyproject.toml"), "--output-format", "concise"]
     command = [_tool("ruff"), "format", "--check", *settings, str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = completed(command)
     if done.returncode == 0:
         return []
     found = [line for line in done.stdout.splitlines() if "unformatted" in line]

@@ -1,8 +1,14 @@
 """What becomes of processes: for tests that end some, or that nothing may outlive."""
 
+import subprocess
 import time
 
 import psutil
+
+
+def completed(command, **more):
+    """Run a command to its end: its exit status, and what it wrote, as text."""
+    return subprocess.run(command, capture_output=True, text=True, **more)
 
 
 def alive(pid):

@@ -1,11 +1,11 @@
 """A second run has what did not pass, and no more."""
 
-import subprocess
 import sys
 
 import nbformat
 import pytest
 
+from tests.processes import completed
 from utils.files import ROOT
 
 TESTS = """
@@ -45,9 +45,7 @@ def run(tmp_path):
             "HOME": str(tmp_path),
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # to import them all takes the most of the time
         }
-        done = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
+        done = completed(command, cwd=tmp_path, env=environment, check=False)
         return done.returncode, done.stdout + done.stderr
 
     return pytest_in
@@ -119,5 +117,5 @@ def test_a_broken_course_is_not_run_again(tmp_path, run):
 
 def test_the_record_of_an_older_run_goes_before_anything_can_fail():
     command = ["make", "--no-print-directory", "-n", "test", "AGAIN="]  # make runs this, too
-    lines = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout
+    lines = completed(command, cwd=ROOT).stdout
     assert lines.startswith("rm -rf .pytest_cache/v/course\n")

@@ -6,7 +6,6 @@ import ast
 import importlib.metadata
 import json
 import re
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -17,6 +16,7 @@ from packaging.requirements import Requirement
 
 from course.chapters import CHAPTERS
 from tests import hygiene
+from tests.processes import completed
 from utils.files import ROOT
 
 PACKAGE = ROOT / "course" / "extensions" / "package"
@@ -123,7 +123,7 @@ names = [found.name for package in (course, utils)
          for found in pkgutil.walk_packages(package.__path__, package.__name__ + ".")]
 print(json.dumps({name: importlib.import_module(name).__file__ for name in names}))
 """
-    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    run = completed([sys.executable, "-c", code], cwd=tmp_path)
     assert run.returncode == 0, run.stderr
     files = json.loads(run.stdout)
     assert [name for name, path in files.items() if not Path(path).is_relative_to(ROOT)] == []
@@ -133,7 +133,7 @@ def tracked_texts():
     """(path, text) of every text file under version control but the notebooks (see
     test_notebooks.py).
     """
-    listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    listing = completed(["git", "ls-files", "-z"], cwd=ROOT)
     if listing.returncode:
         pytest.skip("not a git checkout")
     for name in listing.stdout.split("\0"):

@@ -13,6 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.processes import completed
 from utils.cpu.cuda_c.build import build_program, runtime_objects
 from utils.files import ROOT
 
@@ -42,9 +43,7 @@ int main() { std::vector<float> h(10); printf("%zu\\n", h.size()); }
 
 def figures(program: Path, **environment: str) -> dict[str, float]:
     """What the benchmark program prints, by name."""
-    done = subprocess.run(
-        [program], capture_output=True, text=True, env={**os.environ, **environment}, check=True
-    )
+    done = completed([program], env={**os.environ, **environment}, check=True)
     return {
         name: float(value) for name, value in (line.split() for line in done.stdout.splitlines())
     }

@@ -8,6 +8,7 @@ import nbformat
 import pytest
 
 from course.pictures import c_for_cuda
+from tests.processes import completed
 from utils.cpu.cuda_c.build import BuildError, compiler
 from utils.files import ROOT
 
@@ -67,7 +68,7 @@ def test_gdb_still_says_what_was_recorded(tmp_path):
         (tmp_path / name).write_text(program(name))
     subprocess.run(command, cwd=tmp_path, check=True)
     session = [gdb, "-nx", "-q", "-batch", "-x", "session.gdb", "debug_me"]
-    said = subprocess.run(session, cwd=tmp_path, capture_output=True, text=True, timeout=600).stdout
+    said = completed(session, cwd=tmp_path, timeout=600).stdout
     if "SIGSEGV" not in said:
         pytest.skip(f"gdb may not look into programs here: {said[-200:]}")
     for line in ("$1 = {inputs = 3, weights = 0x", "$2 = {0.5, 0.25, 2}", "#1 ", "weights = 0x0}"):

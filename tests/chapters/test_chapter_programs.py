@@ -3,12 +3,12 @@ runs them where there is no
 GPU, takes a few things that nvcc refuses, such as a __device__ function called by the host."""
 
 import re
-import subprocess
 
 import nbformat
 import pytest
 
 from tests.cells import write_file
+from tests.processes import completed
 from utils.files import ROOT
 from utils.tools import nvcc
 
@@ -48,7 +48,7 @@ def test_nvcc_compiles_them(chapter, tmp_path, monkeypatch):
     for words in programs(chapter, folder):
         request = nvcc.parse(words)
         kind = [] if "-cubin" in request.flags else ["-cuda"]  # g++ builds it elsewhere
-        done = subprocess.run(
+        done = completed(
             [
                 nvcc.find_nvcc(),
                 *request.flags,
@@ -58,9 +58,7 @@ def test_nvcc_compiles_them(chapter, tmp_path, monkeypatch):
                 str(request.source),
                 "-o",
                 "program",
-            ],
-            capture_output=True,
-            text=True,
+            ]
         )
         if done.returncode and not ABSENT.search(done.stderr):
             refused.append(done.stderr)

@@ -26,6 +26,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from tests.processes import completed
 from utils.cpu.cuda_c.build import BuildError, build_program
 
 FOLDER = Path(__file__).with_name("broken")
@@ -37,13 +38,8 @@ OF_MANY = [Path(__file__).with_name(name) for name in ("asynchronous", "unordere
 def run(executable, *arguments, **environment):
     """Runs a program of the engine, with no other of the engine's settings than those given."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith("CUDA_CPU_")}
-    return subprocess.run(
-        [str(executable), *arguments],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=600,
-        env={**clean, **environment},
+    return completed(
+        [str(executable), *arguments], errors="replace", timeout=600, env={**clean, **environment}
     )
 
 

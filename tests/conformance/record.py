@@ -24,6 +24,8 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from tests.processes import completed
+
 from .derive import FOLDER, PROGRAMS, PROVENANCE, provenance
 
 
@@ -40,7 +42,7 @@ def architecture(source, arch):
 
 
 def command_output(*command):
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    return completed(command, check=True).stdout.strip()
 
 
 def gpu_facts():
@@ -73,7 +75,7 @@ def compile_only(sources, build):
             output,
             str(source),
         ]
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = completed(command)
         failed += done.returncode != 0
         print(f"{source.stem}: {'accepted' if done.returncode == 0 else done.stderr}")
     return failed
@@ -91,7 +93,7 @@ def compile_program(source, arch, build):
         str(executable),
         str(source),
     ]
-    return executable, subprocess.run(command, capture_output=True, text=True).stderr
+    return executable, completed(command).stderr
 
 
 def record(executable, errors):
@@ -99,7 +101,7 @@ def record(executable, errors):
     if not executable.exists():
         return None, errors
     try:
-        done = subprocess.run([str(executable)], capture_output=True, text=True, timeout=60)
+        done = completed([str(executable)], timeout=60)
     except subprocess.TimeoutExpired:
         return None, "ran for more than 60 s"
     if done.returncode or not done.stdout:

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.processes import completed
 from utils import data
 from utils.files import ROOT
 
@@ -127,9 +128,7 @@ def test_data_is_found_from_any_folder(tmp_path):
         "from utils import data; print(len(data.mnist('test', subset=True)[1]), "
         "data.picture().shape)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True
-    )
+    done = completed([sys.executable, "-c", program], cwd=tmp_path)
     assert done.stdout.split() == ["500", "(384,", "512,", "3)"], done.stderr
 
 
@@ -469,7 +468,7 @@ def test_an_unwritable_cache_gives_a_message_and_a_temporary_folder(
 def test_the_temporary_folder_goes_with_its_process(tmp_path):
     """What was fetched into it would be fetched again anyway."""
     code = "from utils import data; print(data._spare(data.Path('x'), 'no reason'))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    done = completed([sys.executable, "-c", code], cwd=ROOT)
     spare = Path(done.stdout.strip())
     assert spare.name.startswith("cuda-course-") and not spare.exists()
 

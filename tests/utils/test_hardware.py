@@ -2,23 +2,17 @@
 
 import json
 import os
-import subprocess
 import sys
 
 import pytest
 
+from tests.processes import completed
 from utils import engine, hardware
 
 
 def python(code, **env):
     """Run code in a fresh interpreter, where nothing has been imported yet."""
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        env={**os.environ, **env},
-    )
+    done = completed([sys.executable, "-c", code], timeout=600, env={**os.environ, **env})
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import completed
 from utils import has_gpu
 from utils.occupancy import TABLE, occupancy
 
@@ -119,9 +120,7 @@ def test_it_agrees_with_nvidias_header(tmp_path):
         f"{registers} {shared}"
         for cc, sm, threads, registers, shared in questions
     )
-    answers = subprocess.run(
-        [tmp_path / "oracle"], input=lines, text=True, capture_output=True, check=True
-    ).stdout.split()
+    answers = completed([tmp_path / "oracle"], input=lines, check=True).stdout.split()
     assert len(answers) == len(questions)
     for (cc, _, *launch), answer in zip(questions, answers, strict=True):
         if answer == "-2":  # CUDA_OCC_ERROR_UNKNOWN_DEVICE: a header older than this GPU

@@ -20,6 +20,8 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+from tests.processes import completed
+
 from .derive import FOLDER, PROGRAMS, PROVENANCE
 
 
@@ -28,7 +30,7 @@ def gpu_facts():
     if not shutil.which("nvidia-smi"):
         sys.exit("recording needs an NVIDIA GPU (nvidia-smi is not there)")
     query = ("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
-    answer = subprocess.run(query, capture_output=True, text=True, check=True).stdout
+    answer = completed(query, check=True).stdout
     name, driver = (part.strip() for part in answer.splitlines()[0].split(","))
     versions = {
         package: importlib.metadata.version(package) for package in ("numba", "numba-cuda", "numpy")
@@ -42,13 +44,7 @@ def record(source):
         name: value for name, value in os.environ.items() if name != "NUMBA_ENABLE_CUDASIM"
     }
     try:
-        done = subprocess.run(
-            [sys.executable, str(source)],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            env=environment,
-        )
+        done = completed([sys.executable, str(source)], timeout=120, env=environment)
     except subprocess.TimeoutExpired:
         return None, "ran for more than 120 s"
     if done.returncode or not done.stdout:

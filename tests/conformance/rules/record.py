@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tests.conformance.numba.record import gpu_facts as numba_facts
 from tests.conformance.record import gpu_facts
+from tests.processes import completed
 
 from . import cuda_c, numba_cases
 
@@ -33,7 +34,7 @@ def of_cuda_c(arch: str) -> list[int]:
         program = Path(folder) / "rules"
         line = ["nvcc", f"-arch={arch}", "-std=c++17", "-w", "-o", str(program), str(source)]
         subprocess.run(line, check=True)
-        done = subprocess.run([str(program)], capture_output=True, text=True, check=True)
+        done = completed([str(program)], check=True)
     return [int(line) for line in done.stdout.split()]
 
 
@@ -42,7 +43,7 @@ def of_numba(pair: tuple[str, str]) -> list:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "cases.py"
         source.write_text(numba_cases.program(pair))
-        done = subprocess.run([sys.executable, str(source)], capture_output=True, text=True)
+        done = completed([sys.executable, str(source)])
     if done.returncode:
         raise RuntimeError(done.stderr[-1500:])
     return json.loads(done.stdout)

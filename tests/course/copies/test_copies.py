@@ -1,7 +1,6 @@
 """What the learner wrote is theirs: it survives every newer version of the course."""
 
 import random
-import subprocess
 from pathlib import Path
 
 import nbformat
@@ -11,6 +10,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from course.copies import answers, update, workspace
 from course.copies.merge import merge
+from tests.processes import completed
 
 NAME = "05_first_kernels.ipynb"
 
@@ -320,7 +320,7 @@ def test_a_file_of_something_else_is_refused(course, tmp_path, wrong):
 
 def run_git(folder, *words):
     identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
-    done = subprocess.run(["git", *identity, *words], cwd=folder, capture_output=True, text=True)
+    done = completed(["git", *identity, *words], cwd=folder)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -1,13 +1,13 @@
 """A learner's day, with git, a kernel and files: nothing that they made is lost by an update."""
 
 import os
-import subprocess
 import sys
 import tarfile
 
 import nbformat
 import pytest
 
+from tests.processes import completed
 from utils.files import ROOT
 
 CHAPTER = "chapters/05_first_kernels.ipynb"
@@ -38,7 +38,7 @@ CELLS = (
 
 def git(folder, *words):
     identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
-    done = subprocess.run(["git", *identity, *words], cwd=folder, capture_output=True, text=True)
+    done = completed(["git", *identity, *words], cwd=folder)
     assert done.returncode == 0, f"git {words}: {done.stderr}"
     return done.stdout
 
@@ -47,7 +47,7 @@ def git(folder, *words):
 def upstream(tmp_path):
     """The course as it is here, in a repository of its own."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    listed = completed(command, cwd=ROOT)
     if listed.returncode:
         pytest.skip("not a git checkout")
     folder = tmp_path / "upstream"
@@ -83,9 +83,7 @@ class Learner:
     def start(self):
         """The step of `make lab` that makes and renews the copies; what it prints."""
         command = [sys.executable, "-m", "course.copies"]
-        done = subprocess.run(
-            command, cwd=self.folder, env=self.environment, capture_output=True, text=True
-        )
+        done = completed(command, cwd=self.folder, env=self.environment)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -109,13 +107,7 @@ class Learner:
             "client_for(short, Path('my/chapters'), timeout=600).execute()\n"
             "nbformat.write(whole, path)\n"
         )
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            cwd=self.folder,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-        )
+        done = completed([sys.executable, "-c", code], cwd=self.folder, env=self.environment)
         assert done.returncode == 0, done.stderr
 
     def cells(self):

@@ -1,11 +1,11 @@
 """The programs of cuda/: how they are built, that traps fail as they say, and that errors show."""
 
 import re
-import subprocess
 
 import pytest
 
 from course.libraries import programs
+from tests.processes import completed
 from utils.tools import nvcc
 
 NAMES = sorted(path.stem for path in programs.FOLDER.glob("*.cu"))
@@ -128,5 +128,5 @@ def test_nvcc_compiles_it_where_the_libraries_are(name, tmp_path):
     if name in ("thrust", "cub", "cutlass_gemm"):
         pytest.skip("nvcc takes too long for it: course.libraries.bench builds it")
     command = nvcc.nvcc_command(request, tmp_path / "program.o")
-    done = subprocess.run([*command, "-c"], capture_output=True, text=True)
+    done = completed([*command, "-c"])
     assert done.returncode == 0, done.stderr

@@ -1,12 +1,12 @@
 """The course's public address stands in one place, and one command writes it everywhere."""
 
 import re
-import subprocess
 
 import nbformat
 import pytest
 
 from course.publish import address, frame
+from tests.processes import completed
 from utils.setup import colab
 
 ROOT = address.ROOT
@@ -95,9 +95,7 @@ def test_the_ending_of_a_clone_address_is_dropped(project):
 
 def test_nothing_else_holds_it():
     """What the command does not know of would be forgotten."""
-    found = subprocess.run(
-        ["git", "grep", "--untracked", "-lF", f"/{SLUG}"], cwd=ROOT, capture_output=True, text=True
-    )
+    found = completed(["git", "grep", "--untracked", "-lF", f"/{SLUG}"], cwd=ROOT)
     if found.returncode > 1:
         pytest.skip("not a git checkout")
     known = {
@@ -109,11 +107,5 @@ def test_nothing_else_holds_it():
 
 
 def test_make_knows_the_command():
-    dry = subprocess.run(
-        ["make", "-n", "address", f"URL={NEW}"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    dry = completed(["make", "-n", "address", f"URL={NEW}"], cwd=ROOT, check=True)
     assert re.search(rf"python -m course\.publish\.address {re.escape(NEW)}$", dry.stdout, re.M)

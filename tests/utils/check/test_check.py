@@ -1,12 +1,12 @@
 """The checks pass what is right, reject what is wrong, and say how it is wrong."""
 
 import math
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 
+from tests.processes import completed
 from utils import check
 from utils.check import CheckError, close, comparison, diagnose, equal, poison
 from utils.check.comparison import OK, UNWRITTEN, WRONG
@@ -534,7 +534,7 @@ shell = InteractiveShell(colors="nocolor")
 shell.run_cell("import numpy as np\\nfrom utils import check")
 shell.run_cell("out = np.zeros(8)\\ncheck.close(out, np.ones(8))  # my line")
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    done = completed([sys.executable, "-c", program])
     assert "line 2: check.close(out, np.ones(8))  # my line" in done.stdout, done.stderr
     assert "8 of 8 values differ" in done.stdout
     assert "Traceback" not in done.stdout and "check.py" not in done.stdout
@@ -546,7 +546,7 @@ def test_importing_the_checks_is_cheap():
         "'IPython', 'numba') "
     )
     program += "if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    done = completed([sys.executable, "-c", program])
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
 
 

@@ -1,12 +1,12 @@
 """Shifts and conversions of device code give what PTX's rules say, with a cast and without."""
 
 import json
-import subprocess
 
 import pytest
 
 from tests.conformance.rules import cuda_c
 from tests.conformance.rules.record import RECORDED
+from tests.processes import completed
 from utils.cpu.cuda_c.build import build_program
 from utils.cpu.cuda_c.rewrite import rewrite
 
@@ -21,7 +21,7 @@ def test_the_rules_of_ptx(tmp_path, mode):
     source.write_text(cuda_c.program([code for code, _ in cases]))
     options = ["-G"] if mode == "debug" else []
     program = build_program(source, options, check=mode == "check")
-    output = subprocess.run([program], capture_output=True, text=True)
+    output = completed([program])
     got = [int(line) for line in output.stdout.split()]
     pairs = zip(cases, got, strict=True)
     assert [(code, right, value) for (code, right), value in pairs if right != value] == []

@@ -6,11 +6,11 @@ They run in one process of their own, since Triton decides once how its kernels 
 import importlib.util
 import json
 import re
-import subprocess
 import sys
 
 import pytest
 
+from tests.processes import completed
 from utils.files import ROOT
 
 pytestmark = pytest.mark.skipif(
@@ -32,11 +32,9 @@ WRONG = names(r"def run_(\w+)\(", FOLDER / "broken.py")
 
 @pytest.fixture(scope="module")
 def outcomes():
-    done = subprocess.run(
+    done = completed(
         [sys.executable, "-W", "ignore", "-m", "tests.conformance.triton.run"],
         cwd=ROOT,
-        capture_output=True,
-        text=True,
         timeout=600,
     )
     assert done.returncode == 0, done.stderr[-3000:]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import completed
 from utils.cpu.cuda_c import driver
 from utils.cpu.cuda_c.architecture import Architecture, architecture
 from utils.cpu.cuda_c.build import BuildError, build_program, compiler
@@ -60,7 +61,7 @@ def test_a_makefile_builds_a_program_of_several_sources(tmp_path):
         (tmp_path / name).write_text(text)
     env = {**os.environ, "PYTHON": sys.executable}
     subprocess.run(["make", f"NVCC={NVCC}"], cwd=tmp_path, env=env, check=True)
-    done = subprocess.run([tmp_path / "program"], capture_output=True, text=True)
+    done = completed([tmp_path / "program"])
     assert (done.stdout, done.returncode) == ("800 830 14\n", 0)
     assert "main.cu scaled.h" in (tmp_path / "main.d").read_text()
 
@@ -82,7 +83,7 @@ def test_c_may_call_cuda_and_launch_through_a_function(tmp_path, monkeypatch):
     for source in ("fill.cu", "main.c"):
         assert driver.main(["-c", source]) == 0
     assert driver.main(["main.o", "fill.o", "-o", "program"]) == 0
-    assert subprocess.run(["./program"], capture_output=True, text=True).stdout == "3 1\n"
+    assert completed(["./program"]).stdout == "3 1\n"
 
 
 KERNEL = "#include <cuda_runtime.h>\n__global__ void k() {}\n"

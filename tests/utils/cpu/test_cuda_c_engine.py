@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.processes import completed
 from utils.cpu.cuda_c import build as builder
 from utils.cpu.cuda_c import compiler as compilers
 from utils.cpu.cuda_c import preprocess
@@ -36,13 +37,7 @@ def rewritten(source):
 
 def run(program, *arguments, **environment):
     clean = {k: v for k, v in os.environ.items() if not k.startswith("CUDA_CPU_")}
-    return subprocess.run(
-        [str(program), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        env={**clean, **environment},
-    )
+    return completed([str(program), *arguments], timeout=600, env={**clean, **environment})
 
 
 def build_and_run(folder, source, *, check=False, **environment):
@@ -223,7 +218,7 @@ def test_what_a_device_has_is_named_as_in_cudas_own_header(tmp_path):
     empty = tmp_path / "empty.cu"
     empty.touch()
     command = [nvcc, "-M", str(empty)]
-    rule = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout
+    rule = completed(command, check=True, timeout=600).stdout
     header = next(word for word in rule.split() if word.endswith("/driver_types.h"))
     theirs = Path(header).read_text()
     properties = re.search(r"cudaDeviceProp\n\{(.*?)\n\};", theirs, re.DOTALL)[1]

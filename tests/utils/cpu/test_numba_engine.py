@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tests.processes import completed
 from utils.cpu import numba_cuda as engine
 from utils.cpu.numba_cuda import cuda, settings
 from utils.cpu.numba_cuda import engine as scheduler
@@ -699,13 +700,8 @@ def test_normal_random_numbers_are_normal_and_uniform_ones_the_same_for_a_seed()
 
 
 def python(source, **environment):
-    done = subprocess.run(
-        [sys.executable, "-c", source],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=600,
-        env={**os.environ, **environment},
+    done = completed(
+        [sys.executable, "-c", source], cwd=ROOT, timeout=600, env={**os.environ, **environment}
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
@@ -761,12 +757,8 @@ out = np.zeros(1, np.int64)
 numba_cuda.cpu_jit(kernel)[1, 32](out)
 print(type(kernel).__name__, out[0], cuda.__name__)
 """)
-    done = subprocess.run(
-        [sys.executable, str(file)],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    done = completed(
+        [sys.executable, str(file)], timeout=600, env={**os.environ, "PYTHONPATH": str(ROOT)}
     )
     assert done.stdout.split() == ["CUDADispatcher", "992", "numba.cuda"], done.stderr
 

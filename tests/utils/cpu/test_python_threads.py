@@ -6,7 +6,6 @@ import linecache
 import os
 import pkgutil
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -15,6 +14,7 @@ import warnings
 import numpy as np
 import pytest
 
+from tests.processes import completed
 from utils.cpu import numba_cuda as engine
 from utils.cpu.cuda_c.library import Library
 from utils.cpu.numba_cuda import cuda, devices
@@ -363,10 +363,8 @@ print(torch.equal(out, a))
 
 def test_triton_kernels_of_several_threads_take_turns():
     pytest.importorskip("triton")
-    done = subprocess.run(
+    done = completed(
         [sys.executable, "-c", TRITON],
-        capture_output=True,
-        text=True,
         cwd=ROOT,
         timeout=600,
         env={**os.environ, "CUDA_COURSE_CPU": "1"},

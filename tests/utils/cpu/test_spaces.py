@@ -4,10 +4,10 @@ Where nvcc is, it is asked, too: the marked lines are those that it refuses.
 """
 
 import re
-import subprocess
 
 import pytest
 
+from tests.processes import completed
 from utils.cpu.cuda_c.rewrite import rewrite
 from utils.cpu.cuda_c.tokens import RewriteError
 from utils.tools.nvcc import find_nvcc
@@ -292,7 +292,7 @@ def refused_by_nvcc(tmp_path):
     def lines_of(text):
         path.write_text(text)
         command = [nvcc, "-ptx", "-arch=sm_75", "-o", tmp_path / "x.ptx", path]
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = completed(command)
         lines = {int(n) for n in re.findall(r"x\.cu\((\d+)\): error", done.stdout + done.stderr)}
         assert bool(lines) == bool(done.returncode)
         return lines

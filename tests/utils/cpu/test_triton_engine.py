@@ -3,11 +3,12 @@ nothing.
 """
 
 import os
-import subprocess
 import sys
 
 import numpy as np
 import pytest
+
+from tests.processes import completed
 
 pytest.importorskip("triton")
 
@@ -24,12 +25,8 @@ def run(tmp_path, source):
     """Run `source` in a process of its own: Triton decides once how its kernels run."""
     file = tmp_path / "program.py"
     file.write_text(START + source)
-    done = subprocess.run(
-        [sys.executable, str(file)],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        env={**os.environ, "CUDA_COURSE_CPU": "1"},
+    done = completed(
+        [sys.executable, str(file)], timeout=600, env={**os.environ, "CUDA_COURSE_CPU": "1"}
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -187,12 +184,8 @@ try:
 except ModuleNotFoundError as error:
     print(error)
 """)
-    done = subprocess.run(
-        [sys.executable, str(file)],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        env={**os.environ, "CUDA_COURSE_CPU": "1"},
+    done = completed(
+        [sys.executable, str(file)], timeout=600, env={**os.environ, "CUDA_COURSE_CPU": "1"}
     )
     assert done.stdout.startswith("None\nTriton is not installed: it exists for Linux only"), (
         done.stderr

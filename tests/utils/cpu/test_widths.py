@@ -3,7 +3,6 @@
 import ast
 import itertools
 import json
-import subprocess
 import sys
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 
 from tests.conformance.rules import numba_cases
 from tests.conformance.rules.record import RECORDED
+from tests.processes import completed
 from utils.cpu import numba_cuda
 from utils.cpu.numba_cuda import cuda, widths
 from utils.cpu.numba_cuda.arguments import kind_of
@@ -30,7 +30,7 @@ def printed(tmp_path_factory):
         name = "_".join([*pair, way])
         (folder / f"{name}.py").write_text(numba_cases.program(pair, way))
     command = [sys.executable, "-m", "tests.conformance.numba.run", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
+    done = completed(command, cwd=ROOT, check=True)
     return json.loads(done.stdout)
 
 

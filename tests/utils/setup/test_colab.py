@@ -22,6 +22,7 @@ from packaging.requirements import Requirement
 from course.record import client_for
 from tests import hygiene
 from tests.browser import on_ci
+from tests.processes import completed
 from utils.files import ROOT
 from utils.setup import colab, install
 from utils.tools.diagnostics import LearnerError
@@ -152,11 +153,8 @@ def machine(tmp_path_factory):
 
 def publish(folder):
     """A repository with the course as it is now in the working tree; its path."""
-    names = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
+    names = completed(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT
     )
     if names.returncode:
         pytest.skip("not a git checkout, so there is nothing to clone")

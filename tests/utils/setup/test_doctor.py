@@ -12,6 +12,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from tests.processes import completed
 from utils import engine
 from utils.setup import checks as setup_checks
 from utils.setup import doctor, survey
@@ -373,13 +374,7 @@ def test_exit_status(facts, status, monkeypatch, capsys):
 
 
 def test_this_machine_can_be_examined_from_the_command_line():
-    done = subprocess.run(
-        [sys.executable, "-m", "utils.setup.doctor"],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        cwd=survey.ROOT,
-    )
+    done = completed([sys.executable, "-m", "utils.setup.doctor"], timeout=600, cwd=survey.ROOT)
     assert done.returncode in (0, 1), done.stderr
     assert "import order" in done.stdout and done.stderr == ""
 

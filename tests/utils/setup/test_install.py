@@ -29,6 +29,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from tests.processes import completed
 from utils.files import ROOT
 from utils.setup.lock import with_versions_of
 
@@ -295,11 +296,8 @@ def test_the_driver_is_asked(tmp_path, result, devices, answer):
         "import runpy; "
         f"print(runpy.run_path({str(ROOT / 'utils/setup/install.py')!r})['nvidia_driver']())"
     )
-    run = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)},
+    run = completed(
+        [sys.executable, "-c", code], env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}
     )
     assert run.stdout.strip() == answer, run.stderr
 
@@ -414,12 +412,8 @@ def test_no_network_for_real(tmp_path, project):
             "PIP_RETRIES": "0",
             "PIP_NO_CACHE_DIR": "1",
         }
-        run = subprocess.run(
-            [sys.executable, "-E", "-s", "utils/setup/install.py"],
-            cwd=tmp_path,
-            env=env,
-            capture_output=True,
-            text=True,
+        run = completed(
+            [sys.executable, "-E", "-s", "utils/setup/install.py"], cwd=tmp_path, env=env
         )
     assert run.returncode == 1
     assert run.stderr.splitlines() == [
@@ -664,7 +658,7 @@ def test_an_installation_does_not_end_itself(project):
     code = LOADS + "module.end_orphans(); print('here')"
     path, mark = str(ROOT / "utils/setup/install.py"), {"TMPDIR": str(project.SCRATCH)}
     command = [sys.executable, "-c", code.format(path=path, scratch=str(project.SCRATCH))]
-    done = subprocess.run(command, env={**os.environ, **mark}, capture_output=True, text=True)
+    done = completed(command, env={**os.environ, **mark})
     assert (done.returncode, done.stdout) == (0, "here\n"), done.stderr
 
 
@@ -747,9 +741,7 @@ def test_a_broken_environment_is_made_anew(project, monkeypatch):
 
 def recipe(target, tool):
     """The line of a Makefile target that runs the tool, in words, with this Python for .venv's."""
-    dry = subprocess.run(
-        ["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    dry = completed(["make", "-n", target], cwd=ROOT, check=True)
     path, python, *words = shlex.split(
         next(line for line in dry.stdout.splitlines() if f"-m {tool}" in line)
     )
@@ -825,6 +817,6 @@ def test_ci_runs_the_readmes_command_and_once_more_what_failed():
 
 
 def test_make_alone_lists_the_verbs():
-    listed = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    listed = completed(["make"], cwd=ROOT, check=True).stdout
     verbs = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1].split()
     assert set(re.findall(r"^  make ([\w-]+) +\w", listed, re.MULTILINE)) == set(verbs)

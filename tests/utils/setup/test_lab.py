@@ -13,7 +13,7 @@ import urllib.request
 
 import pytest
 
-from tests.processes import alive, wait_until
+from tests.processes import alive, completed, wait_until
 from utils.files import ROOT
 from utils.setup import lab
 
@@ -167,7 +167,7 @@ def reached(address, port):
 def test_make_lab_opens_the_copies_and_becomes_the_server():
     """`exec`: a signal that ends `make` must not leave a shell between it and the server."""
     command = ["make", "--no-print-directory", "-n", "lab"]
-    dry = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    dry = completed(command, cwd=ROOT, check=True)
     *_, copies, start = dry.stdout.strip().splitlines()
     assert copies == ".venv/bin/python -m course.copies"
     assert start.strip() == "exec .venv/bin/python -m utils.setup.lab"

@@ -1,12 +1,12 @@
 """%nvcc: a cell is green only if its program compiled, ran and returned 0."""
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.processes import completed
 from utils import engine
 from utils.tools import nvcc, process
 
@@ -277,12 +277,7 @@ def test_real_nvcc_errors_show_the_line(cu):
 
 def test_same_from_the_command_line(cu, tmp_path):
     def call(*words):
-        return subprocess.run(
-            [sys.executable, "-m", "utils.tools.nvcc", *words],
-            capture_output=True,
-            text=True,
-            timeout=600,
-        )
+        return completed([sys.executable, "-m", "utils.tools.nvcc", *words], timeout=600)
 
     good = call(cu(HELLO), "--run")
     assert good.returncode == 0 and "hello from 1" in good.stdout

@@ -3,9 +3,9 @@ ones.
 """
 
 import utils  # noqa: F401  first: it puts Numba on this machine's engine
+from tests.processes import completed
 
 # isort: split
-import subprocess
 import sys
 from array import array
 from types import SimpleNamespace
@@ -912,9 +912,7 @@ for wrong in (twice, kernel[1, 32]):
 
 def test_kernels_of_numba_cuda_itself_are_traced_too(tmp_path):
     (tmp_path / "real.py").write_text(REAL_NUMBA)
-    done = subprocess.run(
-        [sys.executable, tmp_path / "real.py"], capture_output=True, text=True, timeout=600
-    )
+    done = completed([sys.executable, tmp_path / "real.py"], timeout=600)
     assert done.returncode == 0, done.stderr
     assert "twice is a device function" in done.stdout and "apart: trace(kernel" in done.stdout
 

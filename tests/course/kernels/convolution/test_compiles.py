@@ -1,10 +1,9 @@
 """The kernels compile with NVIDIA's compiler, where there is one: for old GPUs and for Hopper."""
 
-import subprocess
-
 import pytest
 
 from course.kernels.convolution import hopper
+from tests.processes import completed
 from utils.tools.nvcc import find_nvcc
 
 #: (file, architecture, flags)
@@ -35,5 +34,5 @@ CASES = [
 def test_compiles(file, arch, flags, tmp_path):
     command = [find_nvcc(), "-std=c++17", f"-arch={arch}", "-cubin", "-Werror", "all-warnings"]
     command += [*flags, "-o", str(tmp_path / "out.cubin"), str(hopper.KERNELS / file)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = completed(command)
     assert done.returncode == 0, done.stderr

@@ -1,11 +1,10 @@
 """The kernels compile with NVIDIA's compiler, where there is one: for old GPUs and for Hopper."""
 
-import subprocess
-
 import pytest
 
 from course.kernels.fft import other_plans, plans
 from course.kernels.fft.kernels import FOLDER
+from tests.processes import completed
 from utils.tools.nvcc import find_nvcc
 
 POINTS = "const float2*, float2*"
@@ -32,5 +31,5 @@ def test_compiles(file, arch, tmp_path):
     source.write_text("\n".join(lines) + "\n")
     command = [find_nvcc(), "-std=c++17", f"-arch={arch}", "-cubin"]
     command += ["-o", str(tmp_path / "out.cubin"), str(source)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = completed(command)
     assert done.returncode == 0, done.stderr[-3000:]

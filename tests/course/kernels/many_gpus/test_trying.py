@@ -1,13 +1,13 @@
 """What the chapter runs on one GPU or none."""
 
 import os
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 
 from course.kernels.many_gpus import trying
+from tests.processes import completed
 from utils.engine import has_gpu
 from utils.files import ROOT
 
@@ -42,12 +42,8 @@ def test_who_was_waited_for_is_named():
 
 @pytest.mark.skipif(has_gpu(), reason="the CPU runtime plays the devices")
 def test_each_rank_on_a_device_of_its_own():
-    done = subprocess.run(
-        [sys.executable, "-c", APART],
-        cwd=ROOT,
-        env={**os.environ, "CUDA_CPU_DEVICES": "8"},
-        capture_output=True,
-        text=True,
+    done = completed(
+        [sys.executable, "-c", APART], cwd=ROOT, env={**os.environ, "CUDA_CPU_DEVICES": "8"}
     )
     lines = done.stdout.splitlines()
     assert len(lines) == 7 and all(line.endswith("True True") for line in lines[:6]), done.stderr

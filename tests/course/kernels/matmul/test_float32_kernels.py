@@ -2,14 +2,13 @@
 promises; what the chapter writes and what the later rungs include are the same.
 """
 
-import subprocess
-
 import nbformat
 import pytest
 
 from course.kernels.matmul import search
 from course.kernels.matmul.ladder import KERNELS
 from tests.cells import write_file
+from tests.processes import completed
 from utils.files import ROOT
 from utils.tools import machine_code, nvcc
 
@@ -32,16 +31,14 @@ def compiled(source, folder, *flags):
     cubin = folder / "out.cubin"
     arch = "-gencode=arch=compute_90a,code=sm_90a"
     line = [nvcc.find_nvcc(), "-cubin", arch, "-std=c++17", "-Xptxas=-v", *flags]
-    done = subprocess.run(
-        [*line, str(source), "-o", str(cubin)], capture_output=True, text=True, timeout=600
-    )
+    done = completed([*line, str(source), "-o", str(cubin)], timeout=600)
     report = done.stdout + done.stderr
     assert done.returncode == 0, report
     cuobjdump = machine_code.find_tool("cuobjdump")
     if not cuobjdump:
         return report, None
     dump = [cuobjdump, "--dump-sass", str(cubin)]
-    return report, subprocess.run(dump, capture_output=True, text=True, timeout=600).stdout
+    return report, completed(dump, timeout=600).stdout
 
 
 @pytest.mark.skipif(not nvcc.find_nvcc(), reason="no nvcc here")

@@ -4,13 +4,13 @@ shapes that fill no tile.
 """
 
 import re
-import subprocess
 
 import pytest
 import torch
 
 from course.kernels.matmul import tensor
 from course.kernels.matmul.ladder import EVEN_SIZES, launcher, prove
+from tests.processes import completed
 from utils import cuda_c
 from utils.engine import gpu, has_gpu
 from utils.tools import machine_code, nvcc
@@ -50,7 +50,7 @@ def compiled(name, folder, flags="", arch="90a"):
     target = f"-gencode=arch=compute_{arch},code=sm_{arch}"
     options = ["-cubin", target, "-O3", "-std=c++17", "-Xptxas=-v", *flags.split()]
     command = [nvcc.find_nvcc(), *options, str(tensor.KERNELS / f"{name}.cu"), "-o", str(cubin)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    done = completed(command, timeout=600)
     return done, cubin
 
 
@@ -69,7 +69,7 @@ def test_compiles_to_the_promised_instructions(tmp_path, name):
     if not cuobjdump:
         pytest.skip("compiled; no cuobjdump here to read the machine code")
     command = [cuobjdump, "--dump-sass", str(cubin)]
-    sass = subprocess.run(command, capture_output=True, text=True, timeout=600).stdout
+    sass = completed(command, timeout=600).stdout
     assert [i for i in INSTRUCTIONS[name] if i not in sass] == []
     loop = sass[sass.find("HGMMA") : sass.rfind("HGMMA")]
     assert "MEMBAR.ALL.GPU" not in loop  # a fence for the whole GPU in the inner loop is dear

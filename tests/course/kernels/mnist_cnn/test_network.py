@@ -7,7 +7,6 @@ import os
 import resource
 import shutil
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from course.kernels.mnist_cnn import SHAPES, drawing, files, layers, pytorch
 from course.kernels.mnist_cnn.loader import Loader
 from course.pictures import mnist_cnn as pictures
 from tests.cells import write_file
+from tests.processes import completed
 from utils.data import mnist
 from utils.files import ROOT
 from utils.tools import nvcc
@@ -277,13 +277,8 @@ def trainer(source, digits, weights):
 
     def run(preexec_fn=None, **options):
         words = [f"{name}={value}" for name, value in ({"batch": 7} | options).items()]
-        return subprocess.run(
-            [program.resolve(), *words],
-            cwd=source,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            preexec_fn=preexec_fn,
+        return completed(
+            [program.resolve(), *words], cwd=source, timeout=600, preexec_fn=preexec_fn
         )
 
     return run
@@ -420,11 +415,8 @@ def test_a_step_touches_nothing_else_and_does_not_race(source, digits, trainer):
     program = nvcc.build(
         nvcc.Request(folder / "train.cu", output=folder / "checked", cpu=True, check=True)
     )
-    done = subprocess.run(
-        [program.resolve(), "batch=2", "digits=build/two", "order=build/two.bin"],
-        cwd=source,
-        capture_output=True,
-        text=True,
+    done = completed(
+        [program.resolve(), "batch=2", "digits=build/two", "order=build/two.bin"], cwd=source
     )
     assert done.returncode == 0 and done.stderr == "" and "step 1: loss" in done.stdout
 
@@ -434,5 +426,5 @@ def test_a_program_for_another_gpu_is_explained(source):
     main = 'int main() { check(cudaErrorNoKernelImageForDevice, "k"); }'
     (source / "build" / "other.cu").write_text(f'#include "host.cuh"\n{main}\n')
     program = nvcc.build(nvcc.Request(source / "build" / "other.cu", cpu=True))
-    done = subprocess.run([program.resolve()], capture_output=True, text=True)
+    done = completed([program.resolve()])
     assert done.returncode == 1 and "Compile it on this one" in done.stderr

@@ -1,10 +1,9 @@
 """The kernels compile with NVIDIA's compiler, where there is one: for old GPUs and for Hopper."""
 
-import subprocess
-
 import pytest
 
 from course.kernels.reductions import kernels, scans, sorts, sums
+from tests.processes import completed
 from utils.tools.nvcc import find_nvcc
 
 FAST = sums.Shape()
@@ -48,5 +47,5 @@ def test_compiles(file, arch, tmp_path):
     source.write_text("\n".join(lines) + "\n")
     command = [find_nvcc(), "-std=c++17", f"-arch={arch}", "-cubin", "-Werror", "all-warnings"]
     command += ["-o", str(tmp_path / "out.cubin"), str(source)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = completed(command)
     assert done.returncode == 0, done.stderr[-3000:]
