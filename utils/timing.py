@@ -28,6 +28,14 @@ MIN_REPEATS, MAX_REPEATS = 10, 200
 WAKE = 0.3
 
 
+def median_and_spread(samples) -> tuple[float, float]:
+    """Median, and half the interquartile range: half of all samples lie within median ± spread."""
+    if len(samples) < 2:
+        return samples[0], 0.0
+    low, middle, high = statistics.quantiles(samples, n=4)
+    return middle, (high - low) / 2
+
+
 @dataclass(frozen=True)
 class Timing:
     """The times of one piece of GPU work.
@@ -54,10 +62,7 @@ class Timing:
     @property
     def spread(self) -> float | None:
         """Half the interquartile range in ms: half of all repeats lie within median ± spread."""
-        if len(self.samples) < 2:
-            return None
-        low, _, high = statistics.quantiles(self.samples, n=4)
-        return (high - low) / 2
+        return median_and_spread(self.samples)[1] if len(self.samples) > 1 else None
 
     @property
     def time(self) -> tuple[float, float] | None:
@@ -390,9 +395,7 @@ def _record(timing: Timing) -> None:
         if value:
             rows[ending] = (value, unit, value * relative)
     for ending, (value, unit, spread) in rows.items():
-        results.append(
-            {"name": f"{timing.name}/{ending}", "value": value, "unit": unit, "spread": spread}
-        )
+        results.record(f"{timing.name}/{ending}", value, unit, spread)
 
 
 def _recorded(name: str | None) -> dict | None:

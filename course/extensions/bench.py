@@ -10,7 +10,6 @@ soon as it is there; an error is written down and does not end the run.
 
 import argparse
 import re
-import statistics
 import tempfile
 import time
 from functools import partial
@@ -21,6 +20,7 @@ from torch.nn import functional
 
 from course.extensions import contract, convolution, features, fused, packaging, routing
 from course.kernels.log import Log
+from course.kernels.mnist_cnn.pytorch_modes import as_graph
 from utils import has_gpu, results, timing
 
 DEVICE = "cuda" if has_gpu() else "cpu"
@@ -102,8 +102,7 @@ def microseconds(call, count: int) -> float:
 
 def add_median(log: NotesLog, path: str, times: list[float]) -> None:
     """Record the median, and half the interquartile range."""
-    low, middle, high = statistics.quantiles(times, n=4)
-    spread = (high - low) / 2
+    middle, spread = timing.median_and_spread(times)
     log.add(path, middle, "us", spread)
 
 
@@ -238,21 +237,7 @@ def race_fused(
 
 def graphed(work):
     """Replays work as a CUDA graph; without a GPU just work."""
-    if not has_gpu():
-        return work
-    with torch.cuda.stream(torch.cuda.Stream()):
-        for _ in range(3):
-            work()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        kept = work()
-
-    def replay():
-        graph.replay()
-        return kept
-
-    return replay
+    return as_graph(work) if has_gpu() else work
 
 
 def record(log: NotesLog, path: str, timings: dict, moved: float) -> None:

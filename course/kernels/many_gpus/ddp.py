@@ -10,7 +10,8 @@ import traceback
 
 import numpy as np
 
-from course.kernels.many_gpus.recording import Recording, median_and_spread, slowest
+from course.kernels.many_gpus.recording import Recording, slowest
+from utils.timing import median_and_spread
 
 #: From the least to the most that a user would try; what compiles longest comes last.
 MODES = (

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import statistics
 import sys
 import time
 from pathlib import Path
@@ -162,14 +161,6 @@ def _bests(entries) -> list[dict]:
         if name not in found or entry["value"] < found[name]["value"]:
             found[name] = {**entry, "name": name}
     return list(found.values())
-
-
-def median_and_spread(samples) -> tuple[float, float]:
-    """Median, and half the interquartile range."""
-    if len(samples) < 2:
-        return samples[0], 0.0
-    low, middle, high = statistics.quantiles(samples, n=4)
-    return middle, (high - low) / 2
 
 
 def slowest(everyone: list[dict], key) -> list[float]:

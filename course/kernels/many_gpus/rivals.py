@@ -5,7 +5,8 @@ import time
 
 from course.kernels.many_gpus.choices import VECTOR, Choice, choose, label
 from course.kernels.many_gpus.communicator import CommunicatorError
-from course.kernels.many_gpus.recording import Recording, median_and_spread, slowest
+from course.kernels.many_gpus.recording import Recording, slowest
+from utils.timing import median_and_spread
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 #: What is measured first if the time is short: each kind of message once.

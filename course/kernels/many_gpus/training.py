@@ -5,9 +5,10 @@ import time
 
 import numpy as np
 
-from course.kernels.many_gpus.recording import Recording, median_and_spread, slowest
+from course.kernels.many_gpus.recording import Recording, slowest
 from course.kernels.many_gpus.trainer import ParallelTrainer
 from course.kernels.mnist_cnn import fast
+from utils.timing import median_and_spread
 
 LR = 0.02
 STEPS, REPEATS, WARM_UP = 100, 5, 10

@@ -68,6 +68,20 @@ def pinned(*shape: int) -> np.ndarray:
     return np.ctypeslib.as_array(memory).reshape(shape)
 
 
+def pinned_tensors(digits: int) -> tuple:
+    """Tensors in pinned memory for so many images and labels."""
+    import torch
+
+    shapes = (digits, 28, 28), (digits,)
+    return tuple(torch.empty(shape, dtype=torch.uint8, pin_memory=True) for shape in shapes)
+
+
+def gather(digits, chosen, images, labels) -> None:
+    """Copy the chosen digits, of (images, labels), into arrays."""
+    np.take(digits[0], chosen, axis=0, out=images)
+    np.take(digits[1], chosen, out=labels)
+
+
 def train_ours(train, test, batch, lr, epochs=MOST_EPOCHS) -> list[float]:
     """Our trainer; the accuracy after every epoch."""
     from course.kernels.mnist_cnn import fast
@@ -82,13 +96,7 @@ def train_ours(train, test, batch, lr, epochs=MOST_EPOCHS) -> list[float]:
             for k, chosen in enumerate(orders(len(train[0]), batch, epoch)):
                 place = slice(k * batch, (k + 1) * batch)
                 # while the GPU trains on the batches before
-                np.take(
-                    train[0],
-                    chosen,
-                    axis=0,
-                    out=images[place],
-                )
-                np.take(train[1], chosen, out=labels[place])
+                gather(train, chosen, images[place], labels[place])
                 trainer.step(images[place], labels[place])
             with fast.Trainer(trainer.weights(), TEST_BATCH, 0.0, graph=False) as tester:
                 accuracies.append(_accuracy(tester, *test))
@@ -123,28 +131,13 @@ def train_pytorch(
 
     trainer = Trainer(starting_weights(0), batch, lr, MODES[mode])
     accuracies = []
-    images = torch.empty(
-        train[0].shape,
-        dtype=torch.uint8,
-        pin_memory=True,
-    )
-    labels = torch.empty(
-        len(train[1]),
-        dtype=torch.uint8,
-        pin_memory=True,
-    )
+    images, labels = pinned_tensors(len(train[1]))
     for epoch in range(epochs):
         torch.cuda.synchronize()
         with precision(trainer.mode):
             for k, chosen in enumerate(orders(len(train[0]), batch, epoch)):
                 place = slice(k * batch, (k + 1) * batch)
-                np.take(
-                    train[0],
-                    chosen,
-                    axis=0,
-                    out=images[place].numpy(),
-                )
-                np.take(train[1], chosen, out=labels[place].numpy())
+                gather(train, chosen, images[place].numpy(), labels[place].numpy())
                 trainer.step(images[place], labels[place])
             accuracies.append(accuracy(trainer.model, *test, batch=TEST_BATCH))
         if accuracies[-1] >= TARGET:

@@ -37,6 +37,7 @@ import numpy as np
 from course.kernels.mnist_cnn import fast
 from utils import engine, hardware, results
 from utils.files import ROOT
+from utils.timing import median_and_spread
 
 BATCHES = (64, 256, 1024, 4096)
 STEPS = 100
@@ -189,25 +190,12 @@ def measure(
     return times
 
 
-def median_and_spread(samples) -> tuple[float, float]:
-    """Median, and half the interquartile range."""
-    low, middle, high = statistics.quantiles(samples, n=4)
-    return middle, (high - low) / 2
-
-
 def record(name, value, unit, spread=0.0, *, keep=True):
     """Print a result and, where a recording runs, hand it over. keep=False: a time of ours whose
     accuracy was not shown.
     """
     if keep:
-        results.append(
-            {
-                "name": name,
-                "value": float(value),
-                "unit": unit,
-                "spread": float(spread),
-            }
-        )
+        results.record(name, value, unit, spread)
     digits = 4 if unit == "1" else 1
     print(
         f"{name:58} {value:10,.{digits}f} ± {spread:.{digits}f} {unit if unit != '1' else ''}"
@@ -351,6 +339,7 @@ def gate(modes=None) -> None:
     import torch
 
     from course.kernels.mnist_cnn.loader import Loader
+    from course.kernels.mnist_cnn.program import gather, pinned_tensors
     from course.kernels.mnist_cnn.pytorch import accuracy, initial_weights, model_from
     from utils import data
 
@@ -362,16 +351,7 @@ def gate(modes=None) -> None:
         f"pytorch_{ours[0]}": (PyTorch, f"graph_compile_{ours[0]}_channels_last"),
         **{OURS[precision]: (Ours, precision) for precision in ours},
     }
-    images = torch.empty(
-        (len(train[0]), 28, 28),
-        dtype=torch.uint8,
-        pin_memory=True,
-    )
-    labels = torch.empty(
-        len(train[0]),
-        dtype=torch.uint8,
-        pin_memory=True,
-    )
+    images, labels = pinned_tensors(len(train[0]))
     if modes:
         contestants = {
             name: (kind, what)
@@ -387,18 +367,12 @@ def gate(modes=None) -> None:
             for name, (kind, what) in contestants.items()
         }
         for epoch in range(EPOCHS):
-            batches = []
+            batches, arrays = [], []
             for k, chosen in enumerate(loader.order(epoch)):
                 place = slice(k * GATE_BATCH, (k + 1) * GATE_BATCH)
-                np.take(
-                    train[0],
-                    chosen,
-                    axis=0,
-                    out=images[place].numpy(),
-                )
-                np.take(train[1], chosen, out=labels[place].numpy())
                 batches.append((images[place], labels[place]))
-            arrays = [tuple(tensor.numpy() for tensor in batch) for batch in batches]
+                arrays.append((images[place].numpy(), labels[place].numpy()))
+                gather(train, chosen, *arrays[-1])
             for rival in filter(None, rivals.values()):
                 rival.run(arrays if isinstance(rival, Ours) else batches, len(batches))
             torch.cuda.synchronize()  # the pinned memory is free for the next epoch

@@ -74,9 +74,9 @@ def launches_of_the_step(step, launches: float, busy: float) -> float | None:
         f"{launches:.0f} kernels, {busy:,.0f} µs of GPU work, in a step of {step_us:,.0f} µs: "
         f"for {waits:.0%} of the time the GPU waits"
     )
-    record(NAME + "kernels", launches, "1")
-    record(NAME + "busy", busy, "µs")
-    record(NAME + "step", step_us, "µs")
+    results.record(NAME + "kernels", launches, "1")
+    results.record(NAME + "busy", busy, "µs")
+    results.record(NAME + "step", step_us, "µs")
     return step_us
 
 
@@ -109,16 +109,8 @@ def _origin(entry: dict) -> str:
     return f"recorded on {entry['gpu']}, {entry['date'][:10]}"
 
 
-def record(name: str, value: float, unit: str) -> None:
-    """Keep a number of this run, where runs are recorded."""
-    results.append(
-        {
-            "name": name,
-            "value": value,
-            "unit": unit,
-            "spread": 0.0,
-        }
-    )
+#: Keep a number of this run, where runs are recorded
+record = results.record
 
 
 def step_of_ours(result: dict, batch: int) -> float | None:
@@ -128,7 +120,7 @@ def step_of_ours(result: dict, batch: int) -> float | None:
     """
     if engine.has_gpu():
         micro = 1000 * result["milliseconds"] / len(result["losses"])
-        record(f"mnist/naive/step_{batch}", micro, "µs")
+        results.record(f"mnist/naive/step_{batch}", micro, "µs")
         return micro
     entry = results.find(f"mnist/naive/step_{ON_A_GPU}")  # the batch here is a smaller one
     if entry:

@@ -10,7 +10,6 @@ that run there are checked in small sizes.
 
 import argparse
 import re
-import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -32,6 +31,7 @@ from course.kernels.reductions import (
     sums,
 )
 from utils.engine import gpu, has_gpu
+from utils.timing import median_and_spread
 
 FLUSH_BYTES = 1 << 30  # overwritten twice before each repeat: clears the L2 and hides the launch
 DEVICE = "cuda" if has_gpu() else "cpu"
@@ -62,9 +62,7 @@ def clock(rivals: dict, repeats: int) -> dict[str, tuple[float, float]]:
     times = {}
     for label, events in pairs.items():
         samples = [begin.elapsed_time(end) for begin, end in events]
-        low, middle, high = statistics.quantiles(samples, n=4)
-        spread = (high - low) / 2
-        times[label] = (middle, spread)
+        times[label] = median_and_spread(samples)
     return times
 
 

@@ -20,7 +20,13 @@ import torch
 
 from course.kernels.report import Report
 from course.kernels.row_kernels import classic, fast, numba_softmax
-from course.kernels.row_kernels.operations import OPERATIONS, SOFTMAX, Operation, tensors
+from course.kernels.row_kernels.operations import (
+    OPERATIONS,
+    SOFTMAX,
+    Operation,
+    tensors,
+    torch_compiled,
+)
 from course.kernels.row_kernels.precompile import Compiler
 from course.kernels.row_kernels.rightness import (
     DEVICE,
@@ -305,7 +311,7 @@ def race(
     verify(operation, t, operation.ours(t, shape))
     rivals = {
         "torch": operation.eager,
-        "compile": compiled(operation.compiled),
+        "compile": torch_compiled(operation.compiled),
     }
     for name, rival in rivals.items():
         start = time.monotonic()
@@ -342,17 +348,6 @@ def _entry(measured) -> dict:
         "GB/s": measured.bytes_per_second / 1e9,
         "share_of_copy": measured.share_of_copy,
     }
-
-
-def compiled(function):
-    """torch.compile's best mode without CUDA graphs, for just these sizes."""
-    torch._dynamo.reset()
-    return torch.compile(
-        lambda t: function(t),
-        mode="max-autotune-no-cudagraphs",
-        dynamic=False,
-        fullgraph=True,
-    )
 
 
 def ladders(report: Report, compiler: Compiler, parts: list) -> None:

@@ -31,16 +31,16 @@ class Operation:
 
     name: str
     file: str
-    inputs: int
     passes: int
     registers: int
-    row_outputs: int
     deals: str
     function: Callable
     arguments: tuple[str, ...]
     reference: Callable[[Tensors], tuple]
     eager: Callable[[Tensors], tuple]
     compiled: Callable[[Tensors], tuple]  # the same for torch.compile; it may suit it better
+    inputs: int = 1
+    row_outputs: int = 1
     twice: bool = False  # whether there is a kernel that reads rows twice
 
     def ours(self, t: Tensors, shape: Shape | None) -> tuple:
@@ -57,6 +57,17 @@ class Operation:
     def bytes(self, x: torch.Tensor) -> int:
         """Bytes that must move: the matrices only; what is kept of a row is next to nothing."""
         return self.passes * x.numel() * x.element_size()
+
+
+def torch_compiled(function):
+    """torch.compile's best mode without CUDA graphs, for just these sizes."""
+    torch._dynamo.reset()
+    return torch.compile(
+        lambda t: function(t),
+        mode="max-autotune-no-cudagraphs",
+        dynamic=False,
+        fullgraph=True,
+    )
 
 
 def of(t: Tensors, *names: str) -> list[torch.Tensor]:
@@ -143,10 +154,8 @@ SOFTMAX = Operation(
     name="softmax",
     deals="softmax",
     file="fast_softmax.cu",
-    inputs=1,
     passes=2,
     registers=1,
-    row_outputs=1,
     function=softmax,
     arguments=("x",),
     reference=_softmax,
@@ -188,10 +197,8 @@ LAYER_NORM = Operation(
     name="layernorm",
     deals="layer_norm",
     file="fast_layer_norm.cu",
-    inputs=1,
     passes=2,
     registers=3,
-    row_outputs=1,
     function=norms.layer_norm,
     arguments=("x", "gamma", "beta"),
     reference=_layer_norm,
@@ -207,7 +214,6 @@ LAYER_NORM_BACKWARD = Operation(
     inputs=2,
     passes=3,
     registers=5,
-    row_outputs=1,
     function=norms.layer_norm_backward,
     arguments=("dy", "x", "gamma", "means", "inverses"),
     reference=_layer_norm_gradients,
@@ -263,10 +269,8 @@ RMS_NORM = Operation(
     name="rmsnorm",
     deals="rms_norm",
     file="fast_rms_norm.cu",
-    inputs=1,
     passes=2,
     registers=2,
-    row_outputs=1,
     function=norms.rms_norm,
     arguments=("x", "gamma"),
     reference=_rms_norm_formula,
@@ -282,7 +286,6 @@ RMS_NORM_BACKWARD = Operation(
     inputs=2,
     passes=3,
     registers=4,
-    row_outputs=1,
     function=norms.rms_norm_backward,
     arguments=("dy", "x", "gamma", "rms_inverses"),
     reference=_rms_norm_gradients,
@@ -343,7 +346,6 @@ CROSS_ENTROPY = Operation(
     name="cross_entropy",
     deals="cross_entropy_and_gradient",
     file="fast_cross_entropy.cu",
-    inputs=1,
     passes=2,
     registers=1,
     row_outputs=2,
@@ -358,10 +360,8 @@ CROSS_ENTROPY_FORWARD = Operation(
     name="cross_entropy_forward",
     deals="cross_entropy",
     file="fast_cross_entropy.cu",
-    inputs=1,
     passes=1,
     registers=1,
-    row_outputs=1,
     function=ce.cross_entropy,
     arguments=("x", "targets"),
     reference=_losses,
@@ -373,10 +373,8 @@ CROSS_ENTROPY_BACKWARD = Operation(
     name="cross_entropy_backward",
     deals="cross_entropy_backward",
     file="fast_cross_entropy.cu",
-    inputs=1,
     passes=2,
     registers=1,
-    row_outputs=1,
     function=ce.cross_entropy_backward,
     arguments=("x", "targets", "log_sums", "weights"),
     reference=_gradient,

@@ -17,6 +17,7 @@ from course.kernels.row_kernels.operations import (
     Operation,
     of,
     tensors,
+    torch_compiled,
 )
 from course.kernels.row_kernels.rightness import DEVICE, verify
 from course.kernels.tiles import layer_norm, softmax
@@ -292,7 +293,7 @@ def _race_one(
     operation = one.operation
     verify(operation, t, one.run(t, **options))
     began = time.monotonic()
-    compiled = _compiled(operation.compiled)
+    compiled = torch_compiled(operation.compiled)
     verify(operation, t, compiled(t), rows=8)
     seconds = time.monotonic() - began
     runs = {
@@ -322,17 +323,6 @@ def _entry(measured) -> dict:
         "GB/s": measured.bytes_per_second / 1e9,
         "copy": measured.share_of_copy,
     }
-
-
-def _compiled(function):
-    torch._dynamo.reset()
-    mode = "max-autotune-no-cudagraphs"
-    return torch.compile(
-        lambda t: function(t),
-        mode=mode,
-        dynamic=False,
-        fullgraph=True,
-    )
 
 
 def table(report: Report) -> list[str]:
