@@ -672,7 +672,7 @@ def queues(kernels: int, kernel_us: float, launch_us: float):
         sheet.heading(0, top + 10, words, size=14)
         for row, who in enumerate(("host", "GPU")):
             y = top + 26 + ROW * row
-            sheet.text(0, y + 13, who, anchor="start")
+            sheet.text_from(0, y + 13, who)
             sheet.box(50, y, SCALE_WIDTH, 26, fill=FAINT)
         for kernel, start in enumerate(starts):
             fill = BLOCK_COLOURS[kernel % len(BLOCK_COLOURS)]
@@ -746,7 +746,7 @@ def im2col(side: int, pixel: int):
     sheet.arrow(PIXEL * (side + 2) + 12, middle, left - 12, middle, colour=strong(ACCENT), thick=2)
     right = left + TAP * TAPS * TAPS + 12
     for line, words in enumerate(("a row: a window", f"pixel {pixel}: {copies} copies")):
-        sheet.text(right, middle - 12 + 24 * line, words, anchor="start")
+        sheet.text_from(right, middle - 12 + 24 * line, words)
     return sheet
 
 

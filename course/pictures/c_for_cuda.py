@@ -413,7 +413,7 @@ def by_copy_and_by_address():
     sheet.named(265, 40, *HOLDS, "p, a copy of a", BLOCK_COLOURS[1], size=14)
     sheet.named(530, 40, *HOLDS, "memory, lost", BLOCK_COLOURS[7], size=14)
     sheet.arrow(457, 57, 527, 57, colour=strong(ACCENT), thick=2)
-    sheet.text(0, 90, "allocate_wrong(a): p = malloc(…)", anchor="start", size=12, colour=MUTED)
+    sheet.text_from(0, 90, "allocate_wrong(a): p = malloc(…)", size=12, colour=MUTED)
     sheet.named(0, 120, *HOLDS, "a", BLOCK_COLOURS[1], size=14)
     sheet.named(265, 120, *HOLDS, "p = &a", BLOCK_COLOURS[4], size=14)
     sheet.named(530, 120, *HOLDS, "memory", BLOCK_COLOURS[0], size=14)
@@ -421,7 +421,7 @@ def by_copy_and_by_address():
     sheet.line(150, 154, 150, 172, colour=strong(ALARM), thick=2)
     sheet.line(150, 172, 625, 172, colour=strong(ALARM), thick=2)
     sheet.arrow(625, 173, 625, 156, colour=strong(ALARM), thick=2)
-    sheet.text(0, 186, "allocate(&a): *p = malloc(…)", anchor="start", size=12, colour=MUTED)
+    sheet.text_from(0, 186, "allocate(&a): *p = malloc(…)", size=12, colour=MUTED)
     return sheet
 
 
@@ -447,7 +447,7 @@ def arguments(**types):
         sheet.arrow(BYTE * pointer + 4, y + 15, 326, y + 15, colour=strong(ACCENT), thick=2)
         _bytes(sheet, 330, y, size, BLOCK_COLOURS[row + 2])
         words = f"{name}, {size} bytes"
-        sheet.text(340 + BYTE * size, y + 15, words, size=14, anchor="start")
+        sheet.text_from(340 + BYTE * size, y + 15, words, size=14)
     return sheet
 
 
@@ -488,10 +488,10 @@ def lifetimes(lines: Sequence[str]):
             width = MOMENT * (end - begin)
             fill = BLOCK_COLOURS[place]
             sheet.named(MOMENT * begin, top, width, 26, size, fill)
-            sheet.text(MOMENT * end + 8, top + 13, "released", anchor="start", size=12)
+            sheet.text_from(MOMENT * end + 8, top + 13, "released", size=12)
         row += len(lives) + 1
     words = "bytes held; time goes right"
-    sheet.text(0, sheet.height - 8, words, anchor="start", size=12, colour=MUTED)
+    sheet.text_from(0, sheet.height - 8, words, size=12, colour=MUTED)
     return sheet
 
 

@@ -115,14 +115,14 @@ def walk(row: int, side: int):
             _pixel(sheet, PIXEL * x, y, y == row)
         _pixel(sheet, left, y, y >= first, y)
         if y < first:
-            sheet.text(left + 40, PIXEL * (y + 1.5), "written", anchor="start", colour=GREY)
+            sheet.text_from(left + 40, PIXEL * (y + 1.5), "written", colour=GREY)
     for k in range(side):
         middle = PIXEL * (first + k + 1.5)
         ends = PIXEL * side + 4, PIXEL * (row + 1.5), left - 5, middle
         sheet.arrow(*ends, colour=strong(ACCENT), thick=1.2, head=6)
         words = f"sums[{k}] += filter's row {side - 1 - k} · this row"
         done = ", complete" if k == 0 else ""
-        sheet.text(left + 40, middle, words + done, anchor="start")
+        sheet.text_from(left + 40, middle, words + done)
     return sheet
 
 

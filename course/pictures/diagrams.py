@@ -48,7 +48,7 @@ def on_chip(this: Facts) -> int:
 
 def says_whose(sheet, whose):
     """The last line of a picture."""
-    sheet.text(0, sheet.height - 8, whose, anchor="start", size=12, colour=GREY)
+    sheet.text_from(0, sheet.height - 8, whose, size=12, colour=GREY)
 
 
 # ---- a GPU
@@ -158,7 +158,7 @@ def hierarchy(this: Facts | None = None):
         words = who
         if wait:
             words += f" · {wait['value']:.0f} cycles"
-        sheet.text(wide + 14, y + 23, words, anchor="start")
+        sheet.text_from(wide + 14, y + 23, words)
         if step:
             sheet.arrow(95, y - 1, 95, y - 11, colour=ARROW)
     sheet.heading(0, 10, "lanes of an SM")
@@ -246,9 +246,9 @@ def roads(card: dict, module: dict, pcie: float, nvlink: float):
     for number in range(MODULES):
         _roads_of(sheet, 176 + 139 * number, module, pcie, nvlink)
     for x, words in ((0, own), (176, own[1:])):
-        sheet.text(x + 60, 84, words[0], anchor="start", size=15)
-        sheet.text(x + 34, 194, f"{pcie} GB/s", anchor="start", size=15)
-    sheet.text(WIDTH - 90, 84, f"{nvlink} GB/s", anchor="start", size=15)
+        sheet.text_from(x + 60, 84, words[0], size=15)
+        sheet.text_from(x + 34, 194, f"{pcie} GB/s", size=15)
+    sheet.text_from(WIDTH - 90, 84, f"{nvlink} GB/s", size=15)
     says_whose(sheet, "the wider a road, the faster; PCIe and NVLink: in one direction")
     return sheet
 
@@ -294,11 +294,11 @@ def grid_on_sms(blocks: int, sms: int, at_once: int = 1):
     for place in range(places):
         y = 24 + place * row + place // at_once * 6
         if place % at_once == 0:
-            sheet.text(0, y + at_once * row / 2, f"SM {place // at_once}", anchor="start")
+            sheet.text_from(0, y + at_once * row / 2, f"SM {place // at_once}")
         for turn in range(turns):
             block = turn * places + place % at_once * sms + place // at_once
             _place(sheet, left + turn * wide, y, wide - 3, row - 3, block, blocks)
-    sheet.text(left, 10, "time: one turn after another →", anchor="start", size=12, colour=GREY)
+    sheet.text_from(left, 10, "time: one turn after another →", size=12, colour=GREY)
     says_whose(sheet, f"{turns} turns, {busy:.0%} of the places taken")
     return sheet
 
@@ -371,7 +371,7 @@ def with_work(launches, sms: int):
         sheet.cells(places[:blocks], SM_SIDE - 2, fill=ORANGE)
         sheet.cells(places[blocks:], SM_SIDE - 2, fill=FAINT)
         words = f"{min(blocks, sms)} of {sms} SMs have a block"
-        sheet.text(left, sheet.height - 12, words, anchor="start", size=12)
+        sheet.text_from(left, sheet.height - 12, words, size=12)
     return sheet
 
 
@@ -470,7 +470,7 @@ def local_memory(this: Facts | None = None):
     sheet = Drawing(WIDTH, 250, alt=alt)
     sheet.heading(0, 10, "v[31 - k], unrolled")
     _numbered(sheet, 0, 24, "r", BLUE)
-    sheet.text(0, 86, "registers of the SM: each index is a name", anchor="start")
+    sheet.text_from(0, 86, "registers of the SM: each index is a name")
     sheet.heading(0, 124, "v[(k + shift) % 32]")
     steps = (
         ("lane", 60, ORANGE),

@@ -62,7 +62,7 @@ def race_picture(batch=BATCH):
         _bar(sheet, row, RIVALS[rival], time / longest * room, words, is_ours)
     below = ROW * len(steps) + 12
     for row, words in enumerate((f"a training step of a CNN, batch {batch}", whose)):
-        sheet.text(0, below + 24 * row, words, anchor="start", size=13)
+        sheet.text_from(0, below + 24 * row, words, size=13)
     return sheet
 
 

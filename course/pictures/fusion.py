@@ -292,10 +292,10 @@ def scales(row: int = 1, step: int = 2, column: int = 3):
     )
     picture = svg.Drawing(APART * 3 + SCALED * 4, SCALED * 4 + 52, alt=f"{alt}.")
     for place, (words, (numbers, marked)) in enumerate(matrices.items()):
-        picture.text(APART * place, 10, words, anchor="start", size=15)
+        picture.text_from(APART * place, 10, words, size=15)
         numbered(picture, APART * place, 24, SCALED, numbers, marked)
     words = f"orange: of the result in row {row}, column {column}; right: at step {step} along k"
-    picture.text(0, SCALED * 4 + 40, words, anchor="start", size=15)
+    picture.text_from(0, SCALED * 4 + 40, words, size=15)
     return picture
 
 

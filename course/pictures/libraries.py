@@ -281,7 +281,7 @@ def points(clouds):
     for column, (name, cloud) in enumerate(clouds.items()):
         left = 1 + pitch * column
         words = f"{name}: {empty[name]} of {BOXES**2} boxes are empty"
-        drawing.text(left, 10, words, anchor="start")
+        drawing.text_from(left, 10, words)
         drawing.box(left, 26, SQUARE, SQUARE, line=svg.GREY)
         for line in range(1, BOXES):
             at = SQUARE * line / BOXES
@@ -315,7 +315,7 @@ def nchw(images: int, channels: int, rows: int, columns: int):
     for level, ((name, count), step) in enumerate(zip(sizes.items(), steps, strict=True)):
         top = LEVEL * level
         words = f"{count} {name}s" if level == 0 else f"the first of them: {count} {name}s"
-        drawing.text(0, top + 10, f"{words}, {step} numbers apart", anchor="start")
+        drawing.text_from(0, top + 10, f"{words}, {step} numbers apart")
         for part in range(count):
             wide = STRIP / count
             colour = BLOCK_COLOURS[level] if part == 0 else svg.FAINT
@@ -357,7 +357,7 @@ def two_streams():
         drawing.heading(0, top + 12, title, size=16)
         top += 28
         for stream, work in streams.items():
-            drawing.text(0, top + 21, stream, anchor="start", size=16)
+            drawing.text_from(0, top + 21, stream, size=16)
             _queue(drawing, top, work)
             top += 46
         top += 16

@@ -669,12 +669,12 @@ def words(numbers: int, flag: int, tile: int):
         sheet.named(left, 24, CELL * numbers, 34, "numbers", BLOCK_COLOURS[0], rx=3)
         sheet.named(middle, 24, CELL * flag, 34, "flag", BLOCK_COLOURS[4], rx=3)
     said = f"{shares[0]:.0%} is numbers · whoever sees the flag has them"
-    sheet.text(0, 72, said, anchor="start", size=12, colour=svg.GREY)
+    sheet.text_from(0, 72, said, size=12, colour=svg.GREY)
     sheet.heading(0, 104, "long messages: a flag behind a tile")
     sheet.named(0, 118, 560, 34, f"{tile:,} bytes of numbers", BLOCK_COLOURS[0], rx=3)
     sheet.named(564, 118, CELL * flag - 2, 34, "flag", BLOCK_COLOURS[4], rx=3)
     said = f"{shares[1]:.2%} is numbers · in this order only with release and acquire"
-    sheet.text(0, 163, said, anchor="start", size=12, colour=svg.GREY)
+    sheet.text_from(0, 163, said, size=12, colour=svg.GREY)
     return sheet
 
 

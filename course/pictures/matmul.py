@@ -584,7 +584,7 @@ def walks(steps: int = 256):
         words = name, f"{steps} multiply-adds", f"{lines[name]} cache lines"
         for place, text in enumerate(words):
             look = bold if place != 1 else {"size": WALK_LETTERS}
-            sheet.text(0, top + 20 + 24 * place, text, anchor="start", **look)
+            sheet.text_from(0, top + 20 + 24 * place, text, **look)
         for column, elements in enumerate(touched):
             _draw_touched(sheet, LEFT + column * across, top, elements)
     return sheet

@@ -411,14 +411,14 @@ def one_instruction(m: int, n: int, k: int):
         corners = [(x + 24 * column, y + 28 * row) for row, column in lanes]
         sheet.cells(corners, UNIT - 1, fill=colour)
     words = f"{WARP} multiply-adds"
-    sheet.text(0, 52 + 10.4 * UNIT, words, anchor="start", size=15)
+    sheet.text_from(0, 52 + 10.4 * UNIT, words, size=15)
     sheet.heading(300, 10, "tensor cores: D = A B + C")
     top, left = 66 + UNIT * k, 316 + UNIT * k
     _matrix(sheet, 300, top, (m, k), BLOCK_COLOURS[0], "A")
     _matrix(sheet, left, 42, (k, n), BLOCK_COLOURS[1], "B")
     _matrix(sheet, left, top, (m, n), BLOCK_COLOURS[2], "C, D")
     words = f"{m * n * k:,} multiply-adds"
-    sheet.text(300, top + UNIT * m + 22, words, anchor="start", size=15)
+    sheet.text_from(300, top + UNIT * m + 22, words, size=15)
     return sheet
 
 
@@ -431,7 +431,7 @@ def _matrix(sheet, left, top, shape, colour, name):
     for column in range(1, shape[1]):
         sheet.line(left + UNIT * column, top, left + UNIT * column, top + down, colour=PAPER)
     words = f"{name}: {shape[0]} × {shape[1]}"
-    sheet.text(left, top - 10, words, anchor="start")
+    sheet.text_from(left, top - 10, words)
 
 
 # ---- a systolic array
@@ -452,8 +452,8 @@ def systolic(n: int, steps):
     alt = f"Of {n * n} cells multiply: {busy}. The pairs move away from the upper left corner."
     sheet = Drawing(APART * len(steps) - APART + CELL * n, CELL * n + 52, alt=alt)
     for place, (step, k) in enumerate(zip(steps, pairs, strict=True)):
-        sheet.text(APART * place, 10, f"step {step}", anchor="start", size=15)
+        sheet.text_from(APART * place, 10, f"step {step}", size=15)
         numbered(sheet, APART * place, 24, CELL, np.where(k < n, k, -1), marked=0)
     words = "number: k, of a[i, k] times b[k, j]; orange: the first"
-    sheet.text(0, CELL * n + 40, words, anchor="start", size=15)
+    sheet.text_from(0, CELL * n + 40, words, size=15)
     return sheet

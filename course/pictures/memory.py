@@ -70,14 +70,7 @@ def _record(name: str, samples: list[float]) -> float:
     """The median of the samples, in cycles, recorded with half the distance of the quartiles."""
     low, middle, high = np.percentile(samples, (25, 50, 75))
     spread = (high - low) / 2
-    results.append(
-        {
-            "name": name,
-            "value": middle,
-            "unit": "cycles",
-            "spread": spread,
-        }
-    )
+    results.record(name, middle, "cycles", spread)
     return middle
 
 
@@ -247,7 +240,7 @@ def turns(requests: Mapping[str, Sequence[int]]):
     sheet = Drawing(NAMES + LANE * lanes, height, alt=alt)
     top = 0
     for (name, asked), words in zip(requests.items(), said, strict=True):
-        sheet.text(0, top + 14, words, size=14, anchor="start")
+        sheet.text_from(0, top + 14, words, size=14)
         top += 26
         for turn, element in enumerate(served[name]):
             _draw_turn(sheet, top, turn, [each == element for each in asked], element)

@@ -172,7 +172,7 @@ def used_by(side: int = 5):
     words = ("Nine outputs used the pixel", "in the middle: each by the", "tap written there.")
     for line, text in enumerate(words):
         middle = 30 + high / 2 + 26 * (line - 1)
-        sheet.text(left + high + 16, middle, text, size=16, anchor="start")
+        sheet.text_from(left + high + 16, middle, text, size=16)
     return sheet
 
 
@@ -202,15 +202,15 @@ def two_slots(steps: int, gather: int, copy: int, train: int):
     )
     sheet = Drawing(NAMES + UNIT_OF_TIME * trained, 3 * LANE + 34, alt=f"In time: {alt}.")
     for lane, name in enumerate(("gather", "copy", "train")):
-        sheet.text(0, LANE * (lane + 0.5), name, size=16, anchor="start")
+        sheet.text_from(0, LANE * (lane + 0.5), name, size=16)
     for lane, step, begins, ends in pieces:
         left, right = (NAMES + UNIT_OF_TIME * time for time in (begins, ends))
         place = left, LANE * lane + 6, right - left - 2, LANE - 12
         sheet.named(*place, step, BLOCK_COLOURS[step % 2], size=16, rx=3)
         if lane == 2 and step + 2 < steps:
             sheet.arrow(right, LANE * 2 + 6, right, LANE - 6, colour=strong(ALARM), thick=2)
-            sheet.text(right + 6, LANE * 1.5, "done", size=16, anchor="start")
-    sheet.text(NAMES, 3 * LANE + 18, "number: step; colour: slot", size=16, anchor="start")
+            sheet.text_from(right + 6, LANE * 1.5, "done", size=16)
+    sheet.text_from(NAMES, 3 * LANE + 18, "number: step; colour: slot", size=16)
     return sheet
 
 
@@ -251,7 +251,7 @@ def linear(batch: int, layer: str = "fc1"):
             if place < 4:
                 sheet.text(left - 11, top + high / 2, "=·"[place // 2], size=18)
         says = f"a sum over {product[3][1]} = {sides[product[3][1]]:,}"
-        sheet.text(left - 8, top + high / 2, says, anchor="start", size=14)
+        sheet.text_from(left - 8, top + high / 2, says, size=14)
         top += high + 14
         sheet.height = top + 4 if number == 2 else sheet.height
     return sheet

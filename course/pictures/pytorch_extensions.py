@@ -171,7 +171,7 @@ def there_and_back(function, x, *numbers):
         sheet.arrow(left, 25, left + 48, 25, thick=2)
         sheet.arrow(left + 48, BACK + 23, left, BACK + 23, colour=BLUE, thick=2)
     sheet.arrow(306, 50, 306, BACK - 2, thick=2)
-    sheet.text(318, (50 + BACK) / 2, f"ctx: {kept}", anchor="start", size=16)
+    sheet.text_from(318, (50 + BACK) / 2, f"ctx: {kept}", size=16)
     return sheet
 
 
@@ -204,10 +204,10 @@ def learnt(points, inside, answer):
         kind = inside[:, 0] > 0.5 if colour == YES else inside[:, 0] <= 0.5
         sheet.dots(_on_the_sheet(points[kind]), 9, colour=colour)
         sheet.dots([(size + 30, 24 + 28 * row)], 9, colour=colour)
-        sheet.text(size + 46, 24 + 28 * row, f"a point {what} the circle", anchor="start")
+        sheet.text_from(size + 46, 24 + 28 * row, f"a point {what} the circle")
     sheet.box(size + 24, 74, 12, 12, fill=GREEN)
-    sheet.text(size + 46, 80, "the network says inside", anchor="start")
-    sheet.text(size + 24, 118, f"right: {right} of {len(points)}", anchor="start", colour=BLUE)
+    sheet.text_from(size + 46, 80, "the network says inside")
+    sheet.text_from(size + 24, 118, f"right: {right} of {len(points)}", colour=BLUE)
     return sheet
 
 
@@ -279,7 +279,7 @@ def streams(model):
     width = 80 + STEP * len(model.history)
     sheet = Drawing(width, LINE * rows + 4, alt=f"In turn: {steps}.")
     for row in range(rows):
-        sheet.text(0, LINE * (row + 0.5), f"stream {row}", anchor="start")
+        sheet.text_from(0, LINE * (row + 0.5), f"stream {row}")
     for place, (stream, what) in enumerate(model.history):
         x, y = 80 + STEP * place, LINE * stream
         colour = BLOCK_COLOURS[stream % len(BLOCK_COLOURS)]
@@ -323,7 +323,7 @@ def columns(rows: int, threads: int, chunk: int, parts: int):
         (last - 22, "the second kernel"),
         (last + ROW_HIGH / 2, "the bias's gradient"),
     ):
-        sheet.text(wide + 16, y, words, anchor="start")
+        sheet.text_from(wide + 16, y, words)
     return sheet
 
 

@@ -127,7 +127,7 @@ class _Rows:
         self.rise = rise
         self.sheet = Drawing(NAMES + PLACE * places, rise * (len(names) - 1) + TALL + 2, alt="")
         for level, name in enumerate(names):
-            self.sheet.text(0, rise * level + TALL / 2, name, anchor="start", size=14)
+            self.sheet.text_from(0, rise * level + TALL / 2, name, size=14)
 
     def row(self, level, numbers, lit, below=None):
         """The numbers; lit: places in colour; below: small words under the numbers, by place."""

@@ -46,14 +46,7 @@ def speedup_over_torch(ours, theirs) -> None:
     if ours.samples:
         speedup = theirs.median / ours.median
         spread = speedup * (ours.spread / ours.median + theirs.spread / theirs.median)
-        results.append(
-            {
-                "name": name,
-                "value": speedup,
-                "unit": "1",
-                "spread": spread,
-            }
-        )
+        results.record(name, speedup, spread=spread)
         print(f"{speedup:.1f} ± {spread:.1f} times as fast as torch.bincount")
     elif known:
         where = f"recorded on {known['gpu']}, {known['date'][:10]}"
@@ -174,7 +167,7 @@ def _draw_lanes(sheet, row, values, counting):
 def _draw_shuffle(sheet, row, apart):
     """An arrow to each lane that counts on, from the lane so far away."""
     top = STEP * row
-    sheet.text(0, top + 44, f"+{apart}", anchor="start", size=14)
+    sheet.text_from(0, top + 44, f"+{apart}", size=14)
     for lane in range(apart):
         middle = 41 + LANE * (lane + 0.5)
         start = middle + LANE * apart
@@ -220,7 +213,7 @@ def _draw_queues(sheet, top, streams, launches, plan):
     """A row for each stream; a launch's number is its place in the host's order."""
     for row, stream in enumerate(streams):
         middle = top + QUEUE * (row + 0.5)
-        sheet.text(0, middle, stream, anchor="start", size=14)
+        sheet.text_from(0, middle, stream, size=14)
         sheet.line(NAMES, middle, sheet.width, middle, colour=FAINT, thick=2)
     for number, (stream, start) in enumerate(zip(launches, plan, strict=True), 1):
         row = streams.index(stream)
@@ -256,7 +249,7 @@ def butterfly(table):
 def _draw_exchange(sheet, row, lanes):
     """Arrows of an exchange: from each lane to its partner and to itself."""
     top, bit = STEP * row, 1 << row
-    sheet.text(0, top + STEP / 2 + 12, f"lane ^ {bit}", anchor="start", size=14)
+    sheet.text_from(0, top + STEP / 2 + 12, f"lane ^ {bit}", size=14)
     for lane in range(lanes):
         end = 77 + WIDE_LANE * (lane + 0.5)
         start = 77 + WIDE_LANE * ((lane ^ bit) + 0.5)
@@ -289,7 +282,7 @@ def orders(values):
             for total, place, parents, lost in level:
                 _draw_sum(sheet, left, depth, total, place, parents, lost)
     words = f"exactly {exact:.0f}; red: rounded"
-    sheet.text(0, sheet.height - 9, words, anchor="start", size=12, colour=GREY)
+    sheet.text_from(0, sheet.height - 9, words, size=12, colour=GREY)
     return sheet
 
 
@@ -353,7 +346,7 @@ def children(lengths, threads: int):
     for row, (length, count) in enumerate(zip(lengths, blocks, strict=True)):
         y = 28 + QUEUE * row
         middle = y + (QUEUE - 8) / 2
-        sheet.text(0, middle, f"{length} numbers", anchor="start")
+        sheet.text_from(0, middle, f"{length} numbers")
         sheet.named(130, y, CELL, QUEUE - 8, f"thread {row}", BLOCK_COLOURS[1], size=12)
         if count:
             sheet.arrow(130 + CELL, middle, left - 4, middle, colour=strong(ACCENT), thick=2)

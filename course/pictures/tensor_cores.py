@@ -255,7 +255,7 @@ def phases(steps: int = 3, copy: float = 1.7, multiply: float = 1.0):
         look = {"rx": None, "line": svg.PAPER}
         sheet.named(left, 32, right - left, 26, phase, BLOCK_COLOURS[parity], **look)
         sheet.arrow(asked, 12, asked, 32)
-        sheet.text(asked + 8, 12, "arrival", anchor="start")
+        sheet.text_from(asked + 8, 12, "arrival")
         sheet.add("path", d=f"M{asked:.1f} 100L{right:.1f} 64V100z", style=f"fill:{ACCENT}")
         start = 100 + wide * (timeline[number - 1].ended if number else 0.0)
         sheet.box(start, 114, right - start, 26, fill=svg.FAINT)

@@ -338,7 +338,7 @@ def meeting(parts, start: int = 0):
         words = f"{name}: {left} remains" + ("" if left == total else f", {total} is right")
         sheet.heading(0, top + 12, words, size=15)
         _moments(sheet, top + 28, story)
-    sheet.text(110, sheet.height - 12, "time →", anchor="start", colour=svg.GREY)
+    sheet.text_from(110, sheet.height - 12, "time →", colour=svg.GREY)
     return sheet
 
 
@@ -346,7 +346,7 @@ def _moments(sheet, top, story):
     """A line for each program, with what it does in each moment."""
     for program, moments in enumerate(story):
         y = top + LINE * program
-        sheet.text(0, y + 18, f"program {program}", anchor="start", size=14)
+        sheet.text_from(0, y + 18, f"program {program}", size=14)
         sheet.line(110, y + 18, sheet.width, y + 18, colour=svg.FAINT, thick=2)
         for moment, words in enumerate(moments):
             if words:

@@ -101,7 +101,7 @@ def loads_map(codes, gpus: Mapping[str, tuple[int, int]]):
         sheet.text(middle, 29, dotted(gpus[name]))
     for row, code in enumerate(codes):
         top = 1.4 * ROW + ROW * row
-        sheet.text(0, top + ROW / 2, code, anchor="start", size=14)
+        sheet.text_from(0, top + ROW / 2, code, size=14)
         sheet.box(NAMES, top + 3, CELL * len(ordered), ROW - 6, fill=FAINT, rx=4)
         for column, name in enumerate(ordered):
             how = loads(code, gpus[name])
@@ -142,7 +142,7 @@ def who_brings_what():
         sheet.text(middle, 10, part, size=14, font_weight="bold")
     for row, (place, whose) in enumerate(BROUGHT_BY.items()):
         top = 26 + ROW * row
-        sheet.text(0, top + ROW / 2, place, anchor="start", size=14)
+        sheet.text_from(0, top + ROW / 2, place, size=14)
         for column, who in enumerate(whose):
             left = PLACE + PART * column
             is_yours = who.startswith(YOU)

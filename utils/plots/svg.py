@@ -143,9 +143,13 @@ class Drawing:
             **more,
         )
 
+    def text_from(self, x, y, words, **more):
+        """A line of text that begins at x."""
+        self.text(x, y, words, anchor="start", **more)
+
     def heading(self, x, y, words, **more):
         """A line of bold text that begins at x."""
-        self.text(x, y, words, anchor="start", font_weight="bold", **more)
+        self.text_from(x, y, words, font_weight="bold", **more)
 
     def named(self, x, y, width, height, words, colour, *, size=13, rx=4, **more):
         """A box of a light colour with a line of text in its middle. more: as `box` has it."""
