@@ -77,26 +77,49 @@ def browser():
         started.close()
 
 
-@pytest.fixture
-def page(browser, request):
-    """A page for each test."""
-    with new_page(browser, request) as page:
+@pytest.fixture(scope="module")
+def shared_page(browser):
+    """To open a page costs a third of a second of a core: the tests of a module share one."""
+    with new_page(browser) as page:
         yield page
 
 
-@contextlib.contextmanager
-def new_page(browser, request):
-    """An empty page of 1280 × 720 with storage of its own (Playwright's `Page`). When a test fails
-    it keeps what it saw last.
+@pytest.fixture
+def page(shared_page, request):
+    """A page of 1280 × 720 with nothing in its storage, to open something in it (Playwright's
+    `Page`). A test that fails keeps what it saw last.
     """
+    with kept_if_one_fails(shared_page, request):
+        yield shared_page
+    reset(shared_page)
+
+
+@contextlib.contextmanager
+def new_page(browser):
+    """A page with storage of its own."""
     context = browser.new_context(viewport=VIEWPORT, reduced_motion="reduce")
     context.set_default_timeout(1000 * PATIENCE)
-    page = context.new_page()
+    yield context.new_page()
+    context.close()
+
+
+@contextlib.contextmanager
+def kept_if_one_fails(page, request):
+    """A picture of what a test, or the last one of a module, saw, when any has failed meanwhile."""
     failed = request.session.testsfailed
-    yield page
+    yield
     if request.session.testsfailed > failed:
         keep(page, f"failed_{request.node.name}")
-    context.close()
+
+
+def reset(page):
+    """What a test may have changed is as it was: only what is open stays."""
+    page.evaluate("try { localStorage.clear() } catch {}")
+    page.context.clear_cookies()
+    page.context.set_offline(False)
+    page.set_viewport_size(VIEWPORT)
+    page.emulate_media(media="null", color_scheme="null", reduced_motion="reduce")
+    page.mouse.move(0, 0)
 
 
 def keep(page, name, **options):

@@ -13,7 +13,7 @@ import pytest
 
 import utils  # noqa: F401    before any test imports numba: it chooses the GPU or the CPU engines
 from tests.browser import MISSING as NO_BROWSER
-from tests.browser import browser, page  # noqa: F401    fixtures
+from tests.browser import browser, page, shared_page  # noqa: F401    fixtures
 
 if (
     "PYTEST_XDIST_WORKER" not in os.environ

@@ -14,7 +14,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from playwright.sync_api import expect
 
-from tests.browser import ROOT, jupyterlab, keep, new_page
+from tests.browser import ROOT, jupyterlab, keep, kept_if_one_fails, new_page
 from tests.chapters.test_in_browser import Notebook
 
 START = "my/course/index.ipynb"
@@ -88,7 +88,7 @@ def lab(clone):
 @pytest.fixture(scope="module")
 def pieces(browser, lab, request):
     """The notebook of pieces, open."""
-    with new_page(browser, request) as page:
+    with new_page(browser) as page, kept_if_one_fails(page, request):
         yield Notebook(page, lab, PIECES)
 
 
@@ -234,7 +234,7 @@ def test_what_the_mouse_draws_is_read(pieces):
 @pytest.fixture(scope="module")
 def chapter(browser, lab, request):
     """The chapter, opened by the link on the start page."""
-    with new_page(browser, request) as page:
+    with new_page(browser) as page, kept_if_one_fails(page, request):
         start = Notebook(page, lab, START)
         start.cell("way-kernels").get_by_role("link", name="First kernels").click()
         page.wait_for_url(f"**/{CHAPTER}*")
