@@ -35,15 +35,8 @@ from utils import has_gpu
 GEMV_SIDES = (8192, 16384, 4096)
 CHAIN_BYTES = 4.4e9  # of packed weights
 GEMV_SHAPES = [
-    int4.Shape(*shape)
-    for shape in (
-        (2, 8, 3),
-        (2, 8, 5),
-        *((4, 16, 2, 1, 1, False, next) for next in (0, 1, 2)),
-        *((4, 16, 3, 1, 1, False, next) for next in (0, 1)),
-        *((2, 16, 3, 1, 1, False, next) for next in (0, 1, 2)),
-        *((2, 16, 4, 1, 1, False, next) for next in (0, 1)),
-    )
+    *(int4.Shape(*shape) for shape in ((2, 8, 3), (2, 8, 2), (1, 16, 4))),
+    *(int4.Shape(*shape, room=False) for shape in ((4, 16, 2), (4, 16, 3), (4, 8, 4), (2, 16, 3))),
 ]
 SHAPES_OF_MORE = [
     int4.Shape(*shape, vectors=int4.MOST_VECTORS)
@@ -87,8 +80,7 @@ class Layers:
         x = self.vectors[: shape.vectors]
         for layer, packed in enumerate(self.packed):
             y = self.buffers[layer % 2, : shape.vectors]
-            next = self.packed[(layer + 1) % self.count] if overlapped else None
-            int4.multiply(packed, x, y, shape, overlapped, next)
+            int4.multiply(packed, x, y, shape, overlapped)
             x = y
         return x
 

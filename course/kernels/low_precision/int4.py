@@ -37,7 +37,6 @@ class Shape:
     blocks: int = 1
     vectors: int = 1
     room: bool = True
-    next: int | None = None
 
     @property
     def name(self) -> str:
@@ -55,8 +54,6 @@ class Shape:
         }
         if self.vectors == 1:
             named["ROOM"] = int(self.room)
-            if self.next is not None:
-                named["NEXT"] = self.next
         return tuple(f"-D{name}={value}" for name, value in named.items())
 
     @property
@@ -78,8 +75,8 @@ class Shape:
 
     @property
     def sums(self) -> int:
-        """Bytes of shared memory that the kernel has besides: all warps' sums of a stripe."""
-        return self.warps * self.rows * 4
+        """Bytes of shared memory besides: all warps' sums of a stripe, and a group of x each."""
+        return self.warps * (self.rows * 4 + 2 * GROUP)
 
     def grid(self, rows: int) -> int:
         """Blocks for a matrix of so many rows. Those for one vector stay: as many as have room."""
@@ -91,7 +88,7 @@ class Shape:
 
 
 #: What was fastest on an H200 (`bench` tries others), for one vector and for more.
-FASTEST = Shape(4, 16, 2, room=False, next=1)
+FASTEST = Shape(4, 16, 2, room=False)
 FASTEST_OF_MORE = Shape(1, 8, 3, 4, vectors=MOST_VECTORS)
 #: For one vector, in the shared memory that any GPU has, and for matrices of few rows.
 SMALL = Shape(2, 8, 3)
@@ -187,12 +184,10 @@ def multiply(
     y=None,
     shape: Shape | None = None,
     overlapped: bool = False,
-    next: Packed | None = None,
 ) -> torch.Tensor:
     """y = W x for each row of x: bfloat16 [vectors, columns] -> bfloat16 [vectors, rows].
 
     At most 8 vectors. overlapped: the kernel may begin while the one before it still runs (Hopper).
-    next: the matrix that will be multiplied next, of the same size; for one vector only.
     Raises ValueError where sizes do not fit.
     """
     vectors, columns = x.shape
@@ -203,17 +198,12 @@ def multiply(
         raise ValueError(f"x is {vectors} × {columns}, but must be {most}")
     if packed.rows % shape.rows:
         raise ValueError(f"{packed.rows} rows are not whole stripes of {shape.rows}")
-    if next and (next.rows, next.columns) != (packed.rows, packed.columns):
-        sizes = f"{next.rows} × {next.columns} after {packed.rows} × {packed.columns}"
-        raise ValueError(f"the next matrix has another size: {sizes}")
     if y is None:
         y = x.new_empty(vectors, packed.rows)
     arrays = (y, packed.codes, packed.scales, x)
     sizes = (packed.rows, columns)
     if shape.vectors > 1:
         sizes += (vectors,)
-    else:
-        arrays += (next.codes, next.scales) if next else (None, None)
     if overlapped:
         launch_overlapped(shape, shape.grid(packed.rows), arrays, sizes)
     else:
@@ -262,7 +252,7 @@ def launch_overlapped(shape: Shape, blocks: int, arrays, sizes) -> None:
     config.hStream = driver.CUstream(stream)
     config.attrs = [attribute]
     config.numAttrs = 1
-    pointers = [0 if array is None else array.data_ptr() for array in arrays]
+    pointers = [array.data_ptr() for array in arrays]
     types = [ctypes.c_void_p] * len(arrays) + [ctypes.c_int] * len(sizes)
     arguments = ((*pointers, *sizes), tuple(types))
     (error,) = driver.cuLaunchKernelEx(config, overlapping_kernel(shape), arguments, 0)

@@ -33,7 +33,8 @@ __device__ Tile load_tile(const uint4* codes, const unsigned* scales, size_t til
     return {{__ldcs(from), __ldcs(from + 32)}, scales[tile * 8 + lane / 4]};
 }
 
-// Two codes as the two bfloat16 that they stand for: two_numbers of int4.cuh, less 136.
+// Two codes as the two bfloat16 that they stand for. Written behind the upper bits of 128.0, a code
+// c makes 128 + c, since neighbours are 1 apart there; and a code is its number plus 8.
 __device__ unsigned exact_numbers(unsigned codes, int shift) {
     unsigned bits = (codes >> shift & 0x000f000f) | 0x43004300;
     __nv_bfloat162 both = __hsub2(*(__nv_bfloat162*)&bits, __floats2bfloat162_rn(136, 136));

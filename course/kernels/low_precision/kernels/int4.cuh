@@ -1,5 +1,5 @@
 // What the products with 4-bit weights share (gemv_int4.cu, gemm_int4.cu): tiles of 16 rows and 128
-// columns, codes that become numbers, and the kernels before and after.
+// columns, pieces of words, and the kernels before and after.
 #pragma once
 #include "../../matmul/kernels/mma.cuh"
 
@@ -23,24 +23,7 @@ __device__ void wait_for_kernel_before() {
 #endif
 }
 
-// So many bytes shall come to L2; a multiple of 16.
-__device__ void prefetch(const void* from, int bytes) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
-#endif
-}
-
-// ---- from codes to numbers
-
-// Two codes as two bfloat16, 136 too large. Written behind the upper bits of 128.0, a code c makes
-// 128 + c, since neighbours are 1 apart there; and a code is its number plus 8.
-__device__ unsigned two_numbers(unsigned codes, int shift) {
-    unsigned bits;
-    asm("lop3.b32 %0, %1, 0x000f000f, 0x43004300, 0xea;"  // (a & b) | c
-        : "=r"(bits)
-        : "r"(codes >> shift));
-    return bits;
-}
+// ---- pieces of words
 
 __device__ unsigned word(const uint4& four, int i) {
     const unsigned words[4] = {four.x, four.y, four.z, four.w};
