@@ -54,6 +54,7 @@ def preinstalled():
             "ipywidgets",
             "matplotlib",
             "packaging",
+            "pip",
             *(colab.name_in(line) for line in colab.requirements("cpu", has_nvcc=False)),
         ],
     )
@@ -79,12 +80,11 @@ def machine(tmp_path_factory):
     """
     content = tmp_path_factory.mktemp("content")
     own, venv = tmp_path_factory.mktemp("own"), tmp_path_factory.mktemp("python") / "venv"
-    for name in preinstalled():
-        for file in metadata.files(name):
-            top = Path(file).parts[0]
-            source = Path(sysconfig.get_paths()["purelib"]) / top
-            if top not in ("..", "__pycache__") and source.exists() and not (own / top).exists():
-                (own / top).symlink_to(source)
+    here = Path(sysconfig.get_paths()["purelib"])
+    tops = {file.parts[0] for name in preinstalled() for file in metadata.files(name)}
+    for top in tops - {"..", "__pycache__"}:
+        if (here / top).exists():
+            (own / top).symlink_to(here / top)
     for name, version in TOO_OLD.items():
         folder = own / f"{name.replace('-', '_')}-{version}.dist-info"
         folder.mkdir()
@@ -93,7 +93,7 @@ def machine(tmp_path_factory):
         )
     (own / "google" / "colab").mkdir(parents=True)
     (own / "google" / "colab" / "__init__.py").touch()
-    subprocess.run([sys.executable, "-m", "venv", venv], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
     (site,) = venv.glob("lib/python3*/site-packages")
     (site / "colab.pth").write_text(
         f"{own}\nimport google.colab\n"
