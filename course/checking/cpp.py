@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import signal
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,11 +82,12 @@ def run(path, tests, seed):
 
 
 def _compile(folder, path, tests):
-    from utils.cpu.cuda_c.build import BuildError, compiler
+    from utils.cpu.cuda_c.build import BuildError, compiler, system_libraries
 
     try:
-        options = ["-std=c++17", "-g", "-w", f"-I{folder}"]
-        command = [*compiler(), *options, str(tests), "-o", str(folder / "tests")]
+        options = ["-std=c++17", "-g1", "-w", f"-I{folder}"]  # -g1: a report names lines alone
+        libraries = system_libraries(sys.platform == "linux", wraps_heap=False)
+        command = [*compiler(), *options, str(tests), *libraries, "-o", str(folder / "tests")]
     except BuildError as error:
         first, _, rest = str(error).partition("\n")
         return "not_checked", first, rest
