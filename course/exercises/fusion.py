@@ -4,7 +4,7 @@ import numpy as np
 from numba import cuda
 
 from course.checking.answers import but
-from course.checking.inputs import some_numbers, whole
+from course.checking.inputs import a_thread_each, some_numbers, whole
 from course.checking.model import Exercise, Hypothesis, InOut, Launch, Out, Wrong
 from course.checking.quiz import Quiz
 
@@ -168,7 +168,7 @@ def to_int8(codes, x, scale):
     large=(66_000,),
     shapes=((1,), (31,), (33,), (100,), (257,)),
     fresh=some_numbers((34, 300), few=True),
-    extents=lambda shape: (shape[0], 1, 1),
+    extents=a_thread_each,
     is_square=lambda shape: False,
     other_block=(96, 1, 1),
     hints=(
@@ -250,7 +250,7 @@ def unpack(numbers, packed):
     shapes=((1,), (2,), (31,), (32,), (33,), (100,), (257,)),
     fresh=some_numbers((34, 300), few=True),
     elements=1,
-    extents=lambda shape: (shape[0], 1, 1),
+    extents=a_thread_each,
     is_square=lambda shape: False,
     other_block=(96, 1, 1),
     hints=(
@@ -535,7 +535,7 @@ def by_chance(rounded, bits, random):
     large=(66_000,),
     shapes=((1,), (31,), (33,), (100,), (257,)),
     fresh=some_numbers((34, 300), few=True),
-    extents=lambda shape: (shape[0], 1, 1),
+    extents=a_thread_each,
     is_square=lambda shape: False,
     other_block=(96, 1, 1),
     hints=(

@@ -6,7 +6,7 @@ import numpy as np
 from numba import cuda
 
 from course.checking.answers import but, replace
-from course.checking.inputs import of_any_size, some_length
+from course.checking.inputs import a_thread_each, of_any_size, some_length
 from course.checking.model import Exercise, Hypothesis, Launch, Out, Wrong
 from course.checking.quiz import Quiz
 
@@ -72,7 +72,7 @@ def to_bf16(out, bits):
     large=(66_000,),
     shapes=((1,), (64,), (100,)),
     fresh=some_length,
-    extents=lambda shape: (shape[0], 1, 1),
+    extents=a_thread_each,
     other_block=(96, 1, 1),
     hints=(
         "Adding half a step before cutting rounds to the nearest. A step is 1 << 16. What does "
