@@ -8,7 +8,6 @@ environment, and the fused operator and the convolution beside PyTorch's. Each r
 soon as it is there; an error is written down and does not end the run.
 """
 
-import argparse
 import re
 import tempfile
 import time
@@ -19,7 +18,7 @@ import torch
 from torch.nn import functional
 
 from course.extensions import contract, convolution, features, fused, packaging, routing
-from course.kernels.log import Log
+from course.kernels.log import Log, command_line
 from course.kernels.mnist_cnn.pytorch_modes import as_graph
 from utils import has_gpu, results, timing
 
@@ -363,10 +362,8 @@ PARTS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = command_line(__doc__, 120)
     add = parser.add_argument
-    add("--out", type=Path, required=True)
-    add("--budget", type=float, default=120, help="seconds")
     add("--parts", nargs="*", default=list(PARTS), choices=list(PARTS))
     options = parser.parse_args()
     log = NotesLog(options.out, options.budget)

@@ -1,5 +1,6 @@
 """What a bench found, kept in a file from the first result on, errors among it."""
 
+import argparse
 import json
 import time
 import traceback
@@ -74,6 +75,14 @@ class Log:
     def write(self) -> None:
         """Write all of it to the file."""
         self._path.write_text(json.dumps(self.content, indent=1))
+
+
+def command_line(doc: str, budget: float) -> argparse.ArgumentParser:
+    """A bench's command line, without the options of its own. doc: its module's."""
+    parser = argparse.ArgumentParser(description=doc.partition("\n")[0])
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--budget", type=float, default=budget, help="seconds")
+    return parser
 
 
 def stamp() -> dict:

@@ -86,6 +86,17 @@ class Report:
         os._exit(3)
 
 
+def measured(timing) -> dict:
+    """A timing as it is kept: milliseconds, rate, share of a copy's speed."""
+    entry = {"ms": timing.median, "spread_ms": timing.spread}
+    if timing.bytes:
+        entry["GB/s"] = timing.bytes_per_second / 1e9
+        entry["copy"] = timing.share_of_copy
+    if timing.flops:
+        entry["TFLOP/s"] = timing.flops_per_second / 1e12
+    return entry
+
+
 def merge(path: str | Path) -> Path:
     """Put a bench's file of JSON lines into assets/results; returns the file that was written.
 

@@ -8,13 +8,12 @@ down and does not end the run. Without a GPU everything that can run is run, in 
 nothing is timed.
 """
 
-import argparse
 import os
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
 
-from course.kernels.log import Log, stamp
+from course.kernels.log import Log, command_line, stamp
 from course.libraries import programs, recorded
 from course.libraries.tasks import TASKS, exactly, inputs_of
 from utils import results
@@ -194,9 +193,7 @@ def build_all(log: Log) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--budget", type=float, default=150, help="seconds")
+    parser = command_line(__doc__, 150)
     parser.add_argument("--only", nargs="*", default=list(PARTS), choices=list(PARTS))
     parser.add_argument("--tasks", nargs="*", default=[], help="only these of the table's tasks")
     options = parser.parse_args()

@@ -7,11 +7,9 @@ and timed with cuDNN's best algorithm (torch, channels-last, cudnn.benchmark). E
 written as soon as it is there. One failure ends nothing.
 """
 
-import argparse
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F
@@ -27,6 +25,7 @@ from course.kernels.convolution import (
 from course.kernels.convolution.hopper import NARROW, USUAL, WIDE, Tile
 from course.kernels.convolution.rightness import nchw, nhwc, references, tensors, terms, verify
 from course.kernels.convolution.shapes import RACED, Convolution
+from course.kernels.log import command_line
 from course.kernels.report import Report
 from utils import compare, results, timing
 
@@ -563,10 +562,8 @@ PARTS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = command_line(__doc__, 40)
     add = parser.add_argument
-    add("--out", type=Path, required=True)
-    add("--budget", type=float, default=40, help="seconds")
     add("--part", choices=PARTS, required=True)
     add("--race-seconds", type=float, default=0.4)
     options = parser.parse_args()

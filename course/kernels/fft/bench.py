@@ -8,12 +8,10 @@ one. An error is written down and does not end the run. Without a GPU nothing is
 are checked in small sizes.
 """
 
-import argparse
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 
 import torch
 
@@ -21,7 +19,7 @@ from course.kernels.fft import by_hand, cufft, other_plans, plans, rightness
 from course.kernels.fft.kernels import DEVICE
 from course.kernels.fft.plans import Deal, TwoPass
 from course.kernels.fft.rightness import FORWARD, random_complex
-from course.kernels.log import Log
+from course.kernels.log import Log, command_line
 from course.kernels.reductions.bench import clock, race, run_parts, speedup
 from utils.engine import has_gpu
 
@@ -456,10 +454,8 @@ def compile_all(log: Log, parts: list[str]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = command_line(__doc__, 150)
     add = parser.add_argument
-    add("--out", type=Path, required=True)
-    add("--budget", type=float, default=150, help="seconds")
     add("--only", nargs="*", default=list(PARTS), choices=list(PARTS))
     options = parser.parse_args()
     log = Log(options.out, options.budget)

@@ -7,11 +7,9 @@ its rivals. Every result is written as soon as it is there; a failure ends nothi
 only checks.
 """
 
-import argparse
 import contextlib
 import functools
 from importlib.util import find_spec
-from pathlib import Path
 
 import torch
 from torch.nn import functional
@@ -27,6 +25,7 @@ from course.kernels.fusion.racing import (
     record_speedup,
     usable,
 )
+from course.kernels.log import command_line
 from course.kernels.report import Report
 from utils import has_gpu, timing
 
@@ -344,10 +343,8 @@ def table(report: Report) -> str:
 
 def main(parts: dict, check) -> None:
     """Run a bench: check(report), then its parts while the budget lasts."""
-    parser = argparse.ArgumentParser()
+    parser = command_line("", 100)
     add = parser.add_argument
-    add("--out", type=Path, required=True)
-    add("--budget", type=float, default=100, help="seconds")
     add("--parts", nargs="*", default=list(parts))
     options = parser.parse_args()
     report = Report(options.out, options.budget, PATIENCE)

@@ -5,7 +5,7 @@ from functools import partial
 import torch
 
 from course.kernels.mnist_cnn.pytorch_modes import as_graph
-from course.kernels.report import Report
+from course.kernels.report import Report, measured
 from utils import compare, results, timing
 
 #: What this process has found: name -> (value, unit)
@@ -37,25 +37,12 @@ def race(
     runs: name -> function. work: bytes or flops, as for `compare`. keep: record them, too.
     """
     timings = compare(runs, name=name if keep else None, **work).timings
-    entry = {label: _entry(timing) for label, timing in timings.items()}
+    entry = {label: measured(timing) for label, timing in timings.items()}
     rivals = [label for label in runs if not label.startswith(ours)]
     if rivals and ours in runs:
         entry["speedup"] = speedup(timings, rivals, ours)[0]
     report.put("races", name, entry)
     return timings
-
-
-def _entry(timing) -> dict:
-    entry = {
-        "ms": timing.median,
-        "spread_ms": timing.spread,
-    }
-    if timing.bytes:
-        entry["GB/s"] = timing.bytes_per_second / 1e9
-        entry["copy"] = timing.share_of_copy
-    if timing.flops:
-        entry["TFLOP/s"] = timing.flops_per_second / 1e12
-    return entry
 
 
 def _median(timing) -> float:

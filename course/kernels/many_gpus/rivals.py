@@ -99,8 +99,8 @@ class Case:
         fitting = 256 * MIB // max(self.bytes, 1)
         return max(3, min(100, fitting))
 
-    def right(self, tensor, call) -> str:
-        """Run one call on fresh numbers; "" or what is wrong with the sum, on any rank."""
+    def _warm_up(self, tensor, call) -> None:
+        """One call on fresh numbers, which brings the ranks together, on the GPUs' side, too."""
         import torch
 
         tensor.copy_(self.source)
@@ -108,6 +108,12 @@ class Case:
         self.group.barrier()
         call()
         torch.cuda.synchronize()
+
+    def right(self, tensor, call) -> str:
+        """Run one call on fresh numbers; "" or what is wrong with the sum, on any rank."""
+        import torch
+
+        self._warm_up(tensor, call)
         difference = tensor.float() - self.expected.float()
         off = difference.abs().max().item()
         rounding = 2.0 ** (-23 if tensor.dtype == torch.float32 else -8)
@@ -120,11 +126,7 @@ class Case:
         """Seconds a call of the slowest rank, for calls one behind the other."""
         import torch
 
-        tensor.copy_(self.source)
-        torch.cuda.synchronize()
-        self.group.barrier()
-        call()  # brings the ranks together on the GPU's side
-        torch.cuda.synchronize()
+        self._warm_up(tensor, call)
         start = time.perf_counter()
         for _ in range(repeats):
             call()
@@ -135,11 +137,7 @@ class Case:
         """Seconds of a call for a user who waits for its end, median."""
         import torch
 
-        tensor.copy_(self.source)
-        torch.cuda.synchronize()
-        self.group.barrier()
-        call()
-        torch.cuda.synchronize()
+        self._warm_up(tensor, call)
         times = []
         for _ in range(repeats):
             start = time.perf_counter()

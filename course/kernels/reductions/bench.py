@@ -8,18 +8,16 @@ one. An error is written down and does not end the run. Without a GPU nothing is
 that run there are checked in small sizes.
 """
 
-import argparse
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import torch
 from numba import cuda
 
-from course.kernels.log import Log
+from course.kernels.log import Log, command_line
 from course.kernels.reductions import (
     cub,
     scan_ladder,
@@ -487,10 +485,8 @@ PARTS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = command_line(__doc__, 150)
     add = parser.add_argument
-    add("--out", type=Path, required=True)
-    add("--budget", type=float, default=150, help="seconds")
     add("--only", nargs="*", default=list(PARTS), choices=list(PARTS))
     options = parser.parse_args()
     log = Log(options.out, options.budget)

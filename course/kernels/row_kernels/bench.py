@@ -8,17 +8,16 @@ whose results are checked, too. Each result is written as soon as it is there. O
 nothing. Without a GPU it only checks.
 """
 
-import argparse
 import itertools
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import torch
 
-from course.kernels.report import Report
+from course.kernels.log import command_line
+from course.kernels.report import Report, measured
 from course.kernels.row_kernels import classic, fast, numba_softmax
 from course.kernels.row_kernels.operations import (
     OPERATIONS,
@@ -220,10 +219,7 @@ def time_shapes(
 
 def gigabytes(comparison) -> dict[str, int]:
     """GB/s of each rival."""
-    return {
-        name: round(measured.bytes_per_second / 1e9)
-        for name, measured in comparison.timings.items()
-    }
+    return {name: round(found.bytes_per_second / 1e9) for name, found in comparison.timings.items()}
 
 
 def climb(report: Report, compiler: Compiler, t: dict) -> None:
@@ -328,26 +324,17 @@ def race(
         bytes=operation.bytes(t["x"]),
         name=label,
     ).timings
-    entry = {name: _entry(measured) for name, measured in timings.items()}
+    entry = {name: measured(found) for name, found in timings.items()}
     default = best_shape(operation.deals, *sizes(t["x"]), operation.inputs)
     entry["shape"] = str(shape or default)
     entry["default"] = str(default)
-    others = [measured for name, measured in timings.items() if name != "ours"]
+    others = [found for name, found in timings.items() if name != "ours"]
     if others:
-        best = min(others, key=lambda measured: measured.median)
+        best = min(others, key=lambda found: found.median)
         speedup, spread = timing.speedup(timings["ours"], best)
         entry["speedup_over_best"] = speedup
         results.record(f"{label}/speedup_over_best", speedup, spread=spread)
     report.put("races", label, entry)
-
-
-def _entry(measured) -> dict:
-    return {
-        "ms": measured.median,
-        "spread_ms": measured.spread,
-        "GB/s": measured.bytes_per_second / 1e9,
-        "share_of_copy": measured.share_of_copy,
-    }
 
 
 def ladders(report: Report, compiler: Compiler, parts: list) -> None:
@@ -468,7 +455,7 @@ def table(report: Report) -> str:
     for label, entry in report.entries["races"].items():
         raced = [name for name in ("ours", "torch", "compile") if name in entry]
         rates = "  ".join(f"{name} {entry[name]['GB/s']:5.0f}" for name in raced)
-        share = entry["ours"]["share_of_copy"]
+        share = entry["ours"]["copy"]
         speedup = entry.get("speedup_over_best", 0)
         lines.append(f"{label:<28} {rates}  copy {share:4.0%}  x {speedup:.2f}")
     for label, rates in report.entries["sweeps"].items():
@@ -478,12 +465,10 @@ def table(report: Report) -> str:
     return "\n".join(lines)
 
 
-def arguments() -> argparse.Namespace:
+def arguments():
     """What the command line says."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = command_line(__doc__, 150)
     add = parser.add_argument
-    add("--out", type=Path, required=True)
-    add("--budget", type=float, default=150, help="seconds")
     add("--operations", nargs="*", default=list(OPERATIONS), choices=OPERATIONS)
     add("--columns", nargs="*", type=int, default=COLUMNS)
     add("--tune", nargs="*", default=[], help="try all shapes, e.g. of softmax/4096")

@@ -8,9 +8,7 @@ there, and handed to the recording command where that runs. One failure ends not
 it only checks.
 """
 
-import argparse
-from pathlib import Path
-
+from course.kernels.log import command_line
 from course.kernels.report import Report
 from course.kernels.tiles import matmul_bench, rows_bench
 from utils import has_gpu, timing
@@ -87,12 +85,10 @@ def rows_of(report: Report, columns: int, operations: list[str]) -> None:
     rows_bench.race(report, columns, best)
 
 
-def arguments() -> argparse.Namespace:
+def arguments():
     """What the command line says."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = command_line(__doc__, 150)
     add = parser.add_argument
-    add("--out", type=Path, required=True)
-    add("--budget", type=float, default=150, help="seconds")
     add("--parts", nargs="*", default=["languages", "rows"], choices=PARTS)
     add("--sides", nargs="*", type=int, default=SIDES)
     add("--swept", nargs="*", type=int, default=SIDES[:3])

@@ -9,7 +9,7 @@ from functools import partial
 import torch
 import triton
 
-from course.kernels.report import Report
+from course.kernels.report import Report, measured
 from course.kernels.row_kernels.operations import (
     LAYER_NORM,
     LAYER_NORM_BACKWARD,
@@ -307,7 +307,7 @@ def _race_one(
         bytes=operation.bytes(t["x"]),
         name=path,
     ).timings
-    entry = {label: _entry(measured) for label, measured in timed.items()}
+    entry = {label: measured(found) for label, found in timed.items()}
     for rival in ("torch", "compile"):
         value, spread = timing.speedup(timed["triton"], timed[rival])
         results.record(f"{path}/speedup_over_{rival}", value, spread=spread)
@@ -315,14 +315,6 @@ def _race_one(
     entry["options"] = _words(options)
     entry["compile seconds"] = round(seconds, 1)
     report.put("races", f"{name}/{columns}", entry)
-
-
-def _entry(measured) -> dict:
-    return {
-        "ms": measured.median,
-        "GB/s": measured.bytes_per_second / 1e9,
-        "copy": measured.share_of_copy,
-    }
 
 
 def table(report: Report) -> list[str]:
