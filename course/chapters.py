@@ -197,6 +197,10 @@ CHAPTERS = (
 )
 
 
+#: Those that are written
+WRITTEN = [chapter for chapter in CHAPTERS if chapter.written]
+
+
 def notebooks():
     """All notebooks of the course in reading order: the start page, then the chapters that are
     written.

@@ -13,12 +13,11 @@ import re
 
 import pytest
 
-from course.chapters import CHAPTERS
+from course.chapters import WRITTEN
 from tests import hygiene
 from utils import results
 from utils.results.likeness import RECORDED_ON
 
-WRITTEN = [chapter for chapter in CHAPTERS if chapter.written]
 ABOUT = 0.15
 CLAIM = re.compile(r"<!-- ([=<>]) ([\d.]+) of (\S+)(?: : (\S+))? -->")
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)

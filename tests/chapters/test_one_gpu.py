@@ -9,12 +9,10 @@ import ast
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
-from course.chapters import CHAPTERS
+from course.chapters import WRITTEN
 from tests import hygiene
 from utils.files import ROOT
 from utils.results.likeness import RECORDED_ON
-
-WRITTEN = [chapter for chapter in CHAPTERS if chapter.written]
 
 
 def first_words(node):

@@ -8,11 +8,10 @@ import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from course.chapters import CHAPTERS
+from course.chapters import WRITTEN
 from course.publish.folded import FOLDED, folds, unfolded
 from tests import hygiene
 
-WRITTEN = [chapter for chapter in CHAPTERS if chapter.written]
 FILE = re.compile(r"build/[\w.]+\w")
 INCLUDE = re.compile(r'^#include "([\w.]+)"', re.MULTILINE)
 FROM_IPYTHON = {"get_ipython", "__name__"}

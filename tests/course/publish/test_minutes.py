@@ -5,12 +5,11 @@ import re
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
-from course.chapters import CHAPTERS
+from course.chapters import WRITTEN
 from course.publish import minutes
 from course.publish.folded import FOLDED
 from tests import hygiene
 
-WRITTEN = [chapter for chapter in CHAPTERS if chapter.written]
 CLOSE = 0.2  # of the minutes by the rule
 
 

@@ -19,14 +19,13 @@ from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
 from pygments.token import Error
 
-from course.chapters import CHAPTERS
+from course.chapters import WRITTEN
 from course.exercises import EXERCISES, QUIZZES
 from course.pictures import front
 from course.publish import lexer, mathml, platforms, quizzes, sections, site, stills
 
 ENDLESS = 30_000  # pixels
 SECTION = "chapters/05_first_kernels/5-the-same-kernel-in-cuda-c"
-WRITTEN = [chapter for chapter in CHAPTERS if chapter.written]
 SINKS = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src"}
 #: The site is built in the time of the first test that needs it, minutes on a busy machine
 pytestmark = pytest.mark.timeout(1800)
