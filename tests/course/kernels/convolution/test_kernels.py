@@ -3,6 +3,8 @@
 import utils  # noqa: F401  first: it puts Numba on this machine's engine
 
 # isort: split
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -124,16 +126,21 @@ def test_patches_with_a_halo():
         verify(t[kind], exact[kind], terms(conv, kind))
 
 
+def check_depthwise(make, shape, side):
+    """make(y, x, weights): what computes y."""
+    generator = torch.Generator(DEVICE).manual_seed(side)
+    x = torch.randn(shape, generator=generator, device=DEVICE).bfloat16()
+    weights = torch.randn(side, side, shape[3], generator=generator, device=DEVICE).bfloat16()
+    y = torch.full_like(x, torch.nan)
+    make(y, x, weights)()
+    filters = weights.permute(2, 0, 1)[:, None].double()
+    exact = F.conv2d(nchw(x).double(), filters, padding=side // 2, groups=shape[3])
+    verify(y, nhwc(exact), side**2)
+
+
 @HOPPER
 def test_depthwise_by_boxes():
-    generator = torch.Generator(DEVICE).manual_seed(4)
-    x = torch.randn((2, 5, 60, 72), generator=generator, device=DEVICE).bfloat16()
-    weights = torch.randn(3, 3, 72, generator=generator, device=DEVICE).bfloat16()
-    y = torch.full_like(x, torch.nan)
-    hopper.depthwise(y, x, weights, stages=3)()
-    filters = weights.permute(2, 0, 1)[:, None].double()
-    exact = F.conv2d(nchw(x).double(), filters, padding=1, groups=72)
-    verify(y, nhwc(exact), 9)
+    check_depthwise(partial(hopper.depthwise, stages=3), (2, 5, 60, 72), 3)
 
 
 def test_a_nan_or_a_wrong_number_is_no_right_result():
@@ -146,14 +153,7 @@ def test_a_nan_or_a_wrong_number_is_no_right_result():
 
 @pytest.mark.parametrize("shape, side", [((2, 13, 9, 6), 3), ((3, 1, 1, 2), 7), ((1, 7, 9, 6), 7)])
 def test_depthwise(shape, side):
-    generator = torch.Generator(DEVICE).manual_seed(side)
-    x = torch.randn(shape, generator=generator, device=DEVICE).bfloat16()
-    weights = torch.randn(side, side, shape[3], generator=generator, device=DEVICE).bfloat16()
-    y = torch.full_like(x, torch.nan)
-    depthwise.depthwise(y, x, weights, height=5)()
-    filters = weights.permute(2, 0, 1)[:, None].double()
-    exact = F.conv2d(nchw(x).double(), filters, padding=side // 2, groups=shape[3])
-    verify(y, nhwc(exact), side**2)
+    check_depthwise(partial(depthwise.depthwise, height=5), shape, side)
 
 
 @pytest.mark.parametrize("shape, side", [((2, 5, 3, 7), 3), ((1, 1, 1, 1), 5)])

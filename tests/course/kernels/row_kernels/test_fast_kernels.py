@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 import torch
-import torch.nn.functional as F
 
 from course.kernels.row_kernels import norms
 from course.kernels.row_kernels.fast import KERNELS
 from course.kernels.row_kernels.shapes import Shape
+from tests.course.kernels.row_kernels import expected as exact
 from utils import cuda_c
 from utils.engine import has_gpu
 
@@ -104,9 +104,7 @@ def test_layer_norm(launch, shape, dtype):
     columns = shape.columns
     x, dy = (normal(ROWS, columns, dtype=dtype, seed=seed) for seed in (1, 2))
     gamma, beta = normal(2, columns, dtype=dtype, seed=3)
-    inputs = [v.double().requires_grad_() for v in (x, gamma, beta)]
-    expected = F.layer_norm(inputs[0], (columns,), *inputs[1:], norms.EPSILON)
-    gradients = torch.autograd.grad(expected, inputs, dy.double())
+    expected, gradients = exact.with_gradients(exact.layer_norm, (x, gamma, beta), dy)
 
     y, dx = poison(2, ROWS, columns, dtype=dtype)
     means, inverses = poison(2, ROWS)
@@ -129,9 +127,7 @@ def test_rms_norm(launch, shape, dtype):
     columns = shape.columns
     x, dy = (normal(ROWS, columns, dtype=dtype, seed=seed) for seed in (1, 2))
     gamma = normal(columns, dtype=dtype, seed=3)
-    inputs = [v.double().requires_grad_() for v in (x, gamma)]
-    expected = F.rms_norm(inputs[0], (columns,), inputs[1], norms.EPSILON)
-    gradients = torch.autograd.grad(expected, inputs, dy.double())
+    expected, gradients = exact.with_gradients(exact.rms_norm, (x, gamma), dy)
 
     y, dx = poison(2, ROWS, columns, dtype=dtype)
     inverses = poison(ROWS)
@@ -158,11 +154,10 @@ def test_layer_norm_of_rows_that_are_read_twice(shape):
         *("two_reads_layer_norm.cu", "layer_norm_two_reads", y, means, inverses),
         *(x, gamma, beta, ROWS, norms.EPSILON),
     )
-    exact = [v.double() for v in (x, gamma, beta)]
-    expected = F.layer_norm(exact[0], (columns,), *exact[1:], norms.EPSILON)
-    assert_close(y, expected, torch.float32)
-    assert_close(means, exact[0].mean(1), torch.float32)
-    variances = exact[0].var(1, correction=0)
+    wide = [v.double() for v in (x, gamma, beta)]
+    assert_close(y, exact.layer_norm(*wide), torch.float32)
+    assert_close(means, wide[0].mean(1), torch.float32)
+    variances = wide[0].var(1, correction=0)
     assert_close(inverses, (variances + norms.EPSILON).rsqrt(), torch.float32)
 
 
@@ -172,9 +167,7 @@ def test_cross_entropy(launch, shape, dtype):
     targets = torch.arange(ROWS) * 13 % columns
     targets[2] = -100
     weights = torch.linspace(0.5, 2, ROWS)
-    logits = x.double().requires_grad_()
-    expected = F.cross_entropy(logits, targets, reduction="none")
-    (gradient,) = torch.autograd.grad(expected, logits, weights.double())
+    expected, gradient = exact.losses(x, targets, weights)
     file = "fast_cross_entropy.cu"
 
     losses, log_sums = poison(2, ROWS)

@@ -14,13 +14,13 @@ from course.kernels.row_kernels.cross_entropy import (
     loss_and_gradient,
 )
 from course.kernels.row_kernels.softmax import softmax
+from tests.course.kernels.row_kernels import expected as exact
 from utils import pick
 
 DEVICE = pick(gpu="cuda", cpu="cpu")
 SIZES = [(0, 5), (1, 1), (3, 7), (2, 127), (5, 128), (3, 1025), (2, 4640)]
 TOLERANCE = {torch.float32: 3e-6, torch.bfloat16: 2e-2}
 DTYPES = list(TOLERANCE)
-INF, NAN = float("inf"), float("nan")
 
 
 def normal(*shape, dtype=torch.float32, seed=0):
@@ -51,18 +51,7 @@ def test_softmax(size, dtype):
     "name", ["softmax_three_reads<float>", "softmax_online<float>", "softmax_one_read<float, 4>"]
 )
 def test_every_softmax_is_right_for_special_values(name):
-    row = [0.5, -1.0, 2.0, 88.0, -88.0] * 20
-    rows = [
-        row,
-        [*row[:-1], INF],
-        [*row[:-1], -INF],
-        [-INF] * 99 + [1.0],
-        [-INF] * 100,
-        [NAN, *row[1:]],
-        [*row[:50], NAN, *row[51:]],
-        [1e30, -1e30] * 50,
-    ]
-    x = torch.tensor(rows, device=DEVICE)
+    x = torch.tensor([*exact.SPECIAL, [1e30, -1e30] * 50], device=DEVICE)
     out = torch.full_like(x, 7.0)
     classic.module("softmax.cu")[name][len(x), 32](out, x, x.shape[1])
     expected = x.double().softmax(-1).float()
@@ -89,9 +78,7 @@ NORM_SIZES = [size for size in SIZES if size[1] > 1]
 def test_layer_norm(size, dtype):
     x, dy = normal(*size, dtype=dtype), normal(*size, dtype=dtype, seed=1)
     gamma, beta = normal(2, size[1], dtype=dtype, seed=2)
-    inputs = [v.double().requires_grad_() for v in (x, gamma, beta)]
-    expected = F.layer_norm(inputs[0], size[1:], *inputs[1:], norms.EPSILON)
-    gradients = torch.autograd.grad(expected, inputs, dy.double())
+    expected, gradients = exact.with_gradients(exact.layer_norm, (x, gamma, beta), dy)
 
     y, means, inverses = norms.layer_norm(x, gamma, beta)
     assert_close(y, expected, TOLERANCE[dtype])
@@ -106,9 +93,7 @@ def test_layer_norm(size, dtype):
 def test_rms_norm(size, dtype):
     x, dy = normal(*size, dtype=dtype), normal(*size, dtype=dtype, seed=1)
     gamma = normal(size[1], dtype=dtype, seed=2)
-    inputs = [v.double().requires_grad_() for v in (x, gamma)]
-    expected = F.rms_norm(inputs[0], size[1:], inputs[1], norms.EPSILON)
-    gradients = torch.autograd.grad(expected, inputs, dy.double())
+    expected, gradients = exact.with_gradients(exact.rms_norm, (x, gamma), dy)
 
     y, inverses = norms.rms_norm(x, gamma)
     assert_close(y, expected, TOLERANCE[dtype])
@@ -136,9 +121,7 @@ def test_cross_entropy(size, dtype):
     x = normal(*size, dtype=dtype)
     targets = torch.arange(rows, device=DEVICE) * 5 % columns
     weights = torch.linspace(0.5, 2, rows, device=DEVICE)
-    logits = x.double().requires_grad_()
-    expected = F.cross_entropy(logits, targets, reduction="none")
-    (gradient,) = torch.autograd.grad(expected, logits, weights.double())
+    expected, gradient = exact.losses(x, targets, weights)
 
     losses, log_sums = cross_entropy(x, targets)
     assert_close(losses, expected, 3e-6)  # float32 whatever the logits are
