@@ -7,6 +7,7 @@ apply where there is none, so that the cause is named and not its consequences.
 """
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -115,24 +116,10 @@ class Judgement(NamedTuple):
     cure: str = ""
 
 
-def ok(found: str) -> Judgement:
-    """All is well."""
-    return Judgement(OK, found)
-
-
-def problem(found: str, why: str, cure: str) -> Judgement:
-    """Something will fail."""
-    return Judgement(PROBLEM, found, why, cure)
-
-
-def note(found: str, why: str, cure: str) -> Judgement:
-    """Something is unusual, and need not fail."""
-    return Judgement(NOTE, found, why, cure)
-
-
-def not_here(found: str) -> Judgement:
-    """The check does not apply to this machine."""
-    return Judgement(NOT_HERE, found)
+ok = partial(Judgement, OK)  # all is well
+problem = partial(Judgement, PROBLEM)  # something will fail
+note = partial(Judgement, NOTE)  # something is unusual, and need not fail
+not_here = partial(Judgement, NOT_HERE)  # the check does not apply to this machine
 
 
 def versions(facts: Facts) -> dict[str, Version]:
