@@ -103,7 +103,7 @@ def test_solution_passes(exercise, tmp_path, request):
     assert outcome.solved, repr(outcome)
 
 
-@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.usefixtures("in_this_process", "pictures_undrawn")
 @pytest.mark.parametrize("exercise, wrong", WRONG)
 def test_wrong_answer_is_rejected_for_its_reason(exercise, wrong, tmp_path, request):
     answer = hand_in(exercise, wrong.answer, tmp_path, request)
@@ -115,6 +115,14 @@ def test_wrong_answer_is_rejected_for_its_reason(exercise, wrong, tmp_path, requ
 
 
 @pytest.mark.usefixtures("in_this_process")
+@pytest.mark.parametrize("reason", ["wrong_value", "race", "uncoalesced", "bank_conflict"])
+def test_a_rejection_shows_what_it_found(reason):
+    known = [(e, w) for e in ALL if e.kind == "numba" for w in e.wrong if w.reason == reason]
+    exercise, wrong = known[0]
+    assert "<svg " in check_answer(exercise, wrong.answer).picture
+
+
+@pytest.mark.usefixtures("in_this_process", "pictures_undrawn")
 @pytest.mark.parametrize("exercise", ALL, ids=lambda e: e.id)
 def test_starter_is_not_solved_and_raises_nothing(exercise, tmp_path, request):
     if exercise.kind == "cuda_c":

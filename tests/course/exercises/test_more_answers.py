@@ -139,6 +139,7 @@ def first_failure(monkeypatch):
     monkeypatch.setattr(limits, "ENOUGH_SECONDS", 0)
 
 
+@pytest.mark.usefixtures("pictures_undrawn")
 @pytest.mark.parametrize("exercise, source", list(answers("wrong.txt")))
 def test_a_wrong_answer_has_an_outcome_and_a_reason(exercise, source, tmp_path, first_failure):
     outcome = check_answer(exercise, handed_in(exercise, source, tmp_path))
