@@ -252,8 +252,7 @@ def test_append_does_nothing_while_nothing_is_recorded(tmp_path, monkeypatch):
 
 
 def test_append_completes_the_entry_and_the_last_counts(tmp_path, monkeypatch):
-    gpu = engine.GPU(GPU["name"], (9, 0), 1 << 30, GPU["driver"], (13, 0), "GPU-0")
-    monkeypatch.setattr(engine, "gpu", lambda: gpu)
+    here(monkeypatch, GPU["name"], (9, 0))
     path = tmp_path / "record.jsonl"
     monkeypatch.setenv(results.RECORD, str(path))
     for value in (1, 2):

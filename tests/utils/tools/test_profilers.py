@@ -15,59 +15,19 @@ import pytest
 from utils import engine, results
 from utils.tools import gpu_trace, process, profilers
 
-HEADER = [
-    "ID",
-    "Process ID",
-    "Process Name",
-    "Host Name",
-    "Kernel Name",
-    "Context",
-    "Stream",
-    "Block Size",
-    "Grid Size",
-    "Device",
-    "CC",
-    "gpu__time_duration.sum",
-    "dram__throughput.avg.pct_of_peak_sustained_elapsed",
-]
-UNITS = [""] * 11 + ["ns", "%"]
-KERNELS = [
-    [
-        "0",
-        "4711",
-        "vector_adds_main",
-        "127.0.0.1",
-        "one_thread(float *, const float *, int)",
-        "1",
-        "7",
-        "(1, 1, 1)",
-        "(1, 1, 1)",
-        "0",
-        "9.0",
-        "1,234,567",
-        "0.12",
-    ],
-    [
-        "1",
-        "4711",
-        "vector_adds_main",
-        "127.0.0.1",
-        "many_blocks(float *, const float *, int)",
-        "1",
-        "7",
-        "(256, 1, 1)",
-        "(4096, 1, 1)",
-        "0",
-        "9.0",
-        "4,321",
-        "81.5",
-    ],
-]
 NCU = """==PROF== Connected to process 4711 (/srv/me/course/chapters/build/vector_adds_main)
 ==PROF== Profiling "one_thread" - 0: 0%....50%....100% - 3 passes
 0 wrong, no error
 ==PROF== Disconnected from process 4711
-""" + "\n".join(",".join(f'"{cell}"' for cell in row) for row in [HEADER, UNITS, *KERNELS])
+"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size",\
+"Grid Size","Device","CC","gpu__time_duration.sum",\
+"dram__throughput.avg.pct_of_peak_sustained_elapsed"
+"","","","","","","","","","","","ns","%"
+"0","4711","vector_adds_main","127.0.0.1","one_thread(float *, const float *, int)","1","7",\
+"(1, 1, 1)","(1, 1, 1)","0","9.0","1,234,567","0.12"
+"1","4711","vector_adds_main","127.0.0.1","many_blocks(float *, const float *, int)","1","7",\
+"(256, 1, 1)","(4096, 1, 1)","0","9.0","4,321","81.5"
+"""
 NSYS = """Processing [/tmp/nsys-1.sqlite] with [/opt/nvidia/reports/cuda_gpu_kern_sum.py]...
 Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name
 75.0,30000,10,3000.0,2990.0,2900,3300,12.5,"void gemm<float, 128>(int, const float *)"

@@ -36,20 +36,12 @@ def transpose(out, a):
 
 
 @cuda.jit
-def shift(out, a):
+def shift(out, a, skipping):
     sh = cuda.shared.array(64, float32)
     t = cuda.threadIdx.x
     sh[t] = a[t]
-    if t > 3:
+    if t > skipping:
         cuda.syncthreads()
-    out[t] = sh[(t + 1) % 64]
-
-
-@cuda.jit
-def shift_racing(out, a):
-    sh = cuda.shared.array(64, float32)
-    t = cuda.threadIdx.x
-    sh[t] = a[t]
     out[t] = sh[(t + 1) % 64]
 
 
@@ -67,12 +59,12 @@ def transposed():
 
 @pytest.fixture(scope="module")
 def shifted():
-    return trace(shift, 1, 64, np.zeros(64, F4), np.ones(64, F4))
+    return trace(shift, 1, 64, np.zeros(64, F4), np.ones(64, F4), 3)
 
 
 @pytest.fixture(scope="module")
 def raced():
-    return trace(shift_racing, 1, 64, np.zeros(64, F4), np.ones(64, F4))
+    return trace(shift, 1, 64, np.zeros(64, F4), np.ones(64, F4), 63)
 
 
 def line_of(kernel, code):
@@ -201,6 +193,12 @@ def cells_of(axes):
     return seen
 
 
+def row_of(fig, code):
+    """The row of a picture of lines that shows `code`."""
+    rows = [text.get_text().replace(charts.NO_BREAK_SPACE, " ") for text in fig.axes[0].texts]
+    return next(i for i, text in enumerate(rows) if code in text)
+
+
 def test_the_bank_picture_shows_the_conflict_and_its_cure(transposed):
     conflict = transposed.draw_banks("+=")
     assert bars(conflict) == {0: 16} and "16-way bank conflict" in conflict.alt
@@ -212,9 +210,7 @@ def test_the_bank_picture_shows_the_conflict_and_its_cure(transposed):
 def test_the_divergence_picture_colours_the_lanes_that_ran(transposed):
     fig = transposed.draw_divergence()
     picture = cells_of(fig.axes[1])
-    rows = [text.get_text().replace(charts.NO_BREAK_SPACE, " ") for text in fig.axes[0].texts]
-    half = next(i for i, text in enumerate(rows) if "+=" in text)
-    every = next(i for i, text in enumerate(rows) if "cuda.syncthreads()" in text)
+    half, every = row_of(fig, "+="), row_of(fig, "cuda.syncthreads()")
     idle = np.all(np.isclose(picture, picture[half, 31]), axis=-1)
     assert idle[half].tolist() == ([False] * 16 + [True] * 16) * 4
     assert not idle[every].any()
@@ -226,9 +222,7 @@ def test_the_divergence_picture_colours_the_lanes_that_ran(transposed):
 def test_the_barrier_picture_shows_who_skips_it(shifted):
     fig = shifted.draw_barriers()
     picture = cells_of(fig.axes[1])
-    rows = [text.get_text().replace(charts.NO_BREAK_SPACE, " ") for text in fig.axes[0].texts]
-    barrier = next(i for i, text in enumerate(rows) if "cuda.syncthreads()" in text)
-    row = picture[barrier]
+    row = picture[row_of(fig, "cuda.syncthreads()")]
     skips = np.all(np.isclose(row, row[0]), axis=-1)
     assert skips.tolist() == [True] * 4 + [False] * 60
     assert "4 threads skip it" in fig.alt and "4 skip it" in texts(fig)
@@ -237,8 +231,8 @@ def test_the_barrier_picture_shows_who_skips_it(shifted):
 def test_the_race_picture_shows_both_lines(raced):
     fig = raced.draw_races()
     shown = texts(fig)
-    assert f"line {line_of(shift_racing, 'sh[t] = a[t]')}" in shown
-    assert f"line {line_of(shift_racing, 'out[t] =')}" in shown
+    assert f"line {line_of(shift, 'sh[t] = a[t]')}" in shown
+    assert f"line {line_of(shift, 'out[t] =')}" in shown
     assert "Race on sh[" in fig.alt
 
 
