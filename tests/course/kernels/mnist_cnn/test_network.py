@@ -94,11 +94,7 @@ def test_initial_weights_follow_their_seed_alone():
     torch.manual_seed(1)
     expected = torch.rand(1)
     torch.manual_seed(1)
-    one, two, other = (
-        pytorch.initial_weights(3),
-        pytorch.initial_weights(3),
-        pytorch.initial_weights(4),
-    )
+    one, two, other = map(pytorch.initial_weights, (3, 3, 4))
     assert torch.rand(1) == expected  # the global generator was left alone
     assert all(np.array_equal(one[n], two[n]) for n in SHAPES)
     assert not np.array_equal(one["fc1.weight"], other["fc1.weight"])
@@ -138,17 +134,18 @@ def test_a_batch_that_does_not_divide_the_set(digits, last, sizes):
 
 def test_what_cannot_be_loaded_is_refused(digits):
     images, labels = digits[0][:50], digits[1][:50]
-    for batch, message in ((0, "at least 1"), (-3, "at least 1"), (51, "more than the 50 digits")):
+    refused = {
+        "at least 1": (images, labels, -3),
+        "must be at least 1, not 0": (images, labels, 0),
+        "more than the 50 digits": (images, labels, 51),
+        "no digits": (images[:0], labels[:0], 1),
+        "as many labels": (images, labels[:49], 5),
+        "float32": (images.astype(np.float32), labels, 5),
+        "label 7 is 10": (images, np.where(np.arange(50) == 7, 10, labels), 5),
+    }
+    for message, arguments in refused.items():
         with pytest.raises(ValueError, match=message):
-            Loader(images, labels, batch)
-    with pytest.raises(ValueError, match="no digits"):
-        Loader(images[:0], labels[:0], 1)
-    with pytest.raises(ValueError, match="as many labels"):
-        Loader(images, labels[:49], 5)
-    with pytest.raises(ValueError, match="float32"):
-        Loader(images.astype(np.float32), labels, 5)
-    with pytest.raises(ValueError, match="label 7 is 10"):
-        Loader(images, np.where(np.arange(50) == 7, 10, labels), 5)
+            Loader(*arguments)
     with pytest.raises(ValueError, match="drop"):
         Loader(images, labels, 5, last="some")
 
@@ -284,6 +281,11 @@ def trainer(source, digits, weights):
     return run
 
 
+def result_in(source):
+    """What the trainer wrote at its end."""
+    return json.loads((source / "build" / "result.json").read_text())
+
+
 def test_one_step_is_the_gradient(trainer, source, digits, weights):
     """With lr = 1 the weights move by the gradient itself: held to float64 autograd, for an odd
     batch.
@@ -297,9 +299,7 @@ def test_one_step_is_the_gradient(trainer, source, digits, weights):
         step = weights[name].astype(float) - moved[name]
         error = np.linalg.norm(step - gradients[name]) / np.linalg.norm(gradients[name])
         assert error < 1e-3, (name, error)  # a difference of float32 weights: the step loses digits
-    assert (
-        abs(json.loads((source / "build" / "result.json").read_text())["losses"][0] - loss) < 1e-5
-    )
+    assert abs(result_in(source)["losses"][0] - loss) < 1e-5
 
 
 def test_losses_follow_pytorchs(trainer, source, digits, weights):
@@ -307,7 +307,7 @@ def test_losses_follow_pytorchs(trainer, source, digits, weights):
     assert done.returncode == 0, done.stderr
     loader = Loader(digits[0][:21], digits[1][:21], 7, seed=2)
     expected = pytorch.train(pytorch.model_from(weights, dtype=torch.float64), loader, 2, 0.01)
-    result = json.loads((source / "build" / "result.json").read_text())
+    result = result_in(source)
     assert len(result["losses"]) == 6 and len(result["accuracies"]) == 2
     assert np.abs(np.array(result["losses"]) - expected).max() < 1e-2
     assert np.abs(np.array(result["losses"]) - expected)[:2].max() < 1e-4
@@ -315,7 +315,7 @@ def test_losses_follow_pytorchs(trainer, source, digits, weights):
 
 def test_a_batch_that_does_not_divide_drops_the_rest(trainer, source):
     assert trainer(batch=8).returncode == 0
-    assert len(json.loads((source / "build" / "result.json").read_text())["losses"]) == 2 * 2
+    assert len(result_in(source)["losses"]) == 2 * 2
 
 
 @pytest.mark.parametrize(
@@ -335,23 +335,23 @@ def test_what_cannot_be_is_said(trainer, options, message):
 
 
 @pytest.mark.parametrize(
-    "break_it, message",
+    "break_it",
     [
-        (lambda b: b[:-1], "is corrupt"),
-        (lambda b: b + b"0", "is corrupt"),
-        (lambda b: b"\x1f\x8b" + b[2:], "is corrupt"),
-        (lambda b: b[:5], "is corrupt"),
-        (lambda b: b"", "is corrupt"),
+        lambda b: b[:-1],
+        lambda b: b + b"0",
+        lambda b: b"\x1f\x8b" + b[2:],
+        lambda b: b[:5],
+        lambda b: b"",
     ],
 )
-def test_corrupt_digits_are_named(trainer, source, break_it, message):
+def test_corrupt_digits_are_named(trainer, source, break_it):
     broken = source / "build" / "broken"
     shutil.rmtree(broken, ignore_errors=True)
     shutil.copytree(source / "build" / "digits", broken)
     path = broken / "train-images-idx3-ubyte"
     path.write_bytes(break_it(path.read_bytes()))
     done = trainer(digits="build/broken")
-    assert done.returncode == 1 and message in done.stderr and path.name in done.stderr
+    assert done.returncode == 1 and "is corrupt" in done.stderr and path.name in done.stderr
 
 
 def test_a_wrong_label_is_named(trainer, source):
