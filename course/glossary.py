@@ -3,6 +3,7 @@
 - **name** (other names): one sentence. [Chapter · Heading](../chapters/NN_x.ipynb#cell-id=ID)
 """
 
+import functools
 import re
 from dataclasses import dataclass
 
@@ -40,6 +41,7 @@ class Entry:
         return "term-" + re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
 
 
+@functools.cache
 def read(line: str) -> Entry | None:
     """The entry in a line; None where it is not written as one."""
     match = LINE.fullmatch(line)

@@ -1,8 +1,10 @@
 """Sphinx's configuration for the website (see course/publish/site.py, which prepares the pages)."""
 
+import functools
 from pathlib import Path
 
 from docutils import nodes
+from sphinx.search.en import SearchEnglish
 
 from course.chapters import CHAPTERS, TITLE
 from course.publish.landing import TAGLINE
@@ -90,6 +92,12 @@ def place(app, name, template, context, doctree):
             context[way]["title"] = app.env.longtitles[other].astext()
 
 
+class Words(SearchEnglish):
+    """The words that a search finds: the stem of each is looked for once, not on every page."""
+
+    stem = functools.cache(SearchEnglish.stem)
+
+
 def setup(app):
     def write(display):
         def visit(self, node):
@@ -102,5 +110,6 @@ def setup(app):
     app.connect("html-page-context", place)
     app.connect("env-updated", titles_with_chapter)
     app.connect("doctree-resolved", resolved)
+    app.add_search_language(Words)
     app.add_lexer("notebook-cell", CellLexer)
     app.add_html_math_renderer("mathml", inline_renderers=write(False), block_renderers=write(True))
