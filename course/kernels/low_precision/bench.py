@@ -238,8 +238,9 @@ def torchao_int4(layers: Layers):
 FP8_SIDES = (8192, 4096)
 ROW_SHAPES = [
     *(fp8_matmul.Shape(high=high) for high in (8, 16)),
-    *(fp8_matmul.Shape(False, 128, 6, 2, high, True) for high in (7, 8, 11)),
-    *(fp8_matmul.Shape(False, 128, 6, 2, high, True, True) for high in (7, 8, 11)),
+    *(fp8_matmul.Shape(False, 128, 6, 2, high, True) for high in (7, 8)),
+    *(fp8_matmul.Shape(False, 128, 6, 2, high, True, True) for high in (7, 8)),
+    *(fp8_matmul.Shape(False, 192, 5, 2, high, True) for high in (6, 7, 8)),
 ]
 BLOCK_SHAPES = [
     fp8_matmul.Shape(True, 128, 6, 2, 8),

@@ -18,7 +18,7 @@ BLOCK = 128  # numbers that share a scale
 ROWS = 128  # of a block's tile
 STEP = 128  # of k
 THREADS = 384
-RESULTS = 2 * 2 * 64 * 64 * 2  # bytes of results on their way
+BOX = 64 * 64 * 2  # bytes of results that leave together
 LARGEST = 448.0  # of e4m3
 CPU_SMS = 4  # on the CPU runtime: a block takes several tiles, and there is more than one
 E4M3 = torch.float8_e4m3fn
@@ -47,22 +47,24 @@ class Shape:
             "STAGES": self.stages,
             "CLUSTER": self.cluster,
             "HIGH": self.high,
+            "WIDTH": self.width,
         }
         if self.turns:
             named["SPLIT_LAST"] = int(self.split)
         else:
             named["BLOCK_SCALES"] = int(self.blocks)
-            named["WIDTH"] = self.width
         return tuple(f"-D{name}={value}" for name, value in named.items())
 
     @property
     def shared(self) -> int:
-        """Bytes of dynamic shared memory a block."""
+        """Bytes of dynamic shared memory a block (kernels/fp8_tiles.cuh, Ring)."""
+        boxes = 1 if self.width == 192 else 2
+        results = 2 * boxes * BOX
         scales = 2 * self.width * 4
         stage = (ROWS + self.width) * STEP
         barriers = 16 * self.stages + 2 * 8  # two more: whose turn it is
         last = 2 * 4
-        return self.stages * stage + RESULTS + scales + barriers + last
+        return self.stages * stage + results + scales + barriers + last
 
 
 ROW_SCALES = Shape()

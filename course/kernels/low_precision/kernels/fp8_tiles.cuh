@@ -7,7 +7,8 @@
 
 using e4m3 = unsigned char;
 constexpr int BM = 128, BN = WIDTH, BK = 128;
-constexpr int BOX = 64;  // columns of C that leave together: 128 bytes
+constexpr int BOX = 64;  // columns of C in a box: 128 bytes
+constexpr int BOXES = BN == 192 ? 1 : 2;  // that leave together, as many as there is room for
 
 struct Stage {
     e4m3 a[BM][BK];
@@ -16,7 +17,7 @@ struct Stage {
 
 struct Ring {
     Stage stage[STAGES];
-    bf16 c[2][2][64][BOX];  // two boxes of results a consumer, on their way to C
+    bf16 c[2][BOXES][64][BOX];  // results of each consumer, on their way to C
     float scales[2][BN];  // of a tile's columns, for each consumer
     barrier full[STAGES], empty[STAGES];
 };

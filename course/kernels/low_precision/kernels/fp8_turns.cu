@@ -1,6 +1,7 @@
 // C = A B in 8-bit floats (e4m3), with a scale for each row of A and each column of B, in turns: a
 // tile is one warp group's alone. While one multiplies, the other scales and stores what it has.
 // Otherwise as fp8_matmul.cu. Grid, block and shared memory: as there.
+// WIDTH: 128, or 192, which asks L2 for a fifth less: a row of A serves more columns.
 // SPLIT_LAST: the tiles of the last round, if they are few, are cut along k: their sums meet in
 // global memory, so one launch at a time.
 #ifndef STAGES
@@ -17,10 +18,13 @@
 #define SPLIT_LAST 0
 #endif
 
+#ifndef WIDTH
 #define WIDTH 128
+#endif
 #include "fp8_tiles.cuh"
 
-constexpr int SUMS = 64;  // of a thread: 64 rows of 128 columns, 128 threads; it has two of these
+// Of a thread: 64 rows of BN columns, 128 threads. It has two of these.
+constexpr int SUMS = BN / 2;
 
 struct Shared : Ring {
     barrier turn[2];  // a consumer may look at the ring: the other's tile has all come
@@ -99,7 +103,7 @@ __device__ void take_sums(float (&d)[2][SUMS], int tile) {
 
 // ---- results
 
-// Scales 64 rows, and sends them to C as two boxes through shared memory.
+// Scales 64 rows, and sends them to C as boxes through shared memory.
 __device__ void store_half(Shared& s, const CUtensorMap* map, const float (&d)[SUMS],
                            const float* of_rows, int warpgroup, int row, int column, int m) {
     int thread = threadIdx.x % 128;
@@ -108,30 +112,55 @@ __device__ void store_half(Shared& s, const CUtensorMap* map, const float (&d)[S
     float lower = of_rows[min(own + 8, m - 1)];
     int matrix = thread % 32 / 8;  // of the four 8 x 8 matrices that a warp stores at a time
     int y = thread / 32 * 16 + matrix % 2 * 8 + thread % 8;
-    if (thread == 0)
-        stores_have_read();  // the two boxes before
-    meet_warpgroup(warpgroup + 1);
 #pragma unroll
-    for (int j = 0; j < 16; j += 2) {  // groups of 8 columns, two at a time
-        unsigned r[4];
+    for (int first = 0; first < BN / 8; first += BOXES * 8) {  // groups of 8 columns
+        if (thread == 0)
+            stores_have_read();  // the boxes before
+        meet_warpgroup(warpgroup + 1);
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            float2 of_b = *(const float2*)&s.scales[warpgroup][(j + i / 2) * 8 + thread % 4 * 2];
-            float factor = i % 2 ? lower : upper;
-            const float* two = &d[j * 4 + i * 2];
-            r[i] = packed(two[0] * of_b.x * factor, two[1] * of_b.y * factor);
+        for (int j = 0; j < BOXES * 8; j += 2) {  // two at a time
+            unsigned r[4];
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                int group = first + j + i / 2;
+                float2 of_b = *(const float2*)&s.scales[warpgroup][group * 8 + thread % 4 * 2];
+                float factor = i % 2 ? lower : upper;
+                const float* two = &d[group * 4 + i % 2 * 2];
+                r[i] = packed(two[0] * of_b.x * factor, two[1] * of_b.y * factor);
+            }
+            int piece = (j % 8 + matrix / 2) ^ (y % 8);  // swizzled, as the map says
+            store_matrices(&s.c[warpgroup][j / 8][y][piece * 8], r);
         }
-        int piece = (j % 8 + matrix / 2) ^ (y % 8);  // swizzled, as the map says
-        store_matrices(&s.c[warpgroup][j / 8][y][piece * 8], r);
-    }
-    show_to_copy_engine();
-    meet_warpgroup(warpgroup + 1);
-    if (thread == 0) {
-        tma_store(map, s.c[warpgroup][0], column, row);
-        tma_store(map, s.c[warpgroup][1], column + BOX, row);
-        close_stores();
+        show_to_copy_engine();
+        meet_warpgroup(warpgroup + 1);
+        if (thread == 0) {
+            for (int box = 0; box < BOXES; ++box)
+                tma_store(map, s.c[warpgroup][box], column + first * 8 + box * BOX, row);
+            close_stores();
+        }
     }
 }
+
+// The scales of a tile's columns, a thread's own: asked for early, shared with the others late.
+struct ColumnScales {
+    static constexpr int OWN = (BN + 127) / 128;
+    float own[OWN];
+
+    __device__ ColumnScales(const float* of_columns, int column, int n) {
+#pragma unroll
+        for (int i = 0; i < OWN; ++i)
+            own[i] = of_columns[min(column + place(i), n - 1)];
+    }
+    __device__ static int place(int i) {
+        return i * 128 + (int)threadIdx.x % 128;
+    }
+    __device__ void share(float (&all)[BN]) const {
+#pragma unroll
+        for (int i = 0; i < OWN; ++i)
+            if (place(i) < BN)
+                all[place(i)] = own[i];
+    }
+};
 
 __device__ void consume(Shared& s, const CUtensorMap* map_c, Scales scales, int warpgroup, int m,
                         int n, int k) {
@@ -146,7 +175,7 @@ __device__ void consume(Shared& s, const CUtensorMap* map_c, Scales scales, int 
         int tile = shares.tile(i);
         int row = tiles.row(tile);
         int column = tiles.column(tile);
-        float of_column = scales.b[min(column + (int)threadIdx.x % 128, n - 1)];
+        ColumnScales of_columns(scales.b, column, n);
         if (warpgroup == 1 || turns > 0)
             barrier_wait(&s.turn[warpgroup], (turns - (warpgroup == 0)) % 2);
         ++turns;
@@ -158,7 +187,7 @@ __device__ void consume(Shared& s, const CUtensorMap* map_c, Scales scales, int 
                 break;
             take_sums(d, over);
         }
-        s.scales[warpgroup][threadIdx.x % 128] = of_column;  // seen after the next meeting
+        of_columns.share(s.scales[warpgroup]);  // seen after the next meeting
         store_half(s, map_c, d[0], scales.a, warpgroup, row, column, m);
         store_half(s, map_c, d[1], scales.a, warpgroup, row + 64, column, m);
     }

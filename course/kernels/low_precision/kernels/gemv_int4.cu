@@ -2,8 +2,8 @@
 //
 // W lies as the tensor cores take it (int4.py packs it): tiles of 16 rows and 128 columns, which
 // are 1,024 bytes. A warp's load is 512 bytes in one piece, and a lane finds in its 16 bytes just
-// the numbers that it must hand to mma: four products of 16 x 32 and 32 x 8 from two loads. They are
-// products of whole numbers, since a code becomes one in two instructions for eight. Every 128
+// the numbers that it must hand to mma: four products of 16 x 32 and 32 x 8 from two loads. They
+// are products of whole numbers: of four codes a shift and one instruction make four. Every 128
 // columns of a row have a scale of their own, which multiplies their sum, once.
 //
 // A block stays: it takes stripe after stripe of TILES rows of tiles, its warps every WARPS-th tile
@@ -171,8 +171,8 @@ __device__ unsigned sixteenfold(unsigned codes) {
     return bytes;
 }
 
-// d (16 x 8) += a (16 x 32) b (32 x 8), exactly: whole numbers of a byte, sums of 32 bits. As mma of
-// bfloat16 (mma.cuh), but with four neighbours in a register. Source: PTX ISA, "mma", m16n8k32.
+// d (16 x 8) += a (16 x 32) b (32 x 8), exactly: whole numbers of a byte, sums of 32 bits. As mma
+// of bfloat16 (mma.cuh), but with four neighbours in a register. Source: PTX ISA, "mma", m16n8k32.
 __device__ void mma_of_bytes(int (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
     asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
         "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"

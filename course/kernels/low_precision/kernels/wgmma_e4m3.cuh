@@ -22,3 +22,12 @@ __device__ void wgmma_e4m3(float (&d)[64], descriptor a, descriptor b, int add) 
         : F64(0)
         : "l"(a), "l"(b), "r"(add));
 }
+
+// The same with b: 192 x 32.
+__device__ void wgmma_e4m3(float (&d)[96], descriptor a, descriptor b, int add) {
+    asm volatile(
+        "{ .reg .pred p; setp.ne.b32 p, %98, 0; "
+        "wgmma.mma_async.sync.aligned.m64n192k32.f32.e4m3.e4m3 {" SUMS_96 "}, %96, %97, p, 1, 1; }"
+        : F64(0), F32(64)
+        : "l"(a), "l"(b), "r"(add));
+}

@@ -153,6 +153,7 @@ COMPILED = [
     ("fp8_matmul.cu", fp8_matmul.ROW_SCALES),
     ("fp8_matmul.cu", fp8_matmul.BLOCK_SCALES),
     ("fp8_turns.cu", fp8_matmul.Shape(width=128, stages=6, turns=True, split=True)),
+    ("fp8_turns.cu", fp8_matmul.Shape(width=192, stages=5, turns=True)),
 ]
 
 
@@ -169,6 +170,7 @@ def test_hopper_kernels_compile(file, shape, tmp_path):
 SMALL = [
     fp8_matmul.Shape(blocks=True, width=128, stages=2),
     fp8_matmul.Shape(turns=True, width=128, stages=2),
+    fp8_matmul.Shape(turns=True, width=192, stages=2),
     fp8_matmul.Shape(turns=True, width=128, stages=2, split=True),  # the last of three tiles
 ]
 NO_HOPPER = has_gpu() and machine().gpu.compute_capability != (9, 0)
