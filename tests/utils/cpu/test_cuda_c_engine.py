@@ -11,6 +11,7 @@ import signal
 import subprocess
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -320,15 +321,9 @@ def test_cache_and_folders(tmp_path, monkeypatch):
 def test_builds_at_the_same_time(tmp_path):
     source = tmp_path / "p.cu"
     source.write_text('#include <cstdio>\nint main() { printf("ok\\n"); }\n')
-    found = []
-    threads = [
-        threading.Thread(target=lambda: found.append(build_program(source))) for _ in range(3)
-    ]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert len(found) == 3 and run(found[0]).stdout == "ok\n"
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(build_program, [source] * 3))
+    assert len(set(found)) == 1 and run(found[0]).stdout == "ok\n"
 
 
 STALE = r"""

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
@@ -121,11 +122,8 @@ def test_globals_are_frozen_when_a_kernel_is_first_used():
 
 def test_launches_from_several_python_threads_take_turns():
     arrays = [np.zeros(300) for _ in range(4)]
-    threads = [threading.Thread(target=fill[3, 100], args=(array,)) for array in arrays]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(fill[3, 100], arrays))
     assert all(np.array_equal(array, np.arange(300)) for array in arrays)
 
 
