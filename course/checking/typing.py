@@ -5,6 +5,7 @@ NumPy's functions, arrays as a whole, objects of the notebook. numba-cuda's comp
 a GPU.
 """
 
+import ast
 import base64
 import enum
 import json
@@ -25,6 +26,8 @@ MOST_BYTES = 1 << 20  # of a global array that the other process is told
 ENGINE = "utils.cpu.numba_cuda"
 PLACES = ("", "atomic", "shared", "local", "const", "libdevice", "random", "fp16")
 KNOWN = sys.stdlib_module_names | {"numpy", "numba"}  # libraries whose functions have one name
+TYPED = {"module", "device", "type"}  # kinds of `described` that Numba has a type for
+BUILTINS = {"range", "len", "min", "max", "abs", "int", "float", "bool", "print", "round"}
 UNTYPED = "Untyped global name"  # how numba-cuda begins, where it knows no type of what is outside
 
 compiler = Asked(Path(__file__).with_name("typing_child.py"))
@@ -33,18 +36,40 @@ compiler = Asked(Path(__file__).with_name("typing_child.py"))
 def refused(kernel, arguments, whole=True):
     """(message, line or None) of what numba-cuda cannot compile for such arguments, or None.
 
-    whole: up to LLVM's code, else the types alone, which takes a fifth of the time.
+    whole: up to LLVM's code, else the types alone, which takes a fifth of the time; and it is not
+    asked at all where what is outside has a type for certain.
     None also where it cannot be asked: it is not installed or gives no answer, or the kernel uses
     what cannot be told to another process.
     """
     functions = {}
     try:
         key = describe(kernel.py_func, functions, described)
+        if not whole and all(
+            uses_typed(source, names) for _, source, _, names in functions.values()
+        ):
+            return None
         kinds = [kind_of(value) for value in arguments.values()]
         request = {"key": key, "functions": functions, "types": kinds, "whole": whole}
         return compiler.ask(json.dumps(request))
     except Exception:  # what cannot be described or is not answered is not asked
         return None
+
+
+def uses_typed(source, names):
+    """Whether all that a function uses from outside has a type for certain."""
+    nodes = list(ast.walk(ast.parse(source)))
+    used = {node.id for node in nodes if isinstance(node, ast.Name)}
+    own = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    own |= {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    typed = {
+        name for name, (kind, value) in names.items() if kind in TYPED or is_number(kind, value)
+    }
+    return used - own <= typed | BUILTINS - names.keys()
+
+
+def is_number(kind, value):
+    """Whether a global is a number of 64 bits at most, as `described` tells it."""
+    return kind == "plain" and isinstance(value, int | float) and abs(value) < 1 << 63
 
 
 def described(value, functions):

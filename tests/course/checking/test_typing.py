@@ -134,6 +134,7 @@ def test_what_numba_cannot_type_is_refused_and_named(known, expression, says):
     assert "known" in message
     assert says in message
     assert line == 4
+    assert refused(known, expression, whole=False)
 
 
 NOT_COMPILED = {
@@ -162,6 +163,16 @@ def test_what_has_types_and_is_not_compiled_is_refused(expression, before, says)
 def test_types_can_be_asked_for_alone():
     assert refused(1.0, "1 if out.size in {1, 2} else known", whole=False) is None
     assert refused([1], "known[0]", whole=False)
+    assert refused(1.0, "known * sorted((1, 2))[0]", whole=False)
+
+
+def test_what_has_a_type_for_certain_is_not_asked_for_alone(monkeypatch):
+    asked = []
+    monkeypatch.setattr(typing.compiler, "ask", asked.append)
+    refused(twice, "min(math.sqrt(known(2.0)), len(out))", whole=False)
+    assert not asked
+    refused(Settings(), "known(2.0)", whole=False)
+    assert asked
 
 
 @pytest.mark.parametrize("expression, before", COMPILED.values(), ids=COMPILED)
