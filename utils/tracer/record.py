@@ -8,8 +8,8 @@ import math
 import operator
 import os
 import sys
-from array import array
 from dataclasses import dataclass
+from struct import Struct
 from types import FunctionType
 
 import numpy as np
@@ -36,6 +36,7 @@ READ, WRITE, ATOMIC, LINE, TAKEN, NOT_TAKEN, BARRIER, GRID_BARRIER, SYNCWARP, ME
     range(11)
 )
 FIELDS = 6
+EVENT = Struct(f"{FIELDS}q")
 ACCESSES = (READ, WRITE, ATOMIC)
 WORDS = {READ: "read", WRITE: "write", ATOMIC: "atomic"}
 ALIGNMENT = 256  # bytes: where a GPU's allocations begin
@@ -129,8 +130,8 @@ class Recorder(Observer):
 
     def __init__(self, limit):
         self.views = TracedView
-        self.events = array("q")
-        self.limit = limit * FIELDS
+        self.events = bytearray()
+        self.limit = limit * EVENT.size
         self.sites = []
         self.site_numbers = {}
         self.line_numbers = {}
@@ -156,12 +157,11 @@ class Recorder(Observer):
         events = self.events
         if len(events) >= self.limit:
             raise TooManyEvents(
-                f"the trace was stopped after {self.limit // FIELDS:,} events",
+                f"the trace was stopped after {self.limit // EVENT.size:,} events",
                 "A loop that never ends? If not, trace a smaller launch, or give limit=.",
             )
-        events.extend(
-            (kind, now.block.linear * self.threads_a_block + now.rank, site, memory, offset, size)
-        )
+        thread = now.block.linear * self.threads_a_block + now.rank
+        events += EVENT.pack(kind, thread, site, memory, offset, size)
 
     # ---- the hooks
 
@@ -292,7 +292,7 @@ class TracedView(WatchedView):
             thread = now.block.linear * recorder.threads_a_block + now.rank
             event = None
             if len(parts) == self.ndim:  # hardware asks for it all the same
-                event = len(recorder.events) // FIELDS
+                event = len(recorder.events) // EVENT.size
                 offset = self.offset + sum(i * s for i, s in zip(parts, self.strides, strict=True))
                 recorder.note(kind, site, self.number, offset, self.dtype.itemsize)
             recorder.outside.append(Outside(event, kind, thread, site, self.number, parts))
@@ -316,15 +316,16 @@ class TracedView(WatchedView):
 
     def __getitem__(self, index):
         frame = sys._getframe(1)
-        index, whole = self.find(index, frame, READ)
-        if not whole:
-            return self.part(index)
-        if index is None:
-            return nothing(self.dtype)
+        if not self.in_range(index):
+            index, whole = self.find(index, frame, READ)
+            if not whole:
+                return self.part(index)
+            if index is None:
+                return nothing(self.dtype)
         if self.dtype.names is not None:
             return Record(self, index)
         self.note(READ, index, frame)
-        return self.load(index)
+        return self.mem[index]
 
     def __setitem__(self, index, value):
         frame = sys._getframe(1)
