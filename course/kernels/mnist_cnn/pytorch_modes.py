@@ -258,8 +258,9 @@ def as_graph(function: Callable):
     """
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):  # a first run outside of the graph: libraries make their handles
-        function()
+    with torch.cuda.stream(side):  # first runs outside of the graph: libraries make their handles
+        for _ in range(3):
+            function()
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
