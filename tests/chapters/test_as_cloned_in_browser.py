@@ -255,6 +255,11 @@ def test_the_start_page_stands_beside_the_chapters(chapter):
     expect(files.get_by_text(Path(CHAPTER).name)).to_be_visible()
 
 
+def test_the_toolbar_offers_to_present(chapter):
+    button = chapter.panel.locator(".jp-NotebookPanel-toolbar [title*='Reveal Slideshow']")
+    expect(button).to_be_visible()
+
+
 def test_to_open_changes_nothing(chapter, clone):
     """Sliders are there and have names, a long line wraps."""
     blocks = chapter.output(SLIDER).get_by_role("slider", name="blocks")

@@ -198,9 +198,6 @@ def can_be_read(page):
 
 
 def test_slides_are_for_a_room_and_a_slider_works(page, lab):
-    page.goto(lab.replace("/lab?", f"/lab/tree/{CHAPTER}?reset&"))
-    button = page.locator(".jp-NotebookPanel-toolbar [title*='Reveal Slideshow']")
-    button.wait_for()  # JupyterLab's toolbar offers it
     page.goto(lab.replace("/lab?", f"/rise/{CHAPTER}?"))
     page.locator("section.present .jp-Cell").first.wait_for()
     expect(page.get_by_text("Ask the room").first).not_to_be_visible()
