@@ -146,8 +146,10 @@ def run_all_watched(kernel, exercise, seed, runs):
     shuffled = range(seed, seed + exercise.orders)
     in_step = [IN_STEP] if exercise.shared_output else []  # where threads meet, each may come last
     for case in cases(exercise, seed):
-        # What was wrong once is tried on to name it; two orders that differ name a race.
-        for order in (None, *(shuffled[:1] if wrong else shuffled), *in_step):
+        # What was wrong once is tried on to name it; two orders that differ name a race, unless
+        # traces have found none.
+        more = shuffled[: 0 if exercise.race_free else 1] if wrong else shuffled
+        for order in (None, *more, *in_step):
             rng = np.random.default_rng((seed, len(runs)))
             with budget.piece():
                 runs.append(engines.run_watched(kernel, *case, rng, order, exercise.always))
