@@ -50,11 +50,7 @@ class Events:
         self.by_thread = np.argsort(self.thread, kind="stable")
         self.epoch = self.passed((self.kind == BARRIER) | (self.kind == GRID_BARRIER))
         self.grid_epoch = self.passed(self.kind == GRID_BARRIER)
-        iteration = iterations(self, recording.function)
-        kind = np.where(self.kind == NOT_TAKEN, TAKEN, self.kind)
-        occurrence = rank_among(self.thread, self.epoch, iteration, kind, self.site)
-        self.occurrence, _ = group(iteration, occurrence)
-        self.step = rank_among(self.thread, self.epoch)
+        self.function = recording.function
         self.spaces = np.array([m.space for m in self.memories], dtype=object)
         starts = [m.start for m in self.memories] or [0]
         self.address = self.offset + np.array(starts, np.int64)[self.memory]
@@ -62,6 +58,16 @@ class Events:
         numbers = {root: number for number, root in enumerate(roots)}
         root_of_memory = [numbers[m.root] for m in self.memories] or [0]
         self.root = np.array(root_of_memory, np.int64)[self.memory]
+
+    @cached_property
+    def occurrence(self):
+        iteration = iterations(self, self.function)
+        kind = np.where(self.kind == NOT_TAKEN, TAKEN, self.kind)
+        return group(iteration, rank_among(self.thread, self.epoch, iteration, kind, self.site))[0]
+
+    @cached_property
+    def step(self):
+        return rank_among(self.thread, self.epoch)
 
     def site_of(self, event):
         """Where in the source an event happened."""
@@ -89,6 +95,8 @@ class Events:
 
     def passed(self, happened):
         """How many of `happened` the same thread has had before each event."""
+        if not happened.any():
+            return np.zeros(len(self), np.int64)
         order = self.by_thread
         counted = np.cumsum(happened[order]) - happened[order]
         thread = self.thread[order]
@@ -101,8 +109,8 @@ class Events:
     def accesses(self, *spaces):
         """Indices of the accesses to memory in these spaces."""
         accesses = np.flatnonzero(np.isin(self.kind, ACCESSES))
-        where = self.spaces[self.memory[accesses]]
-        return accesses[np.isin(where, spaces)]
+        chosen = np.isin(self.spaces, spaces)
+        return accesses[chosen[self.memory[accesses]]]
 
     @cached_property
     def line_of_site(self):

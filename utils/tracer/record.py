@@ -272,12 +272,16 @@ def instruction_starts(code):
 class TracedView(WatchedView):
     """An array that notes each access, and lets a kernel go on after a mistake as a GPU would."""
 
-    __slots__ = ("number", "strides")
+    __slots__ = ("number", "strides", "pieces")
 
     def __init__(self, data, name, space, written, base):
         # No `written`: reads before the first write are found in the record, of dynamic memory too
         super().__init__(data, name, space, None, base)
         self.strides = data.strides
+        size = data.dtype.itemsize
+        self.pieces = ((0, size),)  # (first byte, bytes) of an access to an element
+        if data.dtype.kind == "c":  # compiled to two, of the real and of the imaginary part
+            self.pieces = (0, size // 2), (size // 2, size // 2)
         self.number = now.observer.memory(self) if base is None else base.memory.number
 
     def find(self, index, frame, kind):
@@ -305,14 +309,8 @@ class TracedView(WatchedView):
         else:
             offset = self.offset + index * self.strides[0]
         site = recorder.site(frame)
-        size = self.dtype.itemsize
-        if (
-            self.dtype.kind == "c"
-        ):  # compiled to two accesses, of the real and of the imaginary part
-            size //= 2
-            recorder.note(kind, site, self.number, offset, size)
-            offset += size
-        recorder.note(kind, site, self.number, offset, size)
+        for start, size in self.pieces:
+            recorder.note(kind, site, self.number, offset + start, size)
 
     def __getitem__(self, index):
         frame = sys._getframe(1)
