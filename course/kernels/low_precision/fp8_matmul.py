@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torch
 
+from course.kernels.low_precision.operands import expect
 from utils import cuda_c, machine
 from utils.cuda_c.tensor_map import tensor_map
 from utils.occupancy import ceil_div
@@ -74,6 +75,8 @@ BLOCK_SCALES = Shape(blocks=True, width=128, stages=6)
 @functools.cache
 def kernel(shape: Shape):
     """The compiled kernel; only a Hopper GPU and the CPU runtime have its instructions."""
+    if shape.turns and shape.blocks:
+        raise ValueError("fp8_turns.cu knows no scales of blocks")
     file = "fp8_turns.cu" if shape.turns else "fp8_matmul.cu"
     return cuda_c.load(KERNELS / file, flags=shape.flags).fp8_matmul
 
@@ -90,13 +93,24 @@ def multiply(c, a, b, scales_a, scales_b, shape: Shape = ROW_SCALES) -> None:
     """c = (a scales_a) (b scales_b)ᵀ: a e4m3 [m, k], b e4m3 [n, k], c bfloat16 [m, n].
 
     scales_a: float32 [m], or [k / 128, m] of blocks. scales_b: [n], or [n / 128, k / 128].
-    k must be a multiple of 16 (with blocks, of 128), n of 8, else ValueError.
+    k must be a multiple of 16 (with blocks, of 128), n of 8. Raises ValueError where sizes or types
+    do not fit.
     """
     m, k = a.shape
     n = len(b)
     rows_of_b, columns_of_b = (BLOCK, BLOCK) if shape.blocks else (8, 16)
     if k % columns_of_b or n % rows_of_b:
         raise ValueError(f"n = {n}, k = {k}: pad them with zeros")
+    of_blocks = (k // BLOCK, m), (n // BLOCK, k // BLOCK)
+    of_a, of_b = of_blocks if shape.blocks else ((m,), (n,))
+    expect(
+        a.device,
+        a=(a, E4M3, m, k),
+        b=(b, E4M3, n, k),
+        c=(c, torch.bfloat16, m, n),
+        scales_a=(scales_a, torch.float32, *of_a),
+        scales_b=(scales_b, torch.float32, *of_b),
+    )
     down = ceil_div(m, ROWS * shape.cluster)
     across = ceil_div(n, shape.width)
     clusters = min(down * across, (machine().sms or CPU_SMS) // shape.cluster)

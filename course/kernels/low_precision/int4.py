@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 
+from course.kernels.low_precision.operands import expect
 from utils import cuda_c, hardware, has_gpu, machine, pick
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -17,6 +18,7 @@ GROUP = 128  # columns that share a scale
 TILE_ROWS = 16
 MOST_VECTORS = 8
 ZERO = 8  # the code of 0
+MOST = 15  # of a code
 TILE_BYTES = TILE_ROWS * GROUP // 2 + TILE_ROWS * 2  # codes and scales
 AMPERE = (8, 0)  # its tensor cores were the first to multiply bfloat16
 CPU_SMS = 2  # on the CPU runtime: a block takes several stripes, and there is more than one
@@ -144,13 +146,21 @@ def pack(codes: torch.Tensor, scales: torch.Tensor) -> Packed:
     """Arrange codes [rows, columns] and scales [rows, columns / 128] for the kernel.
 
     Lane (row, quarter) of a warp has 32 neighbours of one row, eight to a word: bit 4 * pair + 16 *
-    which of the pair. Raises ValueError unless the matrix is whole tiles of 16 × 128.
+    which of the pair. Raises ValueError unless the matrix is whole tiles of 16 × 128, of uint8 from
+    0 to 15 and bfloat16.
     """
     rows, columns = codes.shape
     if rows % TILE_ROWS or columns % GROUP:
         raise ValueError(f"{rows} × {columns} is not whole tiles of {TILE_ROWS} × {GROUP}")
     down = rows // TILE_ROWS
     across = columns // GROUP
+    expect(
+        codes.device,
+        codes=(codes, torch.uint8, rows, columns),
+        scales=(scales, torch.bfloat16, rows, across),
+    )
+    if (codes > MOST).any():
+        raise ValueError(f"a code is {codes.max()}, but 4 bits hold at most {MOST}")
     # (tile row, half, row, tile, quarter, word, pair, of the pair) -> by tile, half, lane and word
     tiles = codes.reshape(down, 2, 8, across, 4, 4, 4, 2)
     tiles = tiles.permute(0, 3, 1, 2, 4, 5, 6, 7).long()
@@ -188,20 +198,22 @@ def multiply(
     """y = W x for each row of x: bfloat16 [vectors, columns] -> bfloat16 [vectors, rows].
 
     At most 8 vectors. overlapped: the kernel may begin while the one before it still runs (Hopper).
-    Raises ValueError where sizes do not fit.
+    Raises ValueError where sizes or types do not fit.
     """
-    vectors, columns = x.shape
     if shape is None:
-        shape = shape_for(packed.rows, vectors)
-    if columns != packed.columns or vectors > shape.vectors or not x.is_contiguous():
-        most = f"at most {shape.vectors} × {packed.columns}, contiguous"
-        raise ValueError(f"x is {vectors} × {columns}, but must be {most}")
+        shape = shape_for(packed.rows, len(x))
     if packed.rows % shape.rows:
         raise ValueError(f"{packed.rows} rows are not whole stripes of {shape.rows}")
+    vectors = max(1, min(len(x), shape.vectors))
     if y is None:
         y = x.new_empty(vectors, packed.rows)
+    expect(
+        packed.codes.device,
+        x=(x, torch.bfloat16, vectors, packed.columns),
+        y=(y, torch.bfloat16, vectors, packed.rows),
+    )
     arrays = (y, packed.codes, packed.scales, x)
-    sizes = (packed.rows, columns)
+    sizes = (packed.rows, packed.columns)
     if shape.vectors > 1:
         sizes += (vectors,)
     if overlapped:

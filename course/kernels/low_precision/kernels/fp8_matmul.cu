@@ -28,6 +28,7 @@
 #include "fp8_tiles.cuh"
 
 constexpr int SUMS = BN / 2;  // of a thread: 64 rows of BN columns, 128 threads
+static_assert(BN % 128 == 0, "columns have scales, and boxes leave, 128 at a time");
 
 using Shared = Ring;
 

@@ -1,5 +1,6 @@
 """4-bit weights, 2 of 4, the digits and the training in few bits; Hopper's kernels compile."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,7 +9,7 @@ import torch
 
 from course.kernels.low_precision import digits, fp8_matmul, int4, loss_scaling, rightness, sparse
 from tests.processes import completed
-from utils import has_gpu, machine
+from utils import cuda_c, has_gpu, machine
 from utils.tools.nvcc import find_nvcc
 
 # ---- int4
@@ -30,21 +31,32 @@ def test_a_permuted_weight_is_noticed(monkeypatch):
         rightness.check_int4(sizes=((32, 128, 1),))
 
 
-def product_of_a_row(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """(of 4-bit weights and x, exactly)."""
+def product_of_a_row(x: torch.Tensor, size: float = 1.0) -> tuple[torch.Tensor, ...]:
+    """(of 4-bit weights and x, exactly, how far apart they may be for each row)."""
     codes, scales = int4.random_weights(32, 256)
+    scales *= size
     weights = int4.dequantize(codes, scales).double()
-    got = int4.multiply(int4.pack(codes, scales), x[None], shape=int4.SMALL)
-    return got.cpu().double(), (x.double() @ weights.T).cpu()
+    got = int4.multiply(int4.pack(codes, scales), x[None], shape=int4.SMALL)[0].double()
+    x = x.double()
+    exact = weights @ x
+    largest = x.unflatten(0, (-1, int4.GROUP)).abs().amax(1)
+    units = 2.0 ** (largest.log2().floor() - 13).clamp(min=-126)
+    lost = weights.abs() @ (units / 2).repeat_interleave(int4.GROUP)
+    sums = 2**-20 * (weights.abs() @ x.abs())  # in float32
+    of_y = rightness.HALF_STEP * exact.abs() + 2.0**-134  # the smallest numbers are 2^-133 apart
+    return got, exact, of_y + 1.01 * (lost + sums)
 
 
-@pytest.mark.parametrize("size", [0.0, 2.0**-110, 1.0, 2.0**120])
-def test_whole_numbers_keep_vectors_of_any_size(size):
-    x = (size * torch.randn(256, device=rightness.DEVICE)).bfloat16()
+@pytest.mark.parametrize(
+    "size, scales",
+    [(0.0, 1), (2.0**-130, 1), (2.0**-110, 1), (1.0, 1), (2.0**120, 1), (2.0**-62, 2.0**-60)],
+)
+def test_whole_numbers_keep_vectors_of_any_size(size, scales):
+    x = size * torch.randn(256, device=rightness.DEVICE)
     x[:128] *= 2**-16  # a group counts by itself
-    x[3] = x[:128].abs().max() / 64  # as small as stays exact
-    got, exact = product_of_a_row(x)
-    assert (got - exact).abs().max() <= 2**-7 * exact.abs().max()
+    x[200:] *= 2**-9  # not all of its numbers stay exact
+    got, exact, most = product_of_a_row(x.bfloat16(), scales)
+    assert ((got - exact).abs() <= most).all()
 
 
 @pytest.mark.parametrize("what", [torch.inf, -torch.inf, torch.nan])
@@ -64,12 +76,43 @@ def test_quantized_weights_are_off_by_half_a_step_at_most():
     assert codes.min() >= 1
 
 
-def test_sizes_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="whole tiles"):
-        int4.pack(*int4.random_weights(24, 128))
-    packed = int4.pack(*int4.random_weights(16, 128))
-    with pytest.raises(ValueError, match="at most 8 × 128"):
-        int4.multiply(packed, torch.zeros(9, 128, dtype=torch.bfloat16))
+def zeros(*shape: int, dtype=torch.bfloat16) -> torch.Tensor:
+    return torch.zeros(shape, dtype=dtype, device=rightness.DEVICE)
+
+
+NOT_A_VECTOR = {
+    "x is bfloat16 [9, 128]": {"x": zeros(9, 128)},
+    "x is bfloat16 [0, 128]": {"x": zeros(0, 128)},
+    "x is bfloat16 [1, 256]": {"x": zeros(1, 256)},
+    "x is bfloat16 [128]": {"x": zeros(128)},
+    "x is float32 [1, 128]": {"x": zeros(1, 128, dtype=torch.float32)},
+    "on meta, but must be": {"x": zeros(1, 128).to("meta")},
+    "contiguous": {"x": zeros(1, 256)[:, ::2]},
+    "from a multiple of 16 bytes on": {"x": zeros(256)[1:129][None]},
+    "y is float32 [1, 32]": {"y": zeros(1, 32, dtype=torch.float32)},
+    "y is bfloat16 [1, 16]": {"y": zeros(1, 16)},
+}
+
+
+@pytest.mark.parametrize("words", NOT_A_VECTOR)
+def test_vectors_that_do_not_fit_are_refused(words):
+    packed = int4.pack(*int4.random_weights(32, 128))
+    given = {"x": zeros(1, 128)} | NOT_A_VECTOR[words]
+    with pytest.raises(ValueError, match=re.escape(words)):
+        int4.multiply(packed, **given)
+
+
+def test_weights_that_do_not_fit_are_refused():
+    codes, scales = int4.random_weights(32, 128)
+    for words, given in {
+        "whole tiles": (codes[:24], scales[:24]),
+        "codes is float32": (codes.float(), scales),
+        "scales is float16": (codes, scales.half()),
+        r"must be bfloat16 \[32, 1\]": (codes, scales.T),
+        "a code is 16": (codes.clamp(max=1).flip(0) + 15, scales),
+    }.items():
+        with pytest.raises(ValueError, match=words):
+            int4.pack(*given)
 
 
 @pytest.mark.parametrize(
@@ -192,6 +235,31 @@ def test_products_of_eight_bits_are_right(shape):
     fp8_matmul.multiply(c, of_a[0], of_b[0], of_a[1], of_b[1], shape)
     exact = fp8_matmul.exact(of_a[0], of_b[0], of_a[1], of_b[1], blocks=shape.blocks)
     assert (c.double() - exact).norm() <= 4e-3 * exact.norm()
+
+
+NOT_A_FACTOR = {
+    "c is bfloat16 [8, 256]": {"c": zeros(8, 256)},
+    "a is bfloat16 [8, 256]": {"a": zeros(8, 256)},
+    "b is float8_e4m3fn [264, 128]": {"b": zeros(264, 128, dtype=fp8_matmul.E4M3)},
+    "scales_a is float32 [7]": {"scales_a": zeros(7, dtype=torch.float32)},
+    "scales_b is float32 [264, 1]": {"scales_b": zeros(264, 1, dtype=torch.float32)},
+    "pad them": {"b": zeros(260, 256, dtype=fp8_matmul.E4M3)},
+}
+
+
+@pytest.mark.parametrize("words", NOT_A_FACTOR)
+def test_factors_that_do_not_fit_are_refused(words):
+    names = ("c", "a", "b", "scales_a", "scales_b")
+    right = dict(zip(names, rightness.fp8_operands(8, 264, 256), strict=True))
+    with pytest.raises(ValueError, match=re.escape(words)):
+        fp8_matmul.multiply(**right | {"shape": SMALL[1]} | NOT_A_FACTOR[words])
+
+
+def test_shapes_that_no_kernel_has_are_refused():
+    with pytest.raises(ValueError, match="no scales of blocks"):
+        fp8_matmul.kernel(fp8_matmul.Shape(turns=True, blocks=True))
+    with pytest.raises(cuda_c.CompileError, match="128 at a time"):
+        fp8_matmul.kernel(fp8_matmul.Shape(width=192))
 
 
 def test_a_sparse_tile_is_right():
