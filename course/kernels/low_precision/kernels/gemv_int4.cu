@@ -117,8 +117,8 @@ __device__ unsigned byte_of_each(const unsigned (&words)[4]) {
     return __byte_perm(first, second, 0x5410);
 }
 
-// The largest magnitude becomes 2^13 or more, but less than 2^14. Returns the unit, NaN if x holds
-// infinity or NaN. Lane l takes four numbers of word l / 2: two pairs, with one pair in between.
+// The largest magnitude becomes 2^13 or more, but less than 2^14; or less, if it is below 2^-113.
+// Others lose half a unit at most. Returns the unit, NaN if x holds infinity or NaN. Lane l takes four numbers of word l / 2: two pairs, with one pair in between.
 __device__ float to_whole_numbers(WholeNumbers& to, const Step& step) {
     constexpr float SHIFT = 3 << 22;  // a float so large has no bits behind the point
     int lane = threadIdx.x % 32;
@@ -197,8 +197,8 @@ __device__ void multiply(float (&sums)[2], const Step& step, int t, const Number
         mma_of_bytes(products, a, b);
     }
     float unit = x.unit / 16;
-    sums[0] += lower(scales) * unit * (256 * products[0] + products[1]);
-    sums[1] += upper(scales) * unit * (256 * products[2] + products[3]);
+    sums[0] += lower(scales) * (unit * (256 * products[0] + products[1]));
+    sums[1] += upper(scales) * (unit * (256 * products[2] + products[3]));
 }
 
 // Adds up what the block's warps have of a stripe, and writes y.
