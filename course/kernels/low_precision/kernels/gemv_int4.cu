@@ -118,7 +118,8 @@ __device__ unsigned byte_of_each(const unsigned (&words)[4]) {
 }
 
 // The largest magnitude becomes 2^13 or more, but less than 2^14; or less, if it is below 2^-113.
-// Others lose half a unit at most. Returns the unit, NaN if x holds infinity or NaN. Lane l takes four numbers of word l / 2: two pairs, with one pair in between.
+// Others lose half a unit at most. Returns the unit, NaN if x holds infinity or NaN. Lane l takes
+// four numbers of word l / 2: two pairs, with one pair in between.
 __device__ float to_whole_numbers(WholeNumbers& to, const Step& step) {
     constexpr float SHIFT = 3 << 22;  // a float so large has no bits behind the point
     int lane = threadIdx.x % 32;
