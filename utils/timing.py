@@ -253,7 +253,10 @@ def _finish(name, samples, bytes, flops, dtype) -> Timing:
 # ---- the clock
 
 
-def _measure(work: dict[str, Callable[[], object]], stream) -> dict[str, list[float]]:
+def _measure(
+    work: dict[str, Callable[[], object]],
+    stream,
+) -> dict[str, list[float]]:
     """Milliseconds of each piece of work, measured in turn."""
     from numba import cuda
 

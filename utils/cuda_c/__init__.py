@@ -32,7 +32,12 @@ class LaunchError(LearnerError):
     """The kernel could not be launched as asked, or failed while it ran."""
 
 
-def load(path: str | Path, *, flags: tuple[str, ...] = (), check: bool = False) -> "Module":
+def load(
+    path: str | Path,
+    *,
+    flags: tuple[str, ...] = (),
+    check: bool = False,
+) -> "Module":
     """Compile the kernels in a .cu file.
 
     path: a file that holds kernels (and what they need), without ``main``.

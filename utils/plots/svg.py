@@ -151,7 +151,19 @@ class Drawing:
         """A line of bold text that begins at x."""
         self.text_from(x, y, words, font_weight="bold", **more)
 
-    def named(self, x, y, width, height, words, colour, *, size=13, rx=4, **more):
+    def named(
+        self,
+        x,
+        y,
+        width,
+        height,
+        words,
+        colour,
+        *,
+        size=13,
+        rx=4,
+        **more,
+    ):
         """A box of a light colour with a line of text in its middle. more: as `box` has it."""
         self.box(x, y, width, height, fill=colour, rx=rx, **more)
         self.text(x + width / 2, y + height / 2, words, size=size, colour=ON_COLOUR)
