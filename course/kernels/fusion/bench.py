@@ -17,7 +17,6 @@ from torch.nn import functional
 from course.kernels.fusion import adamw, block, linear_cross_entropy, rightness
 from course.kernels.fusion.racing import (
     FOUND,
-    captured,
     fastest,
     race,
     record,
@@ -26,6 +25,7 @@ from course.kernels.fusion.racing import (
     usable,
 )
 from course.kernels.log import command_line
+from course.kernels.mnist_cnn.pytorch_modes import as_graph
 from course.kernels.report import Report
 from utils import has_gpu, timing
 
@@ -118,7 +118,7 @@ def torch_optimizers(weights, gradients) -> dict:
         runs[f"torch {mode}"] = optimizer.step
         if mode == "fused":
             with contextlib.suppress(Exception):
-                runs["torch fused, graph"] = captured(optimizer.step)
+                runs["torch fused, graph"] = as_graph(optimizer.step)
     return runs
 
 

@@ -4,7 +4,6 @@ from functools import partial
 
 import torch
 
-from course.kernels.mnist_cnn.pytorch_modes import as_graph
 from course.kernels.report import Report, measured
 from utils import compare, results, timing
 
@@ -115,7 +114,3 @@ def usable(report: Report, name: str, rivals: dict) -> dict:
         else:
             able[label] = run
     return able
-
-
-#: The same work as one CUDA graph: no time between its launches
-captured = as_graph

@@ -13,7 +13,6 @@ import torch
 
 from course.kernels.fusion.bench import main
 from course.kernels.fusion.racing import (
-    captured,
     fastest,
     race,
     record,
@@ -23,6 +22,7 @@ from course.kernels.fusion.racing import (
     usable,
 )
 from course.kernels.low_precision import fp8_matmul, int4, rightness, sparse
+from course.kernels.mnist_cnn.pytorch_modes import as_graph
 from course.kernels.report import Report
 from utils import has_gpu
 
@@ -86,7 +86,7 @@ class Layers:
 
     def graph(self, shape: int4.Shape, overlapped: bool):
         """The same as one CUDA graph."""
-        return captured(partial(self.ours, shape, overlapped))
+        return as_graph(partial(self.ours, shape, overlapped))
 
     def check(self, shape: int4.Shape) -> bool:
         """Whether overlapped kernels give the very bits of kernels that wait for one another."""
@@ -130,7 +130,7 @@ def race_gemv_of(report: Report, n: int) -> None:
     name = f"gemv/int4/{n}"
     runs = our_gemv(report, layers, n, moved)
     for label, rival in usable(report, f"gemv/{n}", gemv_rivals(report, layers, n)).items():
-        runs[label] = captured(rival)
+        runs[label] = as_graph(rival)
     timings = race(report, name, runs, bytes=moved)
     record(f"{name}/layers", layers.count)
     record_share(f"{name}/share_of_copy", timings["ours"])
