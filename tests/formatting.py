@@ -13,6 +13,8 @@ import argparse
 import re
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import nbformat
@@ -33,39 +35,47 @@ def c_files() -> list[Path]:
     return [ROOT / name for name in sorted(set(done.stdout.split())) if (ROOT / name).is_file()]
 
 
-def clang_format(text: str) -> str:
-    """A piece of C as clang-format writes it, with the style of `.clang-format`."""
-    command = [_tool("clang-format"), "--assume-filename", str(ROOT / "cell.cu")]
-    return completed(command, input=text, check=True).stdout
+def clang_format(pieces: list[str]) -> list[str]:
+    """Pieces of C as clang-format writes them, with the style of `.clang-format`."""
+    if not pieces:  # without files it would read its input
+        return []
+    command = [_tool("clang-format"), f"--style=file:{ROOT / '.clang-format'}", "-i"]
+    with tempfile.TemporaryDirectory() as folder:  # one call: each start costs as much as a file
+        files = [Path(folder) / f"{number}.cu" for number in range(len(pieces))]
+        for file, piece in zip(files, pieces, strict=True):
+            file.write_text(piece, encoding="utf-8")
+        completed([*command, *map(str, files)], check=True)
+        return [file.read_text(encoding="utf-8") for file in files]
 
 
-def formatted_notebook(text: str) -> str:
-    """A notebook's JSON with its C cells formatted."""
-    notebook = nbformat.v4.reads(text)
-    for cell in notebook.cells:
-        written = C_CELL.match(cell.source) if cell.cell_type == "code" else None
-        if written:
-            body = clang_format(cell.source[written.end() :] + "\n")
-            cell.source = written[0] + body.rstrip("\n")
-    return nbformat.v4.writes(notebook) + "\n"
+def formatted_notebooks(texts: Iterable[str]) -> list[str]:
+    """The JSON of notebooks with their C cells formatted."""
+    books = [nbformat.v4.reads(text) for text in texts]
+    cells = [
+        (cell, written)
+        for book in books
+        for cell in book.cells
+        if cell.cell_type == "code" and (written := C_CELL.match(cell.source))
+    ]
+    bodies = clang_format([cell.source[written.end() :] + "\n" for cell, written in cells])
+    for (cell, written), body in zip(cells, bodies, strict=True):
+        cell.source = written[0] + body.rstrip("\n")
+    return [nbformat.v4.writes(book) + "\n" for book in books]
 
 
-def unformatted_notebooks() -> list[Path]:
-    """Notebooks whose C cells are not as clang-format writes them."""
-    return [path for path in notebooks() if _differs(path)]
-
-
-def _differs(path: Path) -> bool:
-    text = path.read_text(encoding="utf-8")
-    return formatted_notebook(text) != text
+def unformatted_notebooks() -> dict[Path, str]:
+    """Notebooks whose C cells are not as clang-format writes them, and what they would be."""
+    texts = {path: path.read_text(encoding="utf-8") for path in notebooks()}
+    right = zip(texts, formatted_notebooks(texts.values()), strict=True)
+    return {path: text for path, text in right if text != texts[path]}
 
 
 def write() -> None:
     """Format everything in place."""
     subprocess.run([_tool("ruff"), "format", "-q", str(ROOT)], check=True)
     subprocess.run([_tool("clang-format"), "-i", *map(str, c_files())], cwd=ROOT, check=True)
-    for path in unformatted_notebooks():
-        write_whole(path, formatted_notebook(path.read_text(encoding="utf-8")))
+    for path, text in unformatted_notebooks().items():
+        write_whole(path, text)
 
 
 def problems() -> list[str]:

@@ -31,6 +31,11 @@ def test_python_that_ruff_cannot_read_is_no_silence(tmp_path):
 
 
 def test_c_in_a_cell(tmp_path):
-    wrong = notebook(tmp_path / "wrong.ipynb", "%%writefile a.cu\nint  f( ) {return 1;}")
-    right = formatting.formatted_notebook(wrong.read_text())
-    assert "int f() {" in right and formatting.formatted_notebook(right) == right
+    wrong = notebook(
+        tmp_path / "wrong.ipynb", "%%writefile a.cu\nint  f( ) {return 1;}"
+    ).read_text()
+    none = notebook(tmp_path / "none.ipynb", "x = 1").read_text()
+    right, same = formatting.formatted_notebooks([wrong, none])
+    assert "int f() {" in right and same == none
+    assert formatting.formatted_notebooks([right]) == [right]
+    assert formatting.formatted_notebooks([none]) == [none]
