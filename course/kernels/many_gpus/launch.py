@@ -13,6 +13,7 @@ raised here as RankError with the rank and its traceback, and the other ranks ar
 
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -270,10 +271,11 @@ def _place(filename: str) -> str:
 
 
 def _end_with_the_launcher() -> None:
-    """End this process, whatever it does, as soon as the launcher's is gone."""
+    """End this process, whatever it does, as soon as the launcher's is gone, and its folder."""
 
     def watch():
         os.read(0, 1)  # nobody writes there: it returns at the end
+        shutil.rmtree(Path(os.environ[ADDRESS]).parent, ignore_errors=True)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -54,7 +55,7 @@ def quiet(_line):
     pass
 
 
-#: A notebook whose ranks never end; it says their process ids
+#: A notebook whose ranks never end; it says their folder and their process ids
 NOTEBOOK = """
 import os
 from course.kernels.many_gpus.launch import launch
@@ -62,7 +63,7 @@ from course.kernels.many_gpus.launch import launch
 def endless(group):
     pids = group.all_gather(os.getpid())
     if group.rank == 0:
-        print(*pids, flush=True)
+        print(group.folder, *pids, flush=True)
     while True:
         pass
 
@@ -70,13 +71,14 @@ launch(endless, 2, echo=lambda line: print(line.partition("] ")[2], flush=True))
 """
 
 
-def test_no_rank_outlives_the_notebook():
+def test_no_rank_outlives_the_notebook_and_no_folder():
     command = [sys.executable, "-c", NOTEBOOK]
     with subprocess.Popen(command, env=python_environment(), stdout=subprocess.PIPE) as notebook:
-        pids = [int(pid) for pid in notebook.stdout.readline().split()]
+        folder, *pids = notebook.stdout.readline().decode().split()
         notebook.kill()  # Kernel > Restart
     assert len(pids) == 2
-    wait_until(lambda: not any(map(alive, pids)))
+    wait_until(lambda: not any(alive(int(pid)) for pid in pids))
+    assert not Path(folder).exists()
 
 
 def test_ranks_exchange_objects_and_return_results():
