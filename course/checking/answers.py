@@ -37,3 +37,8 @@ def but(answer, *changes):
     namespace = {}
     exec(compile(source, filename, "exec"), function.__globals__, namespace)
     return namespace[function.__name__]
+
+
+def changed(solution, *changes):
+    """The solution with a few words changed: `replace` in a file's text, `but` in what runs."""
+    return (replace if isinstance(solution, str) else but)(solution, *changes)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from course.checking import answers
 from utils.occupancy import ceil_div
 
 # Why an answer was not accepted: key -> the sentence that the learner reads first.
@@ -128,12 +129,25 @@ class Launch:
 class Wrong:
     """A known wrong answer and the reason by which the checker must reject it.
 
+    An exercise says most of them by what differs from its solution: (old, new, reason), or
+    ((old, new), (old, new), reason), as `answers.replace` takes them, and `says` where needed.
+
     says: for a plain function, the sentence that tells a learner who made this very mistake.
     """
 
     answer: object
     reason: str
     says: str = ""
+
+    @classmethod
+    def of(cls, entry, solution):
+        """The entry itself, or the solution changed as it says."""
+        if isinstance(entry, cls):
+            return entry
+        if isinstance(entry[0], str):
+            entry = (entry[:2], *entry[2:])
+        changes = [part for part in entry if isinstance(part, tuple)]
+        return cls(answers.changed(solution, *changes), *entry[len(changes) :])
 
 
 @dataclass(frozen=True)
@@ -242,6 +256,8 @@ class Exercise:
         wrong = [shape for shape in self.shapes if not isinstance(shape, tuple)]
         if wrong and self.kind in ("numba", "cuda_c"):
             raise TypeError(f"{self.id}: a shape is a tuple, such as (33,), and not {wrong[0]!r}")
+        wrong = tuple(Wrong.of(entry, self.solution) for entry in self.wrong)
+        object.__setattr__(self, "wrong", wrong)  # the one field that is made of what was given
 
     @property
     def chapter(self):

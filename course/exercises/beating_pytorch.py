@@ -3,7 +3,7 @@
 import numpy as np
 from numba import cuda
 
-from course.checking.answers import but, replace
+from course.checking.answers import replace
 from course.checking.inputs import (
     a_thread_each,
     lengths,
@@ -87,16 +87,18 @@ def channel_statistics(out, weight, first, second):
         "The variance is the mean of the squares minus the square of the mean.",
     ),
     wrong=(
-        Wrong(but(channel_statistics, " - mean * mean", ""), "wrong_value"),
-        Wrong(
-            but(channel_statistics, "for j in range(first.size)", "for j in range(i, i + 1)"),
+        (" - mean * mean", "", "wrong_value"),
+        (
+            "for j in range(first.size)",
+            "for j in range(i, i + 1)",
             "wrong_value",
         ),
-        Wrong(
-            but(channel_statistics, "for j in range(first.size)", "for j in range(i + 1)"),
+        (
+            "for j in range(first.size)",
+            "for j in range(i + 1)",
             "wrong_value",
         ),
-        Wrong(but(channel_statistics, "c < out.shape[0]", "True"), "missing_guard"),
+        ("c < out.shape[0]", "True", "missing_guard"),
     ),
     hypotheses=(
         Hypothesis(
@@ -186,35 +188,33 @@ def where_from(row, column, height, width, channels):
         ),
     ),
     wrong=(
-        Wrong(
-            but(where_from, "y + tap // 3 - 1, x + tap % 3 - 1", "y + tap // 3, x + tap % 3"),
+        (
+            "y + tap // 3 - 1, x + tap % 3 - 1",
+            "y + tap // 3, x + tap % 3",
             "off_by_one",
             "The middle tap, number 4, looks at the pixel itself: a tap's offset begins at -1.",
         ),
-        Wrong(
-            but(
-                where_from, "y + tap // 3 - 1, x + tap % 3 - 1", "y + tap % 3 - 1, x + tap // 3 - 1"
-            ),
+        (
+            "y + tap // 3 - 1, x + tap % 3 - 1",
+            "y + tap % 3 - 1, x + tap // 3 - 1",
             "swapped_axes",
             "Taps go line by line: tap 1 is above the pixel, tap 3 left of it.",
         ),
-        Wrong(
-            but(
-                where_from,
-                "tap, channel = divmod(column, channels)",
-                "channel, tap = divmod(column, 9)",
-            ),
+        (
+            "tap, channel = divmod(column, channels)",
+            "channel, tap = divmod(column, 9)",
             "swapped_axes",
             "The channels lie next to each other: first comes the tap, then the channel.",
         ),
-        Wrong(
-            but(where_from, "not (0 <= y < height and 0 <= x < width)", "False"),
+        (
+            "not (0 <= y < height and 0 <= x < width)",
+            "False",
             "out_of_bounds",
             "At the edge of an image the tap looks outside, and there is nothing: not the next"
             " line's pixel.",
         ),
-        Wrong(but(where_from, "0 <= y", "-1 <= y"), "wrong_value"),
-        Wrong(but(where_from, "+ channel", "+ float(channel)"), "wrong_dtype"),
+        ("0 <= y", "-1 <= y", "wrong_value"),
+        ("+ channel", "+ float(channel)", "wrong_dtype"),
     ),
 )
 
@@ -271,17 +271,14 @@ def sgd_all(state, rate):
         "Guard with `state.shape[1]`, the number of weights; `state.size` is twice that.",
     ),
     wrong=(
-        Wrong(but(sgd_all, "-=", "+="), "wrong_value"),
-        Wrong(but(sgd_all, "        state[1, i] = 0.0\n", ""), "wrong_value"),
-        Wrong(
-            but(
-                sgd_all,
-                "state[0, i] -= rate * state[1, i]\n        state[1, i] = 0.0",
-                "state[1, i] = 0.0\n        state[0, i] -= rate * state[1, i]",
-            ),
+        ("-=", "+=", "wrong_value"),
+        ("        state[1, i] = 0.0\n", "", "wrong_value"),
+        (
+            "state[0, i] -= rate * state[1, i]\n        state[1, i] = 0.0",
+            "state[1, i] = 0.0\n        state[0, i] -= rate * state[1, i]",
             "wrong_value",
         ),
-        Wrong(but(sgd_all, "i < state.shape[1]", "True"), "missing_guard"),
+        ("i < state.shape[1]", "True", "missing_guard"),
     ),
     hypotheses=(
         Hypothesis(
@@ -459,7 +456,7 @@ __global__ void bn_relu_pool(float* out, const float* y, const float* scale, con
         ),
     ),
     wrong=(
-        Wrong(replace(BN_RELU_POOL_CU, "int row =", "signed char row ="), "out_of_bounds"),
+        ("int row =", "signed char row =", "out_of_bounds"),
         Wrong(POOLED_FIRST, "wrong_value"),
         Wrong(replace(PLAIN_BN_RELU_POOL, "* v", "* fmaxf(0, v)"), "wrong_value"),
         Wrong(

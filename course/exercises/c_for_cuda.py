@@ -46,26 +46,25 @@ void mean_max(const int* a, int n, float* mean, int* largest) {
         "`sum / n` of two ints cuts the fraction off. `(float)sum / n` does not.",
     ),
     wrong=(
-        Wrong(replace(MEAN_MAX, "*mean = (float)sum / n", "*mean = sum / n"), "wrong_value"),
-        Wrong(
-            replace(MEAN_MAX, "*mean = (float)sum / n", "*mean = (float)(sum / n)"), "wrong_value"
-        ),
-        Wrong(replace(MEAN_MAX, "*largest = a[0];", "*largest = 0;"), "wrong_value"),
-        Wrong(replace(MEAN_MAX, "i < n;", "i <= n;"), "out_of_bounds"),
-        Wrong(
-            replace(MEAN_MAX, "*mean = (float)sum / n;", "float m = (float)sum / n; mean = &m;"),
+        ("*mean = (float)sum / n", "*mean = sum / n", "wrong_value"),
+        ("*mean = (float)sum / n", "*mean = (float)(sum / n)", "wrong_value"),
+        ("*largest = a[0];", "*largest = 0;", "wrong_value"),
+        ("i < n;", "i <= n;", "out_of_bounds"),
+        (
+            "*mean = (float)sum / n;",
+            "float m = (float)sum / n; mean = &m;",
             "unwritten",
         ),
-        Wrong(
-            replace(MEAN_MAX, "*mean = (float)sum / n", "*mean += (float)sum / n"), "wrong_value"
-        ),
-        Wrong(
-            replace(MEAN_MAX, ("float* mean", "float mean"), ("*mean =", "mean =")),
+        ("*mean = (float)sum / n", "*mean += (float)sum / n", "wrong_value"),
+        (
+            ("float* mean", "float mean"),
+            ("*mean =", "mean ="),
             "does_not_compile",
         ),
-        Wrong(replace(MEAN_MAX, "i < n;", "i < n - 1;"), "wrong_value"),
-        Wrong(
-            replace(MEAN_MAX, "    long long sum", "    n = (short)n;\n    long long sum"),
+        ("i < n;", "i < n - 1;", "wrong_value"),
+        (
+            "    long long sum",
+            "    n = (short)n;\n    long long sum",
             "wrong_value",
         ),
     ),
@@ -102,30 +101,28 @@ BLOCKS_EXERCISE = CppExercise(
         "Parentheses around each parameter, around the sum, and around the whole.",
     ),
     wrong=(
-        Wrong(
-            replace(BLOCKS, "(((n) + (block) - 1) / (block))", "(n + block - 1) / block"),
+        (
+            "(((n) + (block) - 1) / (block))",
+            "(n + block - 1) / block",
             "precedence",
         ),
-        Wrong(
-            replace(BLOCKS, "(((n) + (block) - 1) / (block))", "((n) + (block) - 1) / (block)"),
+        (
+            "(((n) + (block) - 1) / (block))",
+            "((n) + (block) - 1) / (block)",
             "precedence",
         ),
-        Wrong(replace(BLOCKS, "/ (block))", "/ block)"), "precedence"),
-        Wrong(
-            replace(BLOCKS, "(((n) + (block) - 1) / (block))", "((n) / (block) + 1)"), "off_by_one"
-        ),
-        Wrong(replace(BLOCKS, "(((n) + (block) - 1) / (block))", "((n) / (block))"), "wrong_value"),
-        Wrong(
-            replace(BLOCKS, "((n) + (block) - 1)", "(((n) + (block) - 1) & -(block))"),
+        ("/ (block))", "/ block)", "precedence"),
+        ("(((n) + (block) - 1) / (block))", "((n) / (block) + 1)", "off_by_one"),
+        ("(((n) + (block) - 1) / (block))", "((n) / (block))", "wrong_value"),
+        (
+            "((n) + (block) - 1)",
+            "(((n) + (block) - 1) & -(block))",
             "wrong_value",
         ),
-        Wrong(replace(BLOCKS, "/ (block))", "/ (block));"), "does_not_compile"),
-        Wrong(
-            replace(
-                BLOCKS,
-                "(((n) + (block) - 1) / (block))",
-                "({ int b = (block); ((n) + b - 1) / b; })",
-            ),
+        ("/ (block))", "/ (block));", "does_not_compile"),
+        (
+            "(((n) + (block) - 1) / (block))",
+            "({ int b = (block); ((n) + b - 1) / b; })",
             "hidden",
         ),
     ),
@@ -172,14 +169,14 @@ size_t index(int z, int y, int x, int height, int width) {
         "`(size_t)z * height` multiplies as size_t. `(size_t)(z * height)` overflows first.",
     ),
     wrong=(
-        Wrong(replace(INDEX, BODY, "(z * height + y) * width + x"), "overflow"),
-        Wrong(replace(INDEX, BODY, "(size_t)((z * height + y) * width + x)"), "overflow"),
-        Wrong(replace(INDEX, BODY, "(size_t)z * height * width + y * width + x"), "overflow"),
-        Wrong(replace(INDEX, BODY, "((size_t)z * width + y) * height + x"), "only_square"),
-        Wrong(replace(INDEX, BODY, "((size_t)x * height + y) * width + z"), "wrong_value"),
-        Wrong(replace(INDEX, BODY, "(size_t)z * height + y * width + x"), "wrong_value"),
-        Wrong(replace(INDEX, BODY, "(size_t)(((double)z * height + y) * width + x)"), "overflow"),
-        Wrong(replace(INDEX, "size_t index", "int index"), "does_not_compile"),
+        (BODY, "(z * height + y) * width + x", "overflow"),
+        (BODY, "(size_t)((z * height + y) * width + x)", "overflow"),
+        (BODY, "(size_t)z * height * width + y * width + x", "overflow"),
+        (BODY, "((size_t)z * width + y) * height + x", "only_square"),
+        (BODY, "((size_t)x * height + y) * width + z", "wrong_value"),
+        (BODY, "(size_t)z * height + y * width + x", "wrong_value"),
+        (BODY, "(size_t)(((double)z * height + y) * width + x)", "overflow"),
+        ("size_t index", "int index", "does_not_compile"),
     ),
 )
 
@@ -233,27 +230,23 @@ int allocate(float** out, int n, float value) {
         "`*out[i]` means `*(out[i])`. The i-th float is `(*out)[i]`.",
     ),
     wrong=(
-        Wrong(
-            replace(
-                ALLOCATE,
-                ("*out = nullptr", "float* p"),
-                ("*out = (float*)", "p = (float*)"),
-                ("(*out)[i] = value;", "p[i] = value;\n    out = &p;"),
-            ),
+        (
+            ("*out = nullptr", "float* p"),
+            ("*out = (float*)", "p = (float*)"),
+            ("(*out)[i] = value;", "p[i] = value;\n    out = &p;"),
             "unwritten",
         ),
-        Wrong(replace(ALLOCATE, "malloc(n * sizeof(float))", "malloc(n)"), "out_of_bounds"),
-        Wrong(replace(ALLOCATE, "if (n <= 0)", "if (n == 0)"), "overflow"),
-        Wrong(replace(ALLOCATE, "(float*)malloc(", "(float*)realloc(&n, "), "dangling"),
-        Wrong(
-            replace(ALLOCATE, "malloc(n * sizeof(float))", "malloc(n * sizeof(out))"), "wrong_size"
-        ),
-        Wrong(replace(ALLOCATE, "i < n;", "i <= n;"), "out_of_bounds"),
-        Wrong(replace(ALLOCATE, MALLOC, "static float mine[100];\n    *out = mine;"), "dangling"),
-        Wrong(replace(ALLOCATE, MALLOC, "float mine[100];\n    *out = mine;"), "dangling"),
-        Wrong(replace(ALLOCATE, "(*out)[i]", "*out[i]"), "out_of_bounds"),
-        Wrong(
-            replace(ALLOCATE, "    *out = nullptr;\n    if (n <= 0)\n        return 1;\n", ""),
+        ("malloc(n * sizeof(float))", "malloc(n)", "out_of_bounds"),
+        ("if (n <= 0)", "if (n == 0)", "overflow"),
+        ("(float*)malloc(", "(float*)realloc(&n, ", "dangling"),
+        ("malloc(n * sizeof(float))", "malloc(n * sizeof(out))", "wrong_size"),
+        ("i < n;", "i <= n;", "out_of_bounds"),
+        (MALLOC, "static float mine[100];\n    *out = mine;", "dangling"),
+        (MALLOC, "float mine[100];\n    *out = mine;", "dangling"),
+        ("(*out)[i]", "*out[i]", "out_of_bounds"),
+        (
+            "    *out = nullptr;\n    if (n <= 0)\n        return 1;\n",
+            "",
             "wrong_value",
         ),
     ),
@@ -312,12 +305,12 @@ void report(const char* file, int line, const char* text, int error);  // the ch
         Wrong(
             replace(TRY, "int error_ = (call);", "").replace("error_", "(call)"), "evaluated_twice"
         ),
-        Wrong(replace(TRY, ("do {", "{   "), ("} while (0)", "}")), "does_not_compile"),
-        Wrong(replace(TRY, "return error_;", ""), "wrong_value"),
-        Wrong(replace(TRY, "#call, error_", '"call", error_'), "wrong_value"),
-        Wrong(replace(TRY, "error_ != 0", "error_ == 0"), "wrong_value"),
+        (("do {", "{   "), ("} while (0)", "}"), "does_not_compile"),
+        ("return error_;", "", "wrong_value"),
+        ("#call, error_", '"call", error_', "wrong_value"),
+        ("error_ != 0", "error_ == 0", "wrong_value"),
         Wrong(TRY.replace("error_", "error"), "wrong_value"),
-        Wrong(replace(TRY, "__LINE__", "__COUNTER__"), "wrong_value"),
+        ("__LINE__", "__COUNTER__", "wrong_value"),
     ),
 )
 
@@ -399,17 +392,15 @@ struct DeviceArray {
         "cudaFree(nullptr) does nothing, so the destructor of an empty owner is harmless.",
     ),
     wrong=(
-        Wrong(replace(RAII, "cudaFree(data);", ""), "leak"),
-        Wrong(
-            replace(RAII, "cudaMalloc(&data, n * sizeof(T))", "cudaMalloc(&data, n)"), "wrong_size"
-        ),
-        Wrong(replace(RAII, "n * sizeof(T)", "n * sizeof(float)"), "wrong_size"),
-        Wrong(replace(RAII, MOVE_BODY, ""), "double_free"),
-        Wrong(replace(RAII, MOVE_BODY, f"cudaFree(other.data);{MOVE_BODY}"), "use_after_free"),
-        Wrong(replace(RAII, "        other.size = 0;\n", ""), "wrong_value"),
+        ("cudaFree(data);", "", "leak"),
+        ("cudaMalloc(&data, n * sizeof(T))", "cudaMalloc(&data, n)", "wrong_size"),
+        ("n * sizeof(T)", "n * sizeof(float)", "wrong_size"),
+        (MOVE_BODY, "", "double_free"),
+        (MOVE_BODY, f"cudaFree(other.data);{MOVE_BODY}", "use_after_free"),
+        ("        other.size = 0;\n", "", "wrong_value"),
         Wrong(RAII.replace("= delete", "= default"), "double_free"),
-        Wrong(replace(RAII, MOVE, ""), "wrong_value"),
-        Wrong(replace(RAII, "cudaMalloc(", "T* data;\n        cudaMalloc("), "unwritten"),
+        (MOVE, "", "wrong_value"),
+        ("cudaMalloc(", "T* data;\n        cudaMalloc(", "unwritten"),
     ),
 )
 

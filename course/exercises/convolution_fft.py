@@ -3,7 +3,6 @@
 import numpy as np
 from numba import cuda
 
-from course.checking.answers import but, replace
 from course.checking.inputs import arguments_of, some_numbers, some_zeros, uniform
 from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong
 from course.checking.quiz import Quiz
@@ -270,19 +269,14 @@ def blur(out, a):
         ),
     ),
     wrong=(
-        Wrong(but(blur, "    cuda.syncthreads()\n", ""), "race"),
-        Wrong(but(blur, "180, 128", "128, 128"), "uninitialized"),
-        Wrong(but(blur, ("top + r - 1", "top + r"), ("left + s - 1", "left + s")), "wrong_value"),
-        Wrong(
-            but(blur, "if top + ty < height and left + tx < width:", "if True:"), "missing_guard"
-        ),
-        Wrong(
-            but(
-                blur,
-                "tile[r, s] = a[y, x]",
-                "inside = y == top + r - 1 and x == left + s - 1\n"
-                "        tile[r, s] = a[y, x] if inside else np.float32(0)",
-            ),
+        ("    cuda.syncthreads()\n", "", "race"),
+        ("180, 128", "128, 128", "uninitialized"),
+        (("top + r - 1", "top + r"), ("left + s - 1", "left + s"), "wrong_value"),
+        ("if top + ty < height and left + tx < width:", "if True:", "missing_guard"),
+        (
+            "tile[r, s] = a[y, x]",
+            "inside = y == top + r - 1 and x == left + s - 1\n"
+            "        tile[r, s] = a[y, x] if inside else np.float32(0)",
             "wrong_value",
         ),
         Wrong(blur_own_pixel_only, "too_much_work"),
@@ -392,47 +386,35 @@ def gather(matrix, x, side, stride, padding):
         ),
     ),
     wrong=(
-        Wrong(but(gather, " if inside else np.float32(0)", ""), "out_of_bounds"),
-        Wrong(
-            but(
-                gather,
-                (
-                    "x[y, z, column % c] if inside else np.float32(0)",
-                    "x[y % h, z % w, column % c] * np.float32(1 if inside else 0)",
-                ),
+        (" if inside else np.float32(0)", "", "out_of_bounds"),
+        (
+            (
+                "x[y, z, column % c] if inside else np.float32(0)",
+                "x[y % h, z % w, column % c] * np.float32(1 if inside else 0)",
             ),
             "wrong_value",
         ),
-        Wrong(
-            but(
-                gather,
-                ("tap // side", "tap_row"),
-                ("tap % side", "tap // side"),
-                ("tap_row", "tap % side"),
-            ),
+        (
+            ("tap // side", "tap_row"),
+            ("tap % side", "tap // side"),
+            ("tap_row", "tap % side"),
             "swapped_axes",
         ),
-        Wrong(
-            but(
-                gather,
-                ("tap = column // c", "tap = column % (side * side)"),
-                ("column % c]", "column // (side * side)]"),
-            ),
+        (
+            ("tap = column // c", "tap = column % (side * side)"),
+            ("column % c]", "column // (side * side)]"),
             "wrong_value",
         ),
-        Wrong(
-            but(
-                gather,
-                ("row // q * stride", "row // q"),
-                ("row % q * stride", "row % q"),
-            ),
+        (
+            ("row // q * stride", "row // q"),
+            ("row % q * stride", "row % q"),
             "wrong_value",
         ),
-        Wrong(
-            but(gather, ("stride - padding + tap //", "stride + tap //")),
+        (
+            ("stride - padding + tap //", "stride + tap //"),
             "wrong_value",
         ),
-        Wrong(but(gather, "if row < matrix.shape[0] and column", "if column"), "missing_guard"),
+        ("if row < matrix.shape[0] and column", "if column", "missing_guard"),
     ),
     hypotheses=(
         Hypothesis(
@@ -574,29 +556,29 @@ __global__ void slopes(float* dx, const float* dy, const float* taps, int h, int
         "Guard: only results with 0 <= y < h and 0 <= x < w exist. Sum in a register, write once.",
     ),
     wrong=(
-        Wrong(
-            replace(SLOPES_CU, ("i - r + half", "i + r - half"), ("j - s + half", "j + s - half")),
+        (
+            ("i - r + half", "i + r - half"),
+            ("j - s + half", "j + s - half"),
             "wrong_value",
         ),
-        Wrong(replace(SLOPES_CU, "i - r + half", "i + r - half"), "wrong_value"),
-        Wrong(replace(SLOPES_CU, "int y = i - r + half", "int y = i - r"), "wrong_value"),
-        Wrong(
-            replace(SLOPES_CU, "            if (y >= 0 && y < h && x >= 0 && x < w)\n", ""),
+        ("i - r + half", "i + r - half", "wrong_value"),
+        ("int y = i - r + half", "int y = i - r", "wrong_value"),
+        (
+            "            if (y >= 0 && y < h && x >= 0 && x < w)\n",
+            "",
             "out_of_bounds",
         ),
-        Wrong(
-            replace(SLOPES_CU, "    if (i >= h || j >= w)\n        return;\n", ""),
+        (
+            "    if (i >= h || j >= w)\n        return;\n",
+            "",
             "missing_guard",
         ),
-        Wrong(
-            replace(
-                SLOPES_CU,
-                "taps[r * side + s] * dy[y * w + x]",
-                "taps[s * side + r] * dy[y * w + x]",
-            ),
+        (
+            "taps[r * side + s] * dy[y * w + x]",
+            "taps[s * side + r] * dy[y * w + x]",
             "wrong_value",
         ),
-        Wrong(replace(SLOPES_CU, "int half", "signed char half"), "wrong_value"),
+        ("int half", "signed char half", "wrong_value"),
         Wrong(SCATTERED, "race"),
     ),
     hypotheses=(

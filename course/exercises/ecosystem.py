@@ -3,7 +3,6 @@
 import numpy as np
 from numba import cuda
 
-from course.checking.answers import but, replace
 from course.checking.inputs import a_thread_each, lengths, some_length, uniform
 from course.checking.model import Exercise, Hypothesis, Out, Wrong
 from course.checking.quiz import Quiz
@@ -67,38 +66,40 @@ def bytes_moved(inputs_of, distinct, n, itemsize): ...  # return (bytes one by o
         ),
     ),
     wrong=(
-        Wrong(
-            but(bytes_moved, ("inputs + 1 for", "inputs for"), ("(distinct + 1)", "distinct")),
+        (
+            ("inputs + 1 for", "inputs for"),
+            ("(distinct + 1)", "distinct"),
             "wrong_value",
             "Writing counts, too: each kernel writes one array.",
         ),
-        Wrong(
-            but(
-                bytes_moved,
-                "return one_by_one, fused",
-                "return one_by_one // itemsize, fused // itemsize",
-            ),
+        (
+            "return one_by_one, fused",
+            "return one_by_one // itemsize, fused // itemsize",
             "wrong_value",
             "These are elements. Each of them has `itemsize` bytes.",
         ),
-        Wrong(
-            but(bytes_moved, "sum(inputs + 1 for inputs in inputs_of)", "(sum(inputs_of) + 1)"),
+        (
+            "sum(inputs + 1 for inputs in inputs_of)",
+            "(sum(inputs_of) + 1)",
             "wrong_value",
             "One by one, every operation writes its result to memory, not only the last.",
         ),
-        Wrong(
-            but(bytes_moved, "(distinct + 1)", "(sum(inputs_of) + 1)"),
+        (
+            "(distinct + 1)",
+            "(sum(inputs_of) + 1)",
             "wrong_value",
             "The fused kernel reads each of the `distinct` arrays once; what lies between never"
             " leaves the registers.",
         ),
-        Wrong(
-            but(bytes_moved, "(distinct + 1)", "(distinct + len(inputs_of))"),
+        (
+            "(distinct + 1)",
+            "(distinct + len(inputs_of))",
             "wrong_value",
             "Fused, only the last result is written; those before it stay in registers.",
         ),
-        Wrong(
-            but(bytes_moved, "one_by_one, fused", "fused, one_by_one"),
+        (
+            "one_by_one, fused",
+            "fused, one_by_one",
             "swapped_axes",
             "One by one comes first, then fused.",
         ),
@@ -155,8 +156,9 @@ def kernels_after_fusion(operations):
         "Keep the operation before in a variable that starts as `None`, and count the beginnings.",
     ),
     wrong=(
-        Wrong(
-            but(kernels_after_fusion, 'operation == "matmul" or before != "elementwise"', "True"),
+        (
+            'operation == "matmul" or before != "elementwise"',
+            "True",
             "wrong_value",
             "This is one kernel an operation: nothing is fused.",
         ),
@@ -165,17 +167,15 @@ def kernels_after_fusion(operations):
             "wrong_value",
             "Elementwise operations with a matmul between them cannot share a kernel here.",
         ),
-        Wrong(
-            but(
-                kernels_after_fusion,
-                'operation == "matmul" or before != "elementwise"',
-                "operation != before",
-            ),
+        (
+            'operation == "matmul" or before != "elementwise"',
+            "operation != before",
             "wrong_value",
             "Two matmuls in a row are two kernels; only elementwise ones are fused.",
         ),
-        Wrong(
-            but(kernels_after_fusion, '== "matmul" or', '!= "matmul" and'),
+        (
+            '== "matmul" or',
+            '!= "matmul" and',
             "wrong_value",
             "The matmuls are kernels, too.",
         ),
@@ -242,31 +242,26 @@ def clamp_line(y, x, b, a, low): ...  # which element is this thread's? a guard,
         "`max(a * x[i] + b[i], low)` is computed in registers; only the result goes to `y[i]`.",
     ),
     wrong=(
-        Wrong(but(clamp_line, "i < y.size", "True"), "missing_guard"),
-        Wrong(but(clamp_line, "], low)", "], np.float32(0))"), "wrong_value"),
-        Wrong(but(clamp_line, "max", "min"), "wrong_value"),
-        Wrong(but(clamp_line, " + b[i], low)", ", low) + b[i]"), "wrong_value"),
-        Wrong(but(clamp_line, "max(a * x[i] + b[i], low)", "a * x[i] + b[i]"), "wrong_value"),
-        Wrong(
-            but(
-                clamp_line,
-                "y[i] = max(a * x[i] + b[i], low)",
-                "y[i] = a * x[i] + b[i]\n        y[i] = max(y[i], low)",
-            ),
+        ("i < y.size", "True", "missing_guard"),
+        ("], low)", "], np.float32(0))", "wrong_value"),
+        ("max", "min", "wrong_value"),
+        (" + b[i], low)", ", low) + b[i]", "wrong_value"),
+        ("max(a * x[i] + b[i], low)", "a * x[i] + b[i]", "wrong_value"),
+        (
+            "y[i] = max(a * x[i] + b[i], low)",
+            "y[i] = a * x[i] + b[i]\n        y[i] = max(y[i], low)",
             "too_much_work",
         ),
-        Wrong(but(clamp_line, "cuda.grid(1)", "cuda.threadIdx.x"), "first_block_only"),
-        Wrong(but(clamp_line, "y.size", "y.size - 1"), "off_by_one"),
-        Wrong(
-            but(clamp_line, "y[i] = max(a * x[i] +", "y[i] += a * x[i]\n        y[i] = max(y[i] +"),
+        ("cuda.grid(1)", "cuda.threadIdx.x", "first_block_only"),
+        ("y.size", "y.size - 1", "off_by_one"),
+        (
+            "y[i] = max(a * x[i] +",
+            "y[i] += a * x[i]\n        y[i] = max(y[i] +",
             "reads_output",
         ),
-        Wrong(
-            but(
-                clamp_line,
-                "y[i] = max(a * x[i] + b[i], low)",
-                "x[i] = a * x[i] + b[i]\n        y[i] = max(x[i], low)",
-            ),
+        (
+            "y[i] = max(a * x[i] + b[i], low)",
+            "x[i] = a * x[i] + b[i]\n        y[i] = max(x[i], low)",
             "modifies_input",
         ),
     ),
@@ -353,14 +348,15 @@ __global__ void bias_gelu(float* y, const float* x, const float* bias, int n) {
         "`v * sigmoid(1.702 v)` is `v / (1.0f + expf(-1.702f * v))`.",
     ),
     wrong=(
-        Wrong(replace(BIAS_GELU_CU, "if (i < n) ", ""), "missing_guard"),
-        Wrong(replace(BIAS_GELU_CU, "i < n", "i < n - 1"), "off_by_one"),
-        Wrong(replace(BIAS_GELU_CU, "v = x[i] + bias[i];", "v = x[i];"), "wrong_value"),
-        Wrong(replace(BIAS_GELU_CU, "-1.702f", "1.702f"), "wrong_value"),
-        Wrong(replace(BIAS_GELU_CU, "v / (1.0f", "1.0f / (1.0f"), "wrong_value"),
-        Wrong(replace(BIAS_GELU_CU, "-1.702f * v", "-v"), "wrong_value"),
-        Wrong(
-            replace(BIAS_GELU_CU, "blockIdx.x * blockDim.x + threadIdx.x", "threadIdx.x"),
+        ("if (i < n) ", "", "missing_guard"),
+        ("i < n", "i < n - 1", "off_by_one"),
+        ("v = x[i] + bias[i];", "v = x[i];", "wrong_value"),
+        ("-1.702f", "1.702f", "wrong_value"),
+        ("v / (1.0f", "1.0f / (1.0f", "wrong_value"),
+        ("-1.702f * v", "-v", "wrong_value"),
+        (
+            "blockIdx.x * blockDim.x + threadIdx.x",
+            "threadIdx.x",
             "first_block_only",
         ),
     ),

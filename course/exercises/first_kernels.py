@@ -3,7 +3,6 @@
 import numpy as np
 from numba import cuda
 
-from course.checking.answers import but, replace
 from course.checking.inputs import (
     a_thread_each,
     arguments_of,
@@ -63,19 +62,21 @@ def scale(out, a, factor):
         "The thread with `i == out.size` must not pass: which comparison leaves out equality?",
     ),
     wrong=(
-        Wrong(but(scale, "i < out.size", "i <= out.size"), "off_by_one"),
-        Wrong(but(scale, "i < out.size", "True"), "missing_guard"),
-        Wrong(but(scale, "out.size", "out.size - 1"), "off_by_one"),
-        Wrong(
-            but(scale, "out.size", "out.size // cuda.blockDim.x * cuda.blockDim.x"),
+        ("i < out.size", "i <= out.size", "off_by_one"),
+        ("i < out.size", "True", "missing_guard"),
+        ("out.size", "out.size - 1", "off_by_one"),
+        (
+            "out.size",
+            "out.size // cuda.blockDim.x * cuda.blockDim.x",
             "only_multiples",
         ),
-        Wrong(but(scale, "cuda.grid(1)", "cuda.threadIdx.x"), "first_block_only"),
-        Wrong(
-            but(scale, "out[i] = factor * a[i]", "a[i] = factor * a[i]\n        out[i] = a[i]"),
+        ("cuda.grid(1)", "cuda.threadIdx.x", "first_block_only"),
+        (
+            "out[i] = factor * a[i]",
+            "a[i] = factor * a[i]\n        out[i] = a[i]",
             "modifies_input",
         ),
-        Wrong(but(scale, "factor *", "factor +"), "wrong_value"),
+        ("factor *", "factor +", "wrong_value"),
     ),
     hypotheses=(
         Hypothesis(
@@ -146,43 +147,32 @@ def blocks_for(height, width, block_x, block_y): ...  # return (blocks along x, 
         "`(width + block_x - 1) // block_x`, and the same along y with `height` and `block_y`.",
     ),
     wrong=(
-        Wrong(
-            but(
-                blocks_for,
-                ("(width + block_x - 1) // block_x", "width // block_x"),
-                ("(height + block_y - 1) // block_y", "height // block_y"),
-            ),
+        (
+            ("(width + block_x - 1) // block_x", "width // block_x"),
+            ("(height + block_y - 1) // block_y", "height // block_y"),
             "only_multiples",
             "Rounded down, the last and partly used block is missing.",
         ),
-        Wrong(
-            but(
-                blocks_for,
-                ("(width + block_x - 1) // block_x", "width // block_x + 1"),
-                ("(height + block_y - 1) // block_y", "height // block_y + 1"),
-            ),
+        (
+            ("(width + block_x - 1) // block_x", "width // block_x + 1"),
+            ("(height + block_y - 1) // block_y", "height // block_y + 1"),
             "off_by_one",
             "When the size is a multiple of the block, this is one block too many.",
         ),
-        Wrong(
-            but(
-                blocks_for,
-                "return blocks_x, blocks_y",
-                "return blocks_y, blocks_x",
-            ),
+        (
+            "return blocks_x, blocks_y",
+            "return blocks_y, blocks_x",
             "swapped_axes",
             "x runs along a row, so blocks along x come from the width.",
         ),
-        Wrong(
-            but(
-                blocks_for,
-                ("(width + block_x - 1) // block_x", "np.ceil(width / block_x)"),
-                ("(height + block_y - 1) // block_y", "np.ceil(height / block_y)"),
-            ),
+        (
+            ("(width + block_x - 1) // block_x", "np.ceil(width / block_x)"),
+            ("(height + block_y - 1) // block_y", "np.ceil(height / block_y)"),
             "wrong_dtype",
         ),
-        Wrong(
-            but(blocks_for, "(height + block_y", "(width + block_y"),
+        (
+            "(height + block_y",
+            "(width + block_y",
             "only_square",
             "Blocks along y come from the height.",
         ),
@@ -297,39 +287,32 @@ def max_pool(out, picture):
     ),
     wrong=(
         Wrong(pool_loops_over_rows, "one_thread"),
-        Wrong(but(max_pool, "x < width and y < height", "True"), "missing_guard"),
-        Wrong(but(max_pool, "x < width and y < height", "x < width"), "missing_guard"),
-        Wrong(but(max_pool, "x, y = cuda", "y, x = cuda"), "swapped_axes"),
-        Wrong(
-            but(max_pool, "height, width = out.shape", "height = width = out.shape[0]"),
+        ("x < width and y < height", "True", "missing_guard"),
+        ("x < width and y < height", "x < width", "missing_guard"),
+        ("x, y = cuda", "y, x = cuda", "swapped_axes"),
+        (
+            "height, width = out.shape",
+            "height = width = out.shape[0]",
             "only_square",
         ),
-        Wrong(
-            but(max_pool, "x < width and y < height", "x <= width and y <= height"), "off_by_one"
-        ),
-        Wrong(
-            but(
-                max_pool,
-                ("x < width", "x < width // cuda.blockDim.x * cuda.blockDim.x"),
-                ("y < height", "y < height // cuda.blockDim.y * cuda.blockDim.y"),
-            ),
+        ("x < width and y < height", "x <= width and y <= height", "off_by_one"),
+        (
+            ("x < width", "x < width // cuda.blockDim.x * cuda.blockDim.x"),
+            ("y < height", "y < height // cuda.blockDim.y * cuda.blockDim.y"),
             "only_multiples",
         ),
-        Wrong(
-            but(
-                max_pool,
-                (
-                    "max(picture[2 * y, 2 * x], picture[2 * y, 2 * x + 1])",
-                    "max(picture[y, x], picture[y, x + 1])",
-                ),
-                (
-                    "max(picture[2 * y + 1, 2 * x], picture[2 * y + 1, 2 * x + 1])",
-                    "max(picture[y + 1, x], picture[y + 1, x + 1])",
-                ),
+        (
+            (
+                "max(picture[2 * y, 2 * x], picture[2 * y, 2 * x + 1])",
+                "max(picture[y, x], picture[y, x + 1])",
+            ),
+            (
+                "max(picture[2 * y + 1, 2 * x], picture[2 * y + 1, 2 * x + 1])",
+                "max(picture[y + 1, x], picture[y + 1, x + 1])",
             ),
             "wrong_value",
         ),
-        Wrong(but(max_pool, "max(upper, lower)", "upper"), "wrong_value"),
+        ("max(upper, lower)", "upper", "wrong_value"),
     ),
     hypotheses=(
         Hypothesis(
@@ -419,31 +402,24 @@ def linear(out, x, weight, bias):
         "k runs over the side that both share: `x.shape[2]`, which is also `weight.shape[1]`.",
     ),
     wrong=(
-        Wrong(
-            but(
-                linear,
-                "batch < out.shape[0] and row < out.shape[1] and column < out.shape[2]",
-                "True",
-            ),
+        (
+            "batch < out.shape[0] and row < out.shape[1] and column < out.shape[2]",
+            "True",
             "missing_guard",
         ),
-        Wrong(but(linear, "batch < out.shape[0] and ", ""), "missing_guard"),
-        Wrong(but(linear, "column, row, batch", "row, column, batch"), "swapped_axes"),
-        Wrong(
-            but(
-                linear, ("row < out.shape[1]", "row < out.shape[2]"), ("x.shape[2]", "out.shape[2]")
-            ),
+        ("batch < out.shape[0] and ", "", "missing_guard"),
+        ("column, row, batch", "row, column, batch", "swapped_axes"),
+        (
+            ("row < out.shape[1]", "row < out.shape[2]"),
+            ("x.shape[2]", "out.shape[2]"),
             "only_square",
         ),
-        Wrong(but(linear, "x.shape[2]", "x.shape[2] - 1"), "off_by_one"),
-        Wrong(but(linear, "bias[column]", "np.float32(0)"), "wrong_value"),
-        Wrong(
-            but(
-                linear,
-                ("        total = bias[column]\n", ""),
-                ("total += x", "out[batch, row, column] += x"),
-                ("] = total", "] += bias[column]"),
-            ),
+        ("x.shape[2]", "x.shape[2] - 1", "off_by_one"),
+        ("bias[column]", "np.float32(0)", "wrong_value"),
+        (
+            ("        total = bias[column]\n", ""),
+            ("total += x", "out[batch, row, column] += x"),
+            ("] = total", "] += bias[column]"),
             "reads_output",
         ),
     ),
@@ -552,26 +528,22 @@ __global__ void rotate(float* dst, const float* src, int height, int width) {
         "The output's rows are `height` long, so its row r, column c is `dst[r * height + c]`.",
     ),
     wrong=(
-        Wrong(replace(ROTATE_CU, GUARD, ""), "missing_guard"),
-        Wrong(replace(ROTATE_CU, "x < width && y < height", "x < width"), "missing_guard"),
-        Wrong(
-            replace(ROTATE_CU, "x < width && y < height", "x <= width && y < height"), "off_by_one"
-        ),
-        Wrong(replace(ROTATE_CU, TARGET, "dst[x * height + (height - y)]"), "off_by_one"),
-        Wrong(replace(ROTATE_CU, TARGET, "dst[x * height + y]"), "swapped_axes"),
-        Wrong(replace(ROTATE_CU, TARGET, "dst[(width - 1 - x) * height + y]"), "wrong_value"),
-        Wrong(replace(ROTATE_CU, TARGET, "dst[x * width + (height - 1 - y)]"), "only_square"),
-        Wrong(
-            replace(
-                ROTATE_CU,
-                "x < width && y < height",
-                "x < width / blockDim.x * blockDim.x && y < height / blockDim.y * blockDim.y",
-            ),
+        (GUARD, "", "missing_guard"),
+        ("x < width && y < height", "x < width", "missing_guard"),
+        ("x < width && y < height", "x <= width && y < height", "off_by_one"),
+        (TARGET, "dst[x * height + (height - y)]", "off_by_one"),
+        (TARGET, "dst[x * height + y]", "swapped_axes"),
+        (TARGET, "dst[(width - 1 - x) * height + y]", "wrong_value"),
+        (TARGET, "dst[x * width + (height - 1 - y)]", "only_square"),
+        (
+            "x < width && y < height",
+            "x < width / blockDim.x * blockDim.x && y < height / blockDim.y * blockDim.y",
             "only_multiples",
         ),
-        Wrong(replace(ROTATE_CU, "src[y * width + x]", "src[x * height + y]"), "swapped_axes"),
-        Wrong(
-            replace(ROTATE_CU, TARGET, "dst[(unsigned short)(x * height + (height - 1 - y))]"),
+        ("src[y * width + x]", "src[x * height + y]", "swapped_axes"),
+        (
+            TARGET,
+            "dst[(unsigned short)(x * height + (height - 1 - y))]",
             "only_small",
         ),
     ),
@@ -672,38 +644,32 @@ def axpy(y, x, a):
         "`for i in range(start, y.size, stride):` needs no other guard. Why?",
     ),
     wrong=(
-        Wrong(
-            but(
-                axpy,
-                ("cuda.grid(1)", "cuda.blockIdx.x * 32 + cuda.threadIdx.x"),
-                ("cuda.gridsize(1)", "32 * cuda.gridDim.x"),
-            ),
+        (
+            ("cuda.grid(1)", "cuda.blockIdx.x * 32 + cuda.threadIdx.x"),
+            ("cuda.gridsize(1)", "32 * cuda.gridDim.x"),
             "fixed_block",
         ),
-        Wrong(
-            but(axpy, "for i in range(start, y.size, stride):", "i = start\n    if i < y.size:"),
+        (
+            "for i in range(start, y.size, stride):",
+            "i = start\n    if i < y.size:",
             "needs_full_grid",
         ),
-        Wrong(but(axpy, "y.size, stride", "start + 1"), "missing_guard"),
-        Wrong(but(axpy, "cuda.gridsize(1)", "cuda.blockDim.x"), "duplicate_work"),
-        Wrong(
-            but(
-                axpy, ("cuda.grid(1)", "cuda.threadIdx.x"), ("cuda.gridsize(1)", "cuda.blockDim.x")
-            ),
+        ("y.size, stride", "start + 1", "missing_guard"),
+        ("cuda.gridsize(1)", "cuda.blockDim.x", "duplicate_work"),
+        (
+            ("cuda.grid(1)", "cuda.threadIdx.x"),
+            ("cuda.gridsize(1)", "cuda.blockDim.x"),
             "duplicate_work",
         ),
-        Wrong(but(axpy, "y.size", "y.size + 1"), "off_by_one"),
-        Wrong(but(axpy, "y.size", "y.size - 1"), "off_by_one"),
-        Wrong(but(axpy, "y.size", "y.size // stride * stride"), "only_multiples"),
-        Wrong(
-            but(
-                axpy,
-                ("range(start, y.size, stride)", "range(start, start + 100 * stride, stride)"),
-                ("        y[i] +=", "        if i < y.size:\n            y[i] +="),
-            ),
+        ("y.size", "y.size + 1", "off_by_one"),
+        ("y.size", "y.size - 1", "off_by_one"),
+        ("y.size", "y.size // stride * stride", "only_multiples"),
+        (
+            ("range(start, y.size, stride)", "range(start, start + 100 * stride, stride)"),
+            ("        y[i] +=", "        if i < y.size:\n            y[i] +="),
             "few_rounds",
         ),
-        Wrong(but(axpy, "+=", "="), "wrong_value"),
+        ("+=", "=", "wrong_value"),
     ),
     hypotheses=(
         Hypothesis(

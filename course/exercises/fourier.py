@@ -5,7 +5,6 @@ import math
 import numpy as np
 from numba import cuda
 
-from course.checking.answers import but
 from course.checking.inputs import a_thread_each, some_numbers, some_zeros
 from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong
 from course.checking.quiz import Quiz
@@ -120,50 +119,40 @@ def back(out, x):
         ),
     ),
     wrong=(
-        Wrong(but(back, "= 2 * math.pi", "= -2 * math.pi"), "wrong_value"),
-        Wrong(but(back, ("real / rows", "real"), ("imaginary / rows", "imaginary")), "wrong_value"),
-        Wrong(
-            but(
-                back, ("real / rows", "real / columns"), ("imaginary / rows", "imaginary / columns")
-            ),
+        ("= 2 * math.pi", "= -2 * math.pi", "wrong_value"),
+        (("real / rows", "real"), ("imaginary / rows", "imaginary"), "wrong_value"),
+        (
+            ("real / rows", "real / columns"),
+            ("imaginary / rows", "imaginary / columns"),
             "only_square",
         ),
-        Wrong(but(back, "n < rows and c < columns", "True"), "missing_guard"),
-        Wrong(but(back, "n < rows and c < columns", "n < rows"), "missing_guard"),
-        Wrong(
-            but(
-                back,
-                ("for k in range(rows)", "for k in range(columns)"),
-                ("(n * k % rows) / rows", "(c * k % columns) / columns"),
-                (
-                    "x[k, c, 0] * cosine - x[k, c, 1] * sine",
-                    "x[n, k, 0] * cosine - x[n, k, 1] * sine",
-                ),
-                (
-                    "x[k, c, 0] * sine + x[k, c, 1] * cosine",
-                    "x[n, k, 0] * sine + x[n, k, 1] * cosine",
-                ),
-                ("real / rows", "real / columns"),
-                ("imaginary / rows", "imaginary / columns"),
+        ("n < rows and c < columns", "True", "missing_guard"),
+        ("n < rows and c < columns", "n < rows", "missing_guard"),
+        (
+            ("for k in range(rows)", "for k in range(columns)"),
+            ("(n * k % rows) / rows", "(c * k % columns) / columns"),
+            (
+                "x[k, c, 0] * cosine - x[k, c, 1] * sine",
+                "x[n, k, 0] * cosine - x[n, k, 1] * sine",
             ),
+            (
+                "x[k, c, 0] * sine + x[k, c, 1] * cosine",
+                "x[n, k, 0] * sine + x[n, k, 1] * cosine",
+            ),
+            ("real / rows", "real / columns"),
+            ("imaginary / rows", "imaginary / columns"),
             "swapped_axes",
         ),
-        Wrong(but(back, "* cosine - x", "* cosine + x"), "wrong_value"),
-        Wrong(
-            but(
-                back,
-                "2 * math.pi * (n * k % rows) / rows",
-                "np.float32(2 * math.pi * n * k / rows)",
-            ),
+        ("* cosine - x", "* cosine + x", "wrong_value"),
+        (
+            "2 * math.pi * (n * k % rows) / rows",
+            "np.float32(2 * math.pi * n * k / rows)",
             "wrong_value",
         ),
-        Wrong(but(back, "for k in range(rows)", "for k in range(1, rows)"), "wrong_value"),
-        Wrong(
-            but(
-                back,
-                "            angle =",
-                "            if x[k, c, 0] == 0:\n                continue\n            angle =",
-            ),
+        ("for k in range(rows)", "for k in range(1, rows)", "wrong_value"),
+        (
+            "            angle =",
+            "            if x[k, c, 0] == 0:\n                continue\n            angle =",
             "wrong_value",
         ),
     ),
@@ -305,20 +294,17 @@ def fft_rows(out, x):
         ),
     ),
     wrong=(
-        Wrong(but(fft_rows, "        cuda.syncthreads()\n        to = ", "        to = "), "race"),
-        Wrong(but(fft_rows, "        cuda.syncthreads()\n        k = ", "        k = "), "race"),
-        Wrong(
-            but(
-                fft_rows,
-                ("        cuda.syncthreads()\n        k", "        cuda.syncwarp()\n        k"),
-                ("        cuda.syncthreads()\n        to", "        cuda.syncwarp()\n        to"),
-            ),
+        ("        cuda.syncthreads()\n        to = ", "        to = ", "race"),
+        ("        cuda.syncthreads()\n        k = ", "        k = ", "race"),
+        (
+            ("        cuda.syncthreads()\n        k", "        cuda.syncwarp()\n        k"),
+            ("        cuda.syncthreads()\n        to", "        cuda.syncwarp()\n        to"),
             "race",
         ),
-        Wrong(but(fft_rows, "angle = -math.pi", "angle = math.pi"), "wrong_value"),
-        Wrong(but(fft_rows, "to = 2 * t - k", "to = 2 * t"), "race"),
-        Wrong(but(fft_rows, "while done < 128", "while done < 64"), "wrong_value"),
-        Wrong(but(fft_rows, "k = t % done", "k = t"), "race"),
+        ("angle = -math.pi", "angle = math.pi", "wrong_value"),
+        ("to = 2 * t - k", "to = 2 * t", "race"),
+        ("while done < 128", "while done < 64", "wrong_value"),
+        ("k = t % done", "k = t", "race"),
         Wrong(fft_two_rows, "other_means"),
     ),
     hypotheses=(
@@ -392,28 +378,22 @@ def apart(out, z):
         ("The mirror of 0 is 0: `(points - k) % points`. To divide x + i y by i gives y - i x."),
     ),
     wrong=(
-        Wrong(but(apart, "(points - k) % points", "points - k"), "off_by_one"),
-        Wrong(but(apart, "(points - k) % points", "-k & (points - 1)"), "only_powers"),
-        Wrong(but(apart, "(points - k) % points", "points - 1 - k"), "wrong_value"),
-        Wrong(but(apart, "-z[mirror, 1]", "z[mirror, 1]"), "wrong_value"),
-        Wrong(but(apart, "k < points", "True"), "missing_guard"),
-        Wrong(
-            but(
-                apart,
-                ("(real + other_real) / 2", "real + other_real"),
-                ("(imag + other_imag) / 2", "imag + other_imag"),
-                ("(imag - other_imag) / 2", "imag - other_imag"),
-                ("(other_real - real) / 2", "other_real - real"),
-            ),
+        ("(points - k) % points", "points - k", "off_by_one"),
+        ("(points - k) % points", "-k & (points - 1)", "only_powers"),
+        ("(points - k) % points", "points - 1 - k", "wrong_value"),
+        ("-z[mirror, 1]", "z[mirror, 1]", "wrong_value"),
+        ("k < points", "True", "missing_guard"),
+        (
+            ("(real + other_real) / 2", "real + other_real"),
+            ("(imag + other_imag) / 2", "imag + other_imag"),
+            ("(imag - other_imag) / 2", "imag - other_imag"),
+            ("(other_real - real) / 2", "other_real - real"),
             "wrong_value",
         ),
-        Wrong(but(apart, "(other_real - real)", "(real - other_real)"), "wrong_value"),
-        Wrong(
-            but(
-                apart,
-                ("out[1, k, 0] = (imag - other_imag)", "out[1, k, 1] = (imag - other_imag)"),
-                ("out[1, k, 1] = (other_real - real)", "out[1, k, 0] = (real - other_real)"),
-            ),
+        ("(other_real - real)", "(real - other_real)", "wrong_value"),
+        (
+            ("out[1, k, 0] = (imag - other_imag)", "out[1, k, 1] = (imag - other_imag)"),
+            ("out[1, k, 1] = (other_real - real)", "out[1, k, 0] = (real - other_real)"),
             "wrong_value",
         ),
     ),

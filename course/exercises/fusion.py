@@ -3,7 +3,6 @@
 import numpy as np
 from numba import cuda
 
-from course.checking.answers import but
 from course.checking.inputs import a_thread_each, some_numbers, whole
 from course.checking.model import Exercise, Hypothesis, InOut, Launch, Out, Wrong
 from course.checking.quiz import Quiz
@@ -99,10 +98,10 @@ def scale_all(values, starts, factors, chunks):
         "`i = starts[tensor] + chunk * cuda.blockDim.x + cuda.threadIdx.x`; guard: the next start.",
     ),
     wrong=(
-        Wrong(but(scale_all, "i < starts[tensor + 1]", "i < values.size"), "duplicate_work"),
-        Wrong(but(scale_all, "starts[tensor] + ", ""), "duplicate_work"),
-        Wrong(but(scale_all, "chunk * cuda.blockDim.x + ", ""), "duplicate_work"),
-        Wrong(but(scale_all, "factors[tensor]", "factors[0]"), "wrong_value"),
+        ("i < starts[tensor + 1]", "i < values.size", "duplicate_work"),
+        ("starts[tensor] + ", "", "duplicate_work"),
+        ("chunk * cuda.blockDim.x + ", "", "duplicate_work"),
+        ("factors[tensor]", "factors[0]", "wrong_value"),
         Wrong(scale_all_by_search, "wrong_value"),
     ),
     hypotheses=(
@@ -177,13 +176,13 @@ def to_int8(codes, x, scale):
         "Round first, then `min(max(steps, -127), 127)`, and only then store.",
     ),
     wrong=(
-        Wrong(but(to_int8, "round(x[i] / scale)", "int(x[i] / scale)"), "wrong_value"),
-        Wrong(but(to_int8, "min(max(steps, -127), 127)", "steps"), "wrong_value"),
-        Wrong(but(to_int8, "round(x[i] / scale)", "int(x[i] / scale + 0.5)"), "wrong_value"),
-        Wrong(but(to_int8, "-127), 127", "-128), 127"), "wrong_value"),
-        Wrong(but(to_int8, "min(max(steps, -127), 127)", "min(steps, 127)"), "wrong_value"),
-        Wrong(but(to_int8, "x[i] / scale", "x[i] * scale"), "wrong_value"),
-        Wrong(but(to_int8, "i < x.size", "i <= x.size"), "off_by_one"),
+        ("round(x[i] / scale)", "int(x[i] / scale)", "wrong_value"),
+        ("min(max(steps, -127), 127)", "steps", "wrong_value"),
+        ("round(x[i] / scale)", "int(x[i] / scale + 0.5)", "wrong_value"),
+        ("-127), 127", "-128), 127", "wrong_value"),
+        ("min(max(steps, -127), 127)", "min(steps, 127)", "wrong_value"),
+        ("x[i] / scale", "x[i] * scale", "wrong_value"),
+        ("i < x.size", "i <= x.size", "off_by_one"),
     ),
     hypotheses=(
         Hypothesis(
@@ -259,12 +258,12 @@ def unpack(numbers, packed):
         "The highest of the 4 bits counts -8, not 8: codes from 8 on are 16 too large.",
     ),
     wrong=(
-        Wrong(but(unpack, "nibble - 16 if nibble >= 8 else nibble", "nibble"), "wrong_value"),
-        Wrong(but(unpack, "4 * (i % 2)", "4 * (1 - i % 2)"), "wrong_value"),
-        Wrong(but(unpack, "nibble >= 8", "nibble > 8"), "wrong_value"),
-        Wrong(but(unpack, "nibble - 16 if nibble >= 8 else nibble", "nibble - 8"), "wrong_value"),
-        Wrong(but(unpack, " & 15", ""), "wrong_value"),
-        Wrong(but(unpack, "i < numbers.size", "i // 2 < packed.size"), "off_by_one"),
+        ("nibble - 16 if nibble >= 8 else nibble", "nibble", "wrong_value"),
+        ("4 * (i % 2)", "4 * (1 - i % 2)", "wrong_value"),
+        ("nibble >= 8", "nibble > 8", "wrong_value"),
+        ("nibble - 16 if nibble >= 8 else nibble", "nibble - 8", "wrong_value"),
+        (" & 15", "", "wrong_value"),
+        ("i < numbers.size", "i // 2 < packed.size", "off_by_one"),
     ),
     hypotheses=(
         Hypothesis(
@@ -273,7 +272,7 @@ def unpack(numbers, packed):
             lambda numbers, packed: unpacked(numbers, packed) & 15,
         ),
     ),
-)  # fmt: skip
+)
 
 
 # ---- zero_point: scales and zeros on the right axis
@@ -360,28 +359,31 @@ def int8_matmul(out, x, zeros, x_scales, w, w_scales):
         "A zero point belongs to x's row, and must be taken off before the product.",
     ),
     wrong=(
-        Wrong(
-            but(int8_matmul, "x_scales[row] * w_scales[column]",
-                "x_scales[row % x_scales.size] * w_scales[row % w_scales.size]"),
+        (
+            "x_scales[row] * w_scales[column]",
+            "x_scales[row % x_scales.size] * w_scales[row % w_scales.size]",
             "wrong_value",
         ),
-        Wrong(but(int8_matmul, " - zeros[row]", ""), "wrong_value"),
-        Wrong(but(int8_matmul, "range(x.shape[1])", "range(min(x.shape[1], 4096))"), "only_small"),
-        Wrong(
-            but(int8_matmul, "zeros[row]", "zeros[column % zeros.size]"),
+        (" - zeros[row]", "", "wrong_value"),
+        ("range(x.shape[1])", "range(min(x.shape[1], 4096))", "only_small"),
+        (
+            "zeros[row]",
+            "zeros[column % zeros.size]",
             "wrong_value",
         ),
-        Wrong(but(int8_matmul, " * w_scales[column]", ""), "wrong_value"),
-        Wrong(
-            but(int8_matmul, "np.int32(x[row, k]) - zeros[row]", "np.int8(x[row, k]) - zeros[row]"),
+        (" * w_scales[column]", "", "wrong_value"),
+        (
+            "np.int32(x[row, k]) - zeros[row]",
+            "np.int8(x[row, k]) - zeros[row]",
             "wrong_value",
         ),
-        Wrong(
-            but(int8_matmul, "row < out.shape[0] and column", "column"),
+        (
+            "row < out.shape[0] and column",
+            "column",
             "missing_guard",
         ),
     ),
-)  # fmt: skip
+)
 
 
 # ---- squares: sums of half-precision numbers
@@ -453,24 +455,25 @@ def mean_square(out, x):
         "Convert x first: `np.float32(x[row, k])`; and begin with `np.float32(0)`.",
     ),
     wrong=(
-        Wrong(
-            but(mean_square, "total += value * value",
-                "total = np.float32(np.float16(total + value * value))"),
+        (
+            "total += value * value",
+            "total = np.float32(np.float16(total + value * value))",
             "wrong_value",
         ),
-        Wrong(
-            but(mean_square, "total += value * value",
-                "total += np.float32(np.float16(value * value))"),
+        (
+            "total += value * value",
+            "total += np.float32(np.float16(value * value))",
             "wrong_value",
         ),
-        Wrong(but(mean_square, "total / x.shape[1]", "total / x.shape[0]"), "wrong_value"),
-        Wrong(but(mean_square, "range(x.shape[1])", "range(x.shape[1] & 0x7FFF)"), "only_small"),
-        Wrong(but(mean_square, "/ x.shape[1]", "/ np.float16(x.shape[1])"), "only_small"),
-        Wrong(
-            but(mean_square, "total += value * value", "total += value"),
+        ("total / x.shape[1]", "total / x.shape[0]", "wrong_value"),
+        ("range(x.shape[1])", "range(x.shape[1] & 0x7FFF)", "only_small"),
+        ("/ x.shape[1]", "/ np.float16(x.shape[1])", "only_small"),
+        (
+            "total += value * value",
+            "total += value",
             "wrong_value",
         ),
-        Wrong(but(mean_square, "row < x.shape[0]", "True"), "missing_guard"),
+        ("row < x.shape[0]", "True", "missing_guard"),
     ),
     hypotheses=(
         Hypothesis(
@@ -479,7 +482,7 @@ def mean_square(out, x):
             mean_of_short_squares,
         ),
     ),
-)  # fmt: skip
+)
 
 
 # ---- by_chance: stochastic rounding
@@ -544,14 +547,13 @@ def by_chance(rounded, bits, random):
         "Add first, then cut: the carry does the rest, even into the exponent.",
     ),
     wrong=(
-        Wrong(but(by_chance, "(bits[i] + random[i])", "(bits[i] + 0x8000)"), "wrong_value"),
-        Wrong(but(by_chance, "(bits[i] + random[i]) >> 16",
-                  "(bits[i] >> 16) + (random[i] >> 15)"), "wrong_value"),
-        Wrong(but(by_chance, "bits[i] + random[i]", "bits[i] - random[i]"), "wrong_value"),
-        Wrong(but(by_chance, "bits[i] + random[i]", "bits[i] + random[0]"), "wrong_value"),
-        Wrong(but(by_chance, "i < bits.size", "True"), "missing_guard"),
+        ("(bits[i] + random[i])", "(bits[i] + 0x8000)", "wrong_value"),
+        ("(bits[i] + random[i]) >> 16", "(bits[i] >> 16) + (random[i] >> 15)", "wrong_value"),
+        ("bits[i] + random[i]", "bits[i] - random[i]", "wrong_value"),
+        ("bits[i] + random[i]", "bits[i] + random[0]", "wrong_value"),
+        ("i < bits.size", "True", "missing_guard"),
     ),
-)  # fmt: skip
+)
 
 
 EXERCISES = (TABLE, SATURATE, BY_CHANCE, SQUARES, ZERO_POINT, NIBBLES)

@@ -3,7 +3,6 @@
 import numpy as np
 from numba import cuda
 
-from course.checking.answers import but
 from course.checking.inputs import Counted, of_any_size, some_numbers, uniform
 from course.checking.model import Exercise, Out, Wrong
 from course.checking.quiz import Quiz
@@ -98,21 +97,23 @@ def linear(gemm, y, x, w, rows, n_in, n_out):
             "wrong_value",
             "x, w and y lie row after row, and the library reads column after column.",
         ),
-        Wrong(
-            but(linear, "w, n_in, x, n_in, 0, y, n_out", "x, n_in, w, n_in, 0, y, n_out"),
+        (
+            "w, n_in, x, n_in, 0, y, n_out",
+            "x, n_in, w, n_in, 0, y, n_out",
             "crashed",
         ),
-        Wrong(but(linear, '"T", "N"', '"N", "N"'), "crashed"),
-        Wrong(but(linear, "n_out, rows, n_in, 1, w", "rows, n_out, n_in, 1, w"), "crashed"),
-        Wrong(but(linear, "w, n_in, x, n_in, 0", "w, n_out, x, n_in, 0"), "crashed"),
-        Wrong(
-            but(linear, "n_in, 0, y", "n_in, 1, y"),
+        ('"T", "N"', '"N", "N"', "crashed"),
+        ("n_out, rows, n_in, 1, w", "rows, n_out, n_in, 1, w", "crashed"),
+        ("w, n_in, x, n_in, 0", "w, n_out, x, n_in, 0", "crashed"),
+        (
+            "n_in, 0, y",
+            "n_in, 1, y",
             "wrong_value",
             "With β = 1 the product is added to what y held before: poison.",
         ),
         Wrong(linear_in_two_steps, "other_means"),
         Wrong(linear_elsewhere, "other_means"),
-        Wrong(but(linear, "    return y", "    return None"), "no_return"),
+        ("    return y", "    return None", "no_return"),
     ),
 )
 
@@ -194,46 +195,45 @@ def as_blas(shape, strides, itemsize):
         " (of a row, if transposed): copy. That sorts out negative ones, too.",
     ),
     wrong=(
-        Wrong(
-            but(as_blas, ("across // itemsize", "rows"), ("down // itemsize", "columns")),
+        (
+            ("across // itemsize", "rows"),
+            ("down // itemsize", "columns"),
             "wrong_value",
             "The leading dimension is a distance in memory, not a length: of `a[:, 1:4]` it is"
             " the whole array's.",
         ),
-        Wrong(
-            but(as_blas, ("across // itemsize", "across"), ("down // itemsize", "down")),
+        (
+            ("across // itemsize", "across"),
+            ("down // itemsize", "down"),
             "wrong_value",
             "These are bytes. Leading dimensions count elements.",
         ),
-        Wrong(
-            but(as_blas, "if across == itemsize and down", "if down"),
+        (
+            "if across == itemsize and down",
+            "if down",
             "wrong_value",
             "`a[:, ::2]` has gaps between neighbours: no leading dimension describes that.",
         ),
-        Wrong(
-            but(
-                as_blas,
-                (" and across >= rows * itemsize", ""),
-                (" and down >= columns * itemsize", ""),
-            ),
+        (
+            (" and across >= rows * itemsize", ""),
+            (" and down >= columns * itemsize", ""),
             "wrong_value",
             "Rows that overlap, stand in one place or run backwards are no matrix to cuBLAS.",
         ),
-        Wrong(
-            but(as_blas, (" and across % itemsize == 0", ""), (" and down % itemsize == 0", "")),
+        (
+            (" and across % itemsize == 0", ""),
+            (" and down % itemsize == 0", ""),
             "wrong_value",
             "A field of records may lie 14 bytes apart: that is no whole number of floats.",
         ),
-        Wrong(
-            but(
-                as_blas,
-                ("across >= rows * itemsize", "16 * rows * itemsize > across >= rows * itemsize"),
-                ("down >= columns", "16 * columns * itemsize > down >= columns"),
-            ),
+        (
+            ("across >= rows * itemsize", "16 * rows * itemsize > across >= rows * itemsize"),
+            ("down >= columns", "16 * columns * itemsize > down >= columns"),
             "wrong_value",
         ),
-        Wrong(
-            but(as_blas, ("return 0, across", "return 1, across"), ("1, down", "0, down")),
+        (
+            ("return 0, across", "return 1, across"),
+            ("1, down", "0, down"),
             "wrong_value",
             "Row-major is what is transposed to the library; column-major is not.",
         ),
@@ -285,37 +285,43 @@ def draws(generator, seed, thread, launch, count):
         "Before launch l there were l launches, and each took `count` numbers.",
     ),
     wrong=(
-        Wrong(
-            but(draws, "generator(seed, thread,", "generator(seed + thread, 0,"),
+        (
+            "generator(seed, thread,",
+            "generator(seed + thread, 0,",
             "wrong_value",
             "Another seed for each thread gives unrelated sequences that may overlap or be alike;"
             " the sequences of *one* seed are apart by construction.",
         ),
-        Wrong(
-            but(draws, "launch * count", "0"),
+        (
+            "launch * count",
+            "0",
             "wrong_value",
             "Every launch draws the same numbers as the first.",
         ),
-        Wrong(but(draws, "launch * count", "launch * count % 2**32"), "wrong_value"),
-        Wrong(but(draws, "launch * count", "launch % 10_000 * count"), "wrong_value"),
-        Wrong(but(draws, "(seed, thread", "(seed, thread % 2**20"), "wrong_value"),
-        Wrong(
-            but(draws, "launch * count", "launch"),
+        ("launch * count", "launch * count % 2**32", "wrong_value"),
+        ("launch * count", "launch % 10_000 * count", "wrong_value"),
+        ("(seed, thread", "(seed, thread % 2**20", "wrong_value"),
+        (
+            "launch * count",
+            "launch",
             "wrong_value",
             "Launches overlap: launch 1 begins at the second number of launch 0.",
         ),
-        Wrong(
-            but(draws, "seed, thread, launch * count", "seed, launch, thread * count"),
+        (
+            "seed, thread, launch * count",
+            "seed, launch, thread * count",
             "wrong_value",
             "Thread and launch are mixed up: the sequence is the thread's.",
         ),
-        Wrong(
-            but(draws, "generator(seed, thread,", "generator(seed, 0,"),
+        (
+            "generator(seed, thread,",
+            "generator(seed, 0,",
             "wrong_value",
             "All threads draw the same numbers.",
         ),
-        Wrong(
-            but(draws, "seed, thread, launch * count", "seed, (launch << 32) + thread, 0"),
+        (
+            "seed, thread, launch * count",
+            "seed, (launch << 32) + thread, 0",
             "wrong_value",
             "No number comes twice, and that is a good way; but here each thread keeps its one"
             " sequence, and a launch goes on where the last one stopped.",
@@ -475,20 +481,23 @@ def multiply(r2c, c2r, p, q):
         "There and back makes everything n times as large. Divide, then round.",
     ),
     wrong=(
-        Wrong(
-            but(multiply, "padded[1]), n) / n", "padded[1]), n)"),
+        (
+            "padded[1]), n) / n",
+            "padded[1]), n)",
             "wrong_value",
             "Everything is n times too large: cuFFT divides in neither direction.",
         ),
-        Wrong(
-            but(multiply, "padded[1]), n) / n", "padded[1]), n) / (n // 2 + 1)"),
+        (
+            "padded[1]), n) / n",
+            "padded[1]), n) / (n // 2 + 1)",
             "wrong_value",
             "Divide by the length of the transform, not by the number of bins.",
         ),
-        Wrong(but(multiply, "np.rint(product).astype(int)", "product.astype(int)"), "wrong_value"),
-        Wrong(but(multiply, "padded[1]), n) / n", "padded[1]), 2 * (n // 2)) / n"), "wrong_value"),
-        Wrong(
-            but(multiply, "len(q) - 1", "len(q)"),
+        ("np.rint(product).astype(int)", "product.astype(int)", "wrong_value"),
+        ("padded[1]), n) / n", "padded[1]), 2 * (n // 2)) / n", "wrong_value"),
+        (
+            "len(q) - 1",
+            "len(q)",
             "wrong_value",
             "One coefficient too many: the product has len(p) + len(q) - 1.",
         ),
@@ -497,33 +506,25 @@ def multiply(r2c, c2r, p, q):
             "wrong_value",
             "The padding is still there: return only the first len(p) + len(q) - 1 coefficients.",
         ),
-        Wrong(
-            but(multiply, "rint(product).astype(int)", "trim_zeros(np.rint(product).astype(int))"),
+        (
+            "rint(product).astype(int)",
+            "trim_zeros(np.rint(product).astype(int))",
             "wrong_value",
         ),
-        Wrong(
-            but(
-                multiply,
-                "    n = len(p)",
-                "    p = np.trim_zeros(p) if p.any() else p\n    n = len(p)",
-            ),
+        (
+            "    n = len(p)",
+            "    p = np.trim_zeros(p) if p.any() else p\n    n = len(p)",
             "wrong_value",
         ),
         Wrong(without_transforms, "other_means"),
-        Wrong(but(multiply, "r2c(padded[1])", "np.fft.rfft(padded[1])"), "other_means"),
-        Wrong(
-            but(
-                multiply,
-                "c2r(r2c(padded[0]) * r2c(padded[1]), n) / n",
-                "np.fft.irfft(r2c(padded[0]) * r2c(padded[1]), n)\n    c2r(r2c(padded[0]) * 0, n)",
-            ),
+        ("r2c(padded[1])", "np.fft.rfft(padded[1])", "other_means"),
+        (
+            "c2r(r2c(padded[0]) * r2c(padded[1]), n) / n",
+            "np.fft.irfft(r2c(padded[0]) * r2c(padded[1]), n)\n    c2r(r2c(padded[0]) * 0, n)",
             "other_means",
         ),
-        Wrong(
-            but(
-                multiply,
-                ("len(p) + len(q) - 1", "max(len(p), len(q))"),
-            ),
+        (
+            ("len(p) + len(q) - 1", "max(len(p), len(q))"),
             "wrong_value",
             "The product's last coefficients have come in again at the front: make room.",
         ),
@@ -598,39 +599,46 @@ def choose(proposals, room, repeatable):
         "Keep the index of the best so far, which begins as -1.",
     ),
     wrong=(
-        Wrong(
-            but(choose, "status != 0 or workspace > room", "workspace > room"),
+        (
+            "status != 0 or workspace > room",
+            "workspace > room",
             "wrong_value",
             "This chooses ways that do not work: look at each proposal's own status.",
         ),
-        Wrong(
-            but(choose, "status != 0", "status == 1"),
+        (
+            "status != 0",
+            "status == 1",
             "wrong_value",
             "Not only status 1 is an error: every status but 0 is.",
         ),
-        Wrong(
-            but(choose, "status != 0", "status > 1"),
+        (
+            "status != 0",
+            "status > 1",
             "wrong_value",
             "Status 1 is an error, too: only 0 means success.",
         ),
-        Wrong(
-            but(choose, " or workspace > room", ""),
+        (
+            " or workspace > room",
+            "",
             "wrong_value",
             "`room` is ignored: this needs more workspace than there is.",
         ),
-        Wrong(
-            but(choose, " or (repeatable and not deterministic)", ""),
+        (
+            " or (repeatable and not deterministic)",
+            "",
             "wrong_value",
             "This may give other bits in the next run.",
         ),
-        Wrong(
-            but(choose, "(repeatable and not deterministic)", "not deterministic"),
+        (
+            "(repeatable and not deterministic)",
+            "not deterministic",
             "wrong_value",
             "Who does not ask for the same bits may have a faster way.",
         ),
-        Wrong(but(choose, "best < 0 or time <", "best < 0 or time >"), "wrong_value"),
-        Wrong(
-            but(choose, "workspace > room", "workspace >= room"),
+        ("best < 0 or time <", "best < 0 or time >", "wrong_value"),
+        (
+            "workspace > room",
+            "workspace >= room",
             "wrong_value",
             "A workspace of just `room` bytes fits.",
         ),
@@ -718,35 +726,28 @@ def spmv(y, offsets, columns, values, x):
         "An empty row's sum is 0, and must be written, too: behind the loop.",
     ),
     wrong=(
-        Wrong(but(spmv, "row < y.size", "row < y.size and x.size > 0"), "unwritten"),
-        Wrong(but(spmv, "cuda.grid(1)", "cuda.blockIdx.x * 32 + cuda.threadIdx.x"), "fixed_block"),
-        Wrong(but(spmv, "values[i] * x[columns[i]]", "x[columns[i]]"), "wrong_value"),
-        Wrong(
-            but(
-                spmv,
-                "            total +=",
-                "            if columns[i] < columns[offsets[row]]:\n"
-                "                break\n            total +=",
-            ),
+        ("row < y.size", "row < y.size and x.size > 0", "unwritten"),
+        ("cuda.grid(1)", "cuda.blockIdx.x * 32 + cuda.threadIdx.x", "fixed_block"),
+        ("values[i] * x[columns[i]]", "x[columns[i]]", "wrong_value"),
+        (
+            "            total +=",
+            "            if columns[i] < columns[offsets[row]]:\n"
+            "                break\n            total +=",
             "wrong_value",
         ),
-        Wrong(
-            but(
-                spmv,
-                "            total +=",
-                "            if i > offsets[row] and columns[i] == columns[i - 1]:\n"
-                "                continue\n            total +=",
-            ),
+        (
+            "            total +=",
+            "            if i > offsets[row] and columns[i] == columns[i - 1]:\n"
+            "                continue\n            total +=",
             "wrong_value",
         ),
-        Wrong(but(spmv, "offsets[row + 1])", "offsets[row + 1] + 1)"), "out_of_bounds"),
-        Wrong(but(spmv, "offsets[row + 1])", "offsets[row + 1] - 1)"), "wrong_value"),
-        Wrong(but(spmv, "y[row] = total", "y[row] += total"), "reads_output"),
-        Wrong(but(spmv, "total += values", "total = values"), "wrong_value"),
-        Wrong(
-            but(
-                spmv, "        y[row] = total", "        if total != 0:\n            y[row] = total"
-            ),
+        ("offsets[row + 1])", "offsets[row + 1] + 1)", "out_of_bounds"),
+        ("offsets[row + 1])", "offsets[row + 1] - 1)", "wrong_value"),
+        ("y[row] = total", "y[row] += total", "reads_output"),
+        ("total += values", "total = values", "wrong_value"),
+        (
+            "        y[row] = total",
+            "        if total != 0:\n            y[row] = total",
             "unwritten",
         ),
     ),

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 from numba import cuda
 
-from course.checking.answers import but, replace
+from course.checking.answers import but
 from course.checking.inputs import of_any_size, some_numbers, uniform
 from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong, ceil_div
 from course.checking.quiz import Quiz
@@ -181,35 +181,26 @@ def matmul_tile(c, a, b):
     ),
     wrong=(
         Wrong(tile_left_out, "no_shared"),
-        Wrong(but(matmul_tile, "    if row", "    if a.shape[1] > 0 and row"), "unwritten"),
-        Wrong(but(matmul_tile, BRING_A, 2 * BRING_A), "too_much_traffic"),
-        Wrong(
-            but(
-                matmul_tile,
-                "total += a_tile[y, k] * b_tile[k, x]",
-                "total += (a_tile[y, k] if k < 7 or row >= a.shape[0] or first + k >= a.shape[1]"
-                " else a[row, first + k]) * b_tile[k, x]",
-            ),
+        ("    if row", "    if a.shape[1] > 0 and row", "unwritten"),
+        (BRING_A, 2 * BRING_A, "too_much_traffic"),
+        (
+            "total += a_tile[y, k] * b_tile[k, x]",
+            "total += (a_tile[y, k] if k < 7 or row >= a.shape[0] or first + k >= a.shape[1]"
+            " else a[row, first + k]) * b_tile[k, x]",
             "too_much_traffic",
         ),
-        Wrong(
-            but(matmul_tile, "        cuda.syncthreads()\n        for k", "        for k"), "race"
-        ),
-        Wrong(but(matmul_tile, "        cuda.syncthreads()\n    if row", "    if row"), "race"),
+        ("        cuda.syncthreads()\n        for k", "        for k", "race"),
+        ("        cuda.syncthreads()\n    if row", "    if row", "race"),
         Wrong(tile_barrier_in_branch, "barrier"),
-        Wrong(
-            but(matmul_tile, "range(0, a.shape[1], 8)", "range(0, a.shape[1] // 8 * 8, 8)"),
+        (
+            "range(0, a.shape[1], 8)",
+            "range(0, a.shape[1] // 8 * 8, 8)",
             "wrong_value",
         ),
-        Wrong(
-            but(matmul_tile, "1], 8):\n", "1], 8):\n        total = np.float32(0)\n"), "wrong_value"
-        ),
-        Wrong(
-            but(
-                matmul_tile,
-                "    if row < c.shape[0] and column < c.shape[1]:\n        c[",
-                "    c[",
-            ),
+        ("1], 8):\n", "1], 8):\n        total = np.float32(0)\n", "wrong_value"),
+        (
+            "    if row < c.shape[0] and column < c.shape[1]:\n        c[",
+            "    c[",
             "missing_guard",
         ),
     ),
@@ -310,38 +301,29 @@ def narrow(c, a, b):
         "If a row were one word longer, row x would begin x banks further.",
     ),
     wrong=(
-        Wrong(
-            but(
-                narrow,
-                ("(32, 33)", "(32, 32)"),
-                ("a_tile[y + j, x]", "a_tile[x, y + j]"),
-                ("a_tile[x, k]", "a_tile[k, x]"),
-            ),
+        (
+            ("(32, 33)", "(32, 32)"),
+            ("a_tile[y + j, x]", "a_tile[x, y + j]"),
+            ("a_tile[x, k]", "a_tile[k, x]"),
             "bank_conflict",
         ),
-        Wrong(but(narrow, "(32, 33)", "(32, 36)"), "bank_conflict"),
-        Wrong(but(narrow, "(32, 33)", "(32, 32)"), "bank_conflict"),
+        ("(32, 33)", "(32, 36)", "bank_conflict"),
+        ("(32, 33)", "(32, 32)", "bank_conflict"),
         Wrong(conflict_gone_with_the_tile, "uncoalesced"),
-        Wrong(
-            but(
-                narrow,
-                ("(32, 33)", "(32, 32)"),
-                ("top + y + j < a.shape[0] and x <", "top + x < a.shape[0] and y + j <"),
-                ("a[top + y + j, x]", "a[top + x, y + j]"),
-                ("a_tile[x, k]", "a_tile[k, x]"),
-            ),
+        (
+            ("(32, 33)", "(32, 32)"),
+            ("top + y + j < a.shape[0] and x <", "top + x < a.shape[0] and y + j <"),
+            ("a[top + y + j, x]", "a[top + x, y + j]"),
+            ("a_tile[x, k]", "a_tile[k, x]"),
             "uncoalesced",
         ),
-        Wrong(
-            but(
-                narrow,
-                "    row, column = top + x, y\n",
-                "    x, y = (32 * y + x) // 8, x % 8\n    row, column = top + x, y\n",
-            ),
+        (
+            "    row, column = top + x, y\n",
+            "    x, y = (32 * y + x) // 8, x % 8\n    row, column = top + x, y\n",
             "uncoalesced",
         ),
-        Wrong(but(narrow, "    cuda.syncthreads()\n", ""), "race"),
-        Wrong(but(narrow, "a_tile[x, k]", "a_tile[k, x]"), "wrong_value"),
+        ("    cuda.syncthreads()\n", "", "race"),
+        ("a_tile[x, k]", "a_tile[k, x]", "wrong_value"),
     ),
 )
 
@@ -429,30 +411,25 @@ __global__ void matmul_odd(float* c, const float* a, const float* b, int m, int 
         "No `return` and no `if` around the loop: every thread must reach every `__syncthreads()`.",
     ),
     wrong=(
-        Wrong(replace(ODD_CU, "    if (row < m && column < n)\n", ""), "missing_guard"),
-        Wrong(replace(ODD_CU, GUARD_A, "row < m ? a[row * k + first + x] : 0"), "out_of_bounds"),
-        Wrong(
-            replace(ODD_CU, "if (row < m && column < n)", "if (row <= m && column < n)"),
+        ("    if (row < m && column < n)\n", "", "missing_guard"),
+        (GUARD_A, "row < m ? a[row * k + first + x] : 0", "out_of_bounds"),
+        (
+            "if (row < m && column < n)",
+            "if (row <= m && column < n)",
             "off_by_one",
         ),
-        Wrong(
-            replace(
-                ODD_CU,
-                "    float total",
-                "    if (row >= m || column >= n) return;\n    float total",
-            ),
+        (
+            "    float total",
+            "    if (row >= m || column >= n) return;\n    float total",
             "uninitialized",
         ),
-        Wrong(
-            replace(
-                ODD_CU,
-                "        a_tile[y][x] = row < m && first + x < k ? a[row * k + first + x] : 0;",
-                "        if (row < m && first + x < k) a_tile[y][x] = a[row * k + first + x];",
-            ),
+        (
+            "        a_tile[y][x] = row < m && first + x < k ? a[row * k + first + x] : 0;",
+            "        if (row < m && first + x < k) a_tile[y][x] = a[row * k + first + x];",
             "uninitialized",
         ),
-        Wrong(replace(ODD_CU, "first < k; first", "first + 15 < k; first"), "wrong_value"),
-        Wrong(replace(ODD_CU, "        __syncthreads();\n    }", "    }"), "race"),
+        ("first < k; first", "first + 15 < k; first", "wrong_value"),
+        ("        __syncthreads();\n    }", "    }", "race"),
     ),
     hypotheses=(
         Hypothesis(
@@ -648,7 +625,7 @@ def ring(step, stages):
         Wrong(ring_one_ahead, "wrong_value"),
         Wrong(ring_all_ahead, "wrong_value"),
         Wrong(ring_without_turn, "wrong_value"),
-        Wrong(but(ring, "stages, step + ahead", "stages, (step + ahead) % 1000"), "wrong_value"),
+        ("stages, step + ahead", "stages, (step + ahead) % 1000", "wrong_value"),
     ),
     hypotheses=(
         Hypothesis(
@@ -766,29 +743,24 @@ __global__ void matmul_mine(float* c, const float* a, const float* b, int m, int
         "that run ahead.",
     ),
     wrong=(
-        Wrong(replace(BEAT_CU, "            if (row < m && column < n)\n", ""), "out_of_bounds"),
-        Wrong(
-            replace(BEAT_CU, "        __syncthreads();\n        for (int q", "        for (int q"),
+        ("            if (row < m && column < n)\n", "", "out_of_bounds"),
+        (
+            "        __syncthreads();\n        for (int q",
+            "        for (int q",
             "race",
         ),
-        Wrong(replace(BEAT_CU, "row < m && inner < k ?", "row < m ?"), "out_of_bounds"),
-        Wrong(
-            replace(
-                BEAT_CU,
-                "i < 16 * 64; i += 256) {\n            int in",
-                "i < 8 * 64; i += 256) {\n            int in",
-            ),
+        ("row < m && inner < k ?", "row < m ?", "out_of_bounds"),
+        (
+            "i < 16 * 64; i += 256) {\n            int in",
+            "i < 8 * 64; i += 256) {\n            int in",
             "uninitialized",
         ),
-        Wrong(
-            replace(
-                BEAT_CU,
-                "float sums[4][4] = {};\n    for (int first",
-                "float sums[4][4] = {};\n    if (top + y >= m) return;\n    for (int first",
-            ),
+        (
+            "float sums[4][4] = {};\n    for (int first",
+            "float sums[4][4] = {};\n    if (top + y >= m) return;\n    for (int first",
             "uninitialized",
         ),
-        Wrong(replace(BEAT_CU, "b_tile[q][x + 16 * j]", "b_tile[q][x + 4 * j]"), "wrong_value"),
+        ("b_tile[q][x + 16 * j]", "b_tile[q][x + 4 * j]", "wrong_value"),
     ),
 )
 
@@ -847,25 +819,25 @@ def percent_busy(m, n, bm, bn, places):
         "`100 * tiles // (rounds * places)`, with both divisions before it rounded up.",
     ),
     wrong=(
-        Wrong(but(percent_busy, "((m + bm - 1) // bm)", "(m // bm)"), "wrong_value"),
-        Wrong(
-            but(percent_busy, "(tiles + places - 1) // places", "tiles // places + 1"),
+        ("((m + bm - 1) // bm)", "(m // bm)", "wrong_value"),
+        (
+            "(tiles + places - 1) // places",
+            "tiles // places + 1",
             "wrong_value",
         ),
-        Wrong(
-            but(percent_busy, "100 * tiles // (rounds * places)", "100 * tiles // places"),
+        (
+            "100 * tiles // (rounds * places)",
+            "100 * tiles // places",
             "wrong_value",
         ),
-        Wrong(
-            but(
-                percent_busy,
-                "100 * tiles // (rounds * places)",
-                "round(100 * tiles / (rounds * places))",
-            ),
+        (
+            "100 * tiles // (rounds * places)",
+            "round(100 * tiles / (rounds * places))",
             "wrong_value",
         ),
-        Wrong(
-            but(percent_busy, "100 * tiles // (rounds * places)", "tiles / (rounds * places)"),
+        (
+            "100 * tiles // (rounds * places)",
+            "tiles / (rounds * places)",
             "wrong_dtype",
         ),
     ),

@@ -3,7 +3,6 @@
 import numpy as np
 from numba import cuda
 
-from course.checking.answers import but
 from course.checking.inputs import a_thread_each, arguments_of, lengths, some_numbers
 from course.checking.model import Exercise, Hypothesis, Out, Wrong, ceil_div
 from course.checking.quiz import Quiz
@@ -55,29 +54,34 @@ def warp_and_lane(x, y, block_x): ...  # return (warp, lane)
         "`rank = y * block_x + x`; the warp is `rank // 32`. And the lane?",
     ),
     wrong=(
-        Wrong(
-            but(warp_and_lane, "y * block_x + x", "x"),
+        (
+            "y * block_x + x",
+            "x",
             "wrong_value",
             "The rows before this one are not counted.",
         ),
-        Wrong(
-            but(warp_and_lane, "rank // 32, rank % 32", "rank % 32, rank // 32"),
+        (
+            "rank // 32, rank % 32",
+            "rank % 32, rank // 32",
             "swapped_axes",
             "Warp and lane are exchanged: the warp comes first.",
         ),
-        Wrong(
-            but(warp_and_lane, "rank // 32, rank % 32", "y, x"),
+        (
+            "rank // 32, rank % 32",
+            "y, x",
             "wrong_value",
             "A row is not a warp: rows may be shorter or longer than 32 threads.",
         ),
-        Wrong(
-            but(warp_and_lane, "y * block_x + x", "x * block_x + y"),
+        (
+            "y * block_x + x",
+            "x * block_x + y",
             "swapped_axes",
             "Threads are counted along x first: a row has `block_x` of them.",
         ),
-        Wrong(but(warp_and_lane, "//", "/"), "wrong_dtype"),
-        Wrong(
-            but(warp_and_lane, "// 32, rank % 32", "// 16, rank % 16"),
+        ("//", "/", "wrong_dtype"),
+        (
+            "// 32, rank % 32",
+            "// 16, rank % 16",
             "wrong_value",
             "A warp has 32 lanes.",
         ),
@@ -181,23 +185,27 @@ def issued(threads, split, then_cost, else_cost):
             "wrong_value",
             "This counts threads. A warp issues an instruction once for all its lanes.",
         ),
-        Wrong(
-            but(issued, "if end > split", "else"),
+        (
+            "if end > split",
+            "else",
             "wrong_value",
             "A warp whose lanes disagree issues both sides, one after the other.",
         ),
-        Wrong(
-            but(issued, "range(0, threads", "range(0, threads // 32 * 32"),
+        (
+            "range(0, threads",
+            "range(0, threads // 32 * 32",
             "only_multiples",
             "The last warp, which is not full, is left out.",
         ),
-        Wrong(
-            but(issued, "min(first + 32, threads)", "first + 32"),
+        (
+            "min(first + 32, threads)",
+            "first + 32",
             "only_multiples",
             "The last warp may end before lane 31: threads that do not exist take no side.",
         ),
-        Wrong(
-            but(issued, "first < split", "first <= split"),
+        (
+            "first < split",
+            "first <= split",
             "off_by_one",
             "Thread `split` itself does not take the `then` side.",
         ),
@@ -262,44 +270,38 @@ def warps_per_sm(gb_per_s, latency_ns, bytes_per_thread, sms):
         "Divide by `32 * bytes_per_thread * sms` and round up: `-(-a // b)` is a / b rounded up.",
     ),
     wrong=(
-        Wrong(
-            but(
-                warps_per_sm,
-                "-(-in_flight // (32 * bytes_per_thread * sms))",
-                "in_flight // (32 * bytes_per_thread * sms)",
-            ),
+        (
+            "-(-in_flight // (32 * bytes_per_thread * sms))",
+            "in_flight // (32 * bytes_per_thread * sms)",
             "off_by_one",
             "Rounded down, the memory idles a little: round up.",
         ),
-        Wrong(
-            but(warps_per_sm, "32 * bytes", "bytes"),
+        (
+            "32 * bytes",
+            "bytes",
             "wrong_value",
             "This counts threads; a warp has 32 of them.",
         ),
-        Wrong(
-            but(warps_per_sm, " * sms", ""),
+        (
+            " * sms",
+            "",
             "wrong_value",
             "This is for the whole chip; share it among the SMs.",
         ),
-        Wrong(
-            but(warps_per_sm, " * latency_ns", ""),
+        (
+            " * latency_ns",
+            "",
             "wrong_value",
             "The waiting time is missing: in flight = rate × latency.",
         ),
-        Wrong(
-            but(
-                warps_per_sm,
-                "-(-in_flight // (32 * bytes_per_thread * sms))",
-                "in_flight / (32 * bytes_per_thread * sms)",
-            ),
+        (
+            "-(-in_flight // (32 * bytes_per_thread * sms))",
+            "in_flight / (32 * bytes_per_thread * sms)",
             "wrong_dtype",
         ),
-        Wrong(
-            but(
-                warps_per_sm,
-                "-in_flight // (32 * bytes_per_thread",
-                "-in_flight * bytes_per_thread // (32",
-            ),
+        (
+            "-in_flight // (32 * bytes_per_thread",
+            "-in_flight * bytes_per_thread // (32",
             "wrong_value",
             "The more bytes a thread has under way, the fewer threads are needed: divide by them.",
         ),
@@ -358,29 +360,39 @@ def matmul_cost(m, k, n, itemsize): ...  # return (flops, bytes)
         "`2 * m * k * n` FLOPs; `itemsize * (m * k + k * n + m * n)` bytes.",
     ),
     wrong=(
-        Wrong(
-            but(matmul_cost, "2 * m", "m"),
+        (
+            "2 * m",
+            "m",
             "wrong_value",
             "Each product is a multiplication and an addition: two FLOPs.",
         ),
-        Wrong(but(matmul_cost, " + m * n", ""), "wrong_value", "C must be written, too."),
-        Wrong(
-            but(matmul_cost, "itemsize * elements", "elements"),
+        (
+            " + m * n",
+            "",
+            "wrong_value",
+            "C must be written, too.",
+        ),
+        (
+            "itemsize * elements",
+            "elements",
             "wrong_value",
             "These are numbers, not bytes: `itemsize` bytes each.",
         ),
-        Wrong(
-            but(matmul_cost, "m * k + k * n", "2 * m * k * n"),
+        (
+            "m * k + k * n",
+            "2 * m * k * n",
             "wrong_value",
             "This is what a kernel without any reuse reads. The least is to read A and B once.",
         ),
-        Wrong(
-            but(matmul_cost, "flops, itemsize * elements", "itemsize * elements, flops"),
+        (
+            "flops, itemsize * elements",
+            "itemsize * elements, flops",
             "swapped_axes",
             "FLOPs first, then bytes.",
         ),
-        Wrong(
-            but(matmul_cost, ("2 * m * k * n", "2 * m**3"), ("m * k + k * n + m * n", "3 * m**2")),
+        (
+            ("2 * m * k * n", "2 * m**3"),
+            ("m * k + k * n + m * n", "3 * m**2"),
             "only_square",
             "The matrices need not be square.",
         ),
@@ -444,29 +456,21 @@ def faster(speedup, processors, parallel):
         "A speed-up is the old time divided by the new time, and the old time is 1.",
     ),
     wrong=(
-        Wrong(but(faster, "i < speedup.size", "True"), "missing_guard"),
-        Wrong(but(faster, "1 / (", "("), "wrong_value"),
-        Wrong(
-            but(
-                faster,
-                "1 / ((1 - parallel) + parallel / processors[i])",
-                "(1 - parallel) + parallel * processors[i]",
-            ),
+        ("i < speedup.size", "True", "missing_guard"),
+        ("1 / (", "(", "wrong_value"),
+        (
+            "1 / ((1 - parallel) + parallel / processors[i])",
+            "(1 - parallel) + parallel * processors[i]",
             "wrong_value",
         ),
-        Wrong(
-            but(faster, "(1 - parallel) + parallel /", "parallel + (1 - parallel) /"), "wrong_value"
-        ),
-        Wrong(
-            but(
-                faster,
-                "1 / ((1 - parallel) + parallel / processors[i])",
-                "parallel * processors[i]",
-            ),
+        ("(1 - parallel) + parallel /", "parallel + (1 - parallel) /", "wrong_value"),
+        (
+            "1 / ((1 - parallel) + parallel / processors[i])",
+            "parallel * processors[i]",
             "wrong_value",
         ),
-        Wrong(but(faster, "speedup.size", "speedup.size - 1"), "off_by_one"),
-        Wrong(but(faster, "cuda.grid(1)", "cuda.laneid"), "duplicate_work"),
+        ("speedup.size", "speedup.size - 1", "off_by_one"),
+        ("cuda.grid(1)", "cuda.laneid", "duplicate_work"),
     ),
     hypotheses=(
         Hypothesis(

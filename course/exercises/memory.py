@@ -3,7 +3,6 @@
 import numpy as np
 from numba import cuda
 
-from course.checking.answers import but, replace
 from course.checking.inputs import (
     a_thread_each,
     arguments_of,
@@ -123,13 +122,11 @@ def scale_four(out, a, factor):
         ),
     ),
     wrong=(
-        Wrong(
-            but(scale_four, "start + k * cuda.blockDim.x", "4 * cuda.grid(1) + k"), "uncoalesced"
-        ),
+        ("start + k * cuda.blockDim.x", "4 * cuda.grid(1) + k", "uncoalesced"),
         Wrong(four_backwards_in_steps, "uncoalesced"),
-        Wrong(but(scale_four, "i < out.size", "True"), "out_of_bounds"),
-        Wrong(but(scale_four, "4 * cuda.blockIdx.x", "cuda.blockIdx.x"), "duplicate_work"),
-        Wrong(but(scale_four, "4 * cuda.blockIdx.x * cuda.blockDim.x + ", ""), "duplicate_work"),
+        ("i < out.size", "True", "out_of_bounds"),
+        ("4 * cuda.blockIdx.x", "cuda.blockIdx.x", "duplicate_work"),
+        ("4 * cuda.blockIdx.x * cuda.blockDim.x + ", "", "duplicate_work"),
     ),
 )
 
@@ -216,21 +213,19 @@ def split(out, points):
     wrong=(
         Wrong(split_directly, "uncoalesced"),
         Wrong(split_flat_threads, "uncoalesced"),
-        Wrong(
-            but(
-                split,
-                ("array(96", "array(128"),
-                ("tile[32 * k + t]", "tile[(32 * k + t) // 3 * 4 + (32 * k + t) % 3]"),
-                ("3 * t + k", "4 * t + k"),
-            ),
+        (
+            ("array(96", "array(128"),
+            ("tile[32 * k + t]", "tile[(32 * k + t) // 3 * 4 + (32 * k + t) % 3]"),
+            ("3 * t + k", "4 * t + k"),
             "bank_conflict",
         ),
-        Wrong(but(split, "    cuda.syncthreads()\n", ""), "race"),
-        Wrong(
-            but(split, ("i < points.size", "True"), ("first + t < out.shape[1]", "True")),
+        ("    cuda.syncthreads()\n", "", "race"),
+        (
+            ("i < points.size", "True"),
+            ("first + t < out.shape[1]", "True"),
             "missing_guard",
         ),
-        Wrong(but(split, "3 * t + k", "32 * k + t"), "uninitialized"),
+        ("3 * t + k", "32 * k + t", "uninitialized"),
     ),
 )
 
@@ -323,30 +318,24 @@ def rotate(out, a):
     ),
     wrong=(
         Wrong(rotate_naive, "uncoalesced"),
-        Wrong(but(rotate, "(32, 33)", "(32, 32)"), "bank_conflict"),
-        Wrong(but(rotate, "(32, 33)", "(32, 34)"), "bank_conflict"),
-        Wrong(
-            but(
-                rotate,
-                (
-                    "top + tx < height and left + ty + j < width",
-                    "top + ty + j < height and left + tx < width",
-                ),
-                (
-                    "out[left + ty + j, height - 1 - top - tx] = tile[tx, ty + j]",
-                    "out[left + tx, height - 1 - top - ty - j] = tile[ty + j, tx]",
-                ),
+        ("(32, 33)", "(32, 32)", "bank_conflict"),
+        ("(32, 33)", "(32, 34)", "bank_conflict"),
+        (
+            (
+                "top + tx < height and left + ty + j < width",
+                "top + ty + j < height and left + tx < width",
+            ),
+            (
+                "out[left + ty + j, height - 1 - top - tx] = tile[tx, ty + j]",
+                "out[left + tx, height - 1 - top - ty - j] = tile[ty + j, tx]",
             ),
             "uncoalesced",
         ),
-        Wrong(but(rotate, "    cuda.syncthreads()\n", ""), "race"),
-        Wrong(but(rotate, "height - 1 - top - tx", "top + tx"), "wrong_value"),
-        Wrong(
-            but(
-                rotate,
-                ("left + tx]\n", "left + tx]\n        else:\n            tile[ty + j, tx] = 0\n"),
-                ("top + tx < height and left + ty + j < width", "True"),
-            ),
+        ("    cuda.syncthreads()\n", "", "race"),
+        ("height - 1 - top - tx", "top + tx", "wrong_value"),
+        (
+            ("left + tx]\n", "left + tx]\n        else:\n            tile[ty + j, tx] = 0\n"),
+            ("top + tx < height and left + ty + j < width", "True"),
             "missing_guard",
         ),
     ),
@@ -419,18 +408,15 @@ __global__ void copy4(float* out, const float* a, int n) {
         "`if (i < n % 4) out[n / 4 * 4 + i] = a[n / 4 * 4 + i];`",
     ),
     wrong=(
-        Wrong(replace(COPY4_CU, TAIL, ""), "unwritten"),
-        Wrong(replace(COPY4_CU, "i < n / 4)", "i < (n + 3) / 4)"), "out_of_bounds"),
-        Wrong(replace(COPY4_CU, "if (i < n / 4)", "if (i < n)"), "out_of_bounds"),
-        Wrong(replace(COPY4_CU, "n / 4 * 4 + i;", "n / 4 + i;"), "unwritten"),
-        Wrong(replace(COPY4_CU, "if (i < n % 4)", "if (i < n % 4 - 1)"), "off_by_one"),
-        Wrong(
-            replace(
-                COPY4_CU,
-                "    if (i < n % 4)",
-                "    const volatile float* again = a;\n    if (i < n / 4) again[4 * i];\n"
-                "    if (i < n % 4)",
-            ),
+        (TAIL, "", "unwritten"),
+        ("i < n / 4)", "i < (n + 3) / 4)", "out_of_bounds"),
+        ("if (i < n / 4)", "if (i < n)", "out_of_bounds"),
+        ("n / 4 * 4 + i;", "n / 4 + i;", "unwritten"),
+        ("if (i < n % 4)", "if (i < n % 4 - 1)", "off_by_one"),
+        (
+            "    if (i < n % 4)",
+            "    const volatile float* again = a;\n    if (i < n / 4) again[4 * i];\n"
+            "    if (i < n % 4)",
             "too_much_traffic",
         ),
     ),
@@ -526,30 +512,33 @@ def blocks_per_sm(threads, registers, shared):
         ),
     ),
     wrong=(
-        Wrong(
-            but(blocks_per_sm, "by_warps, 32, by_shared, by_registers", "2048 // threads, 32"),
+        (
+            "by_warps, 32, by_shared, by_registers",
+            "2048 // threads, 32",
             "wrong_value",
             "Registers and shared memory set limits too.",
         ),
-        Wrong(
-            but(blocks_per_sm, "(threads + 31) // 32", "max(1, threads // 32)"),
+        (
+            "(threads + 31) // 32",
+            "max(1, threads // 32)",
             "wrong_value",
             "A begun warp is a whole one: round up.",
         ),
-        Wrong(
-            but(blocks_per_sm, "by_warps, 32", "by_warps"),
+        (
+            "by_warps, 32",
+            "by_warps",
             "wrong_value",
             "However small they are, an SM holds 32 blocks at most.",
         ),
-        Wrong(
-            but(blocks_per_sm, "shared + 1024", "max(shared, 1024)"),
+        (
+            "shared + 1024",
+            "max(shared, 1024)",
             "wrong_value",
             "CUDA keeps 1 KiB of shared memory for each block.",
         ),
-        Wrong(
-            but(
-                blocks_per_sm, "4 * (16384 // a_warp) // warps", "65536 // (registers * 32 * warps)"
-            ),
+        (
+            "4 * (16384 // a_warp) // warps",
+            "65536 // (registers * 32 * warps)",
             "wrong_value",
             "Registers go to whole warps: round a warp's up to 256, and count how many warps a"
             " quarter of the SM holds.",
@@ -621,36 +610,38 @@ def attainable(flops, bytes_moved, gflop_per_s, gb_per_s): ...  # the lower of t
         ),
     ),
     wrong=(
-        Wrong(
-            but(attainable, "min(gflop_per_s, memory_roof)", "gflop_per_s"),
+        (
+            "min(gflop_per_s, memory_roof)",
+            "gflop_per_s",
             "wrong_value",
             "Memory sets a roof too.",
         ),
-        Wrong(
-            but(attainable, "min", "max"),
+        (
+            "min",
+            "max",
             "wrong_value",
             "It is the lower of the two roofs that counts.",
         ),
-        Wrong(
-            but(attainable, "min(gflop_per_s, memory_roof)", "memory_roof"),
+        (
+            "min(gflop_per_s, memory_roof)",
+            "memory_roof",
             "wrong_value",
             "No kernel is faster than the arithmetic.",
         ),
-        Wrong(
-            but(attainable, "flops * gb_per_s // bytes_moved", "bytes_moved * gb_per_s // flops"),
+        (
+            "flops * gb_per_s // bytes_moved",
+            "bytes_moved * gb_per_s // flops",
             "wrong_value",
             "Intensity is FLOPs a byte, not bytes a FLOP.",
         ),
-        Wrong(
-            but(attainable, "flops * gb_per_s // bytes_moved", "flops / bytes_moved * gb_per_s"),
+        (
+            "flops * gb_per_s // bytes_moved",
+            "flops / bytes_moved * gb_per_s",
             "wrong_dtype",
         ),
-        Wrong(
-            but(
-                attainable,
-                "flops * gb_per_s // bytes_moved",
-                "int(flops / bytes_moved * gb_per_s)",
-            ),
+        (
+            "flops * gb_per_s // bytes_moved",
+            "int(flops / bytes_moved * gb_per_s)",
             "wrong_value",
             "The quotient is a float, and rounding left it just below a whole number: multiply"
             " first, then divide by `//`.",

@@ -5,7 +5,6 @@ import math
 import numpy as np
 from numba import cuda
 
-from course.checking.answers import but, replace
 from course.checking.inputs import (
     a_thread_each,
     exact,
@@ -108,20 +107,15 @@ def bias_gradient(db, dy):
     ),
     wrong=(
         Wrong(bias_starter, "race"),
-        Wrong(
-            but(
-                bias_gradient,
-                ("        total = np.float32(0)\n", ""),
-                ("total += dy", "db[n] += dy"),
-                ("        db[n] = total\n", ""),
-            ),
+        (
+            ("        total = np.float32(0)\n", ""),
+            ("total += dy", "db[n] += dy"),
+            ("        db[n] = total\n", ""),
             "reads_output",
         ),
         Wrong(bias_atomic_on_anything, "duplicate_work"),
-        Wrong(
-            but(bias_gradient, "range(dy.shape[0])", "range(min(dy.shape[0], 4096))"), "only_small"
-        ),
-        Wrong(but(bias_gradient, "db[n] = total", "db[n] = total / dy.shape[0]"), "wrong_value"),
+        ("range(dy.shape[0])", "range(min(dy.shape[0], 4096))", "only_small"),
+        ("db[n] = total", "db[n] = total / dy.shape[0]", "wrong_value"),
         Wrong(bias_clears_in_the_race, "race"),
     ),
 )
@@ -225,20 +219,22 @@ def conv_weight(dw, dy, x):
         ),
     ),
     wrong=(
-        Wrong(but(conv_weight, "i + r - 1, j + s - 1", "i - r + 1, j - s + 1"), "wrong_value"),
-        Wrong(but(conv_weight, "range(B)", "range(1)"), "wrong_value"),
-        Wrong(but(conv_weight, "range(H)", "range(min(H, 64))"), "only_small"),
-        Wrong(but(conv_weight, "range(W)", "range(min(W, 256))"), "only_small"),
-        Wrong(
-            but(conv_weight, ("range(H)", "range(1, H - 1)"), ("range(W)", "range(1, W - 1)")),
+        ("i + r - 1, j + s - 1", "i - r + 1, j - s + 1", "wrong_value"),
+        ("range(B)", "range(1)", "wrong_value"),
+        ("range(H)", "range(min(H, 64))", "only_small"),
+        ("range(W)", "range(min(W, 256))", "only_small"),
+        (
+            ("range(H)", "range(1, H - 1)"),
+            ("range(W)", "range(1, W - 1)"),
             "wrong_value",
         ),
-        Wrong(
-            but(conv_weight, "i + r - 1, j + s - 1", "(i + r - 1) % H, (j + s - 1) % W"),
+        (
+            "i + r - 1, j + s - 1",
+            "(i + r - 1) % H, (j + s - 1) % W",
             "wrong_value",
         ),
-        Wrong(but(conv_weight, "i + r - 1, j + s - 1", "i + s - 1, j + r - 1"), "wrong_value"),
-        Wrong(but(conv_weight, "n < dw.size", "True"), "missing_guard"),
+        ("i + r - 1, j + s - 1", "i + s - 1, j + r - 1", "wrong_value"),
+        ("n < dw.size", "True", "missing_guard"),
     ),
     hypotheses=(
         Hypothesis(
@@ -378,20 +374,17 @@ def norm_backward(dx, dy, normal, scale, dgamma, dbeta):
         ),
     ),
     wrong=(
-        Wrong(
-            but(
-                norm_backward,
-                "(dy[b, c, p] - dbeta[c] / N - normal[b, c, p] * dgamma[c] / N)",
-                "dy[b, c, p]",
-            ),
+        (
+            "(dy[b, c, p] - dbeta[c] / N - normal[b, c, p] * dgamma[c] / N)",
+            "dy[b, c, p]",
             "wrong_value",
         ),
-        Wrong(but(norm_backward, " - dbeta[c] / N", ""), "wrong_value"),
-        Wrong(but(norm_backward, " - normal[b, c, p] * dgamma[c] / N", ""), "wrong_value"),
-        Wrong(but(norm_backward, "B * S", "B"), "wrong_value"),
-        Wrong(but(norm_backward, "N = B * S", "N = dx.size"), "wrong_value"),
-        Wrong(but(norm_backward, "scale[c] * ", ""), "wrong_value"),
-        Wrong(but(norm_backward, "n < dx.size", "True"), "missing_guard"),
+        (" - dbeta[c] / N", "", "wrong_value"),
+        (" - normal[b, c, p] * dgamma[c] / N", "", "wrong_value"),
+        ("B * S", "B", "wrong_value"),
+        ("N = B * S", "N = dx.size", "wrong_value"),
+        ("scale[c] * ", "", "wrong_value"),
+        ("n < dx.size", "True", "missing_guard"),
     ),
 )
 
@@ -498,21 +491,15 @@ def pool_backward(dx, dy, x):
         ),
     ),
     wrong=(
-        Wrong(
-            but(
-                pool_backward,
-                "k == best else",
-                "x[m, 2 * p + k // 2, 2 * q + k % 2] == x[m, 2 * p + best // 2, 2 * q + best % 2]"
-                " else",
-            ),
+        (
+            "k == best else",
+            "x[m, 2 * p + k // 2, 2 * q + k % 2] == x[m, 2 * p + best // 2, 2 * q + best % 2] else",
             "wrong_value",
         ),
-        Wrong(but(pool_backward, "] > x", "] >= x"), "wrong_value"),
-        Wrong(but(pool_backward, "range(4)", "range(best, best + 1)"), "unwritten"),
-        Wrong(
-            but(pool_backward, "dy[m, p, q] if k == best else 0", "dy[m, p, q] / 4"), "wrong_value"
-        ),
-        Wrong(but(pool_backward, "n < dy.size", "True"), "missing_guard"),
+        ("] > x", "] >= x", "wrong_value"),
+        ("range(4)", "range(best, best + 1)", "unwritten"),
+        ("dy[m, p, q] if k == best else 0", "dy[m, p, q] / 4", "wrong_value"),
+        ("n < dy.size", "True", "missing_guard"),
     ),
 )
 
@@ -586,18 +573,15 @@ def softmax(p, z):
         "Start `largest` with `z[b, 0]`, not with 0: all ten may be far below zero.",
     ),
     wrong=(
-        Wrong(but(softmax, "= max(largest, z[b, k])", "= np.float32(0)"), "wrong_value"),
-        Wrong(but(softmax, "largest = max(largest, z[b, k])", "pass"), "wrong_value"),
-        Wrong(but(softmax, " / total", ""), "wrong_value"),
-        Wrong(
-            but(
-                softmax,
-                ("largest = z[b, 0]", "largest = np.float32(0)"),
-                ("range(1, 10)", "range(10)"),
-            ),
+        ("= max(largest, z[b, k])", "= np.float32(0)", "wrong_value"),
+        ("largest = max(largest, z[b, k])", "pass", "wrong_value"),
+        (" / total", "", "wrong_value"),
+        (
+            ("largest = z[b, 0]", "largest = np.float32(0)"),
+            ("range(1, 10)", "range(10)"),
             "wrong_value",
         ),
-        Wrong(but(softmax, "b < z.shape[0]", "True"), "missing_guard"),
+        ("b < z.shape[0]", "True", "missing_guard"),
     ),
 )
 
@@ -657,29 +641,24 @@ __global__ void sgd(float* w, const float* dw, float lr, float decay, int n) {
         "`w[i] -= lr * (dw[i] + decay * w[i]);`",
     ),
     wrong=(
-        Wrong(replace(SGD_SOLUTION, "-=", "+="), "wrong_value"),
-        Wrong(replace(SGD_SOLUTION, "i < n", "i < n / blockDim.x * blockDim.x"), "only_multiples"),
-        Wrong(replace(SGD_SOLUTION, " + decay * w[i]", ""), "wrong_value"),
-        Wrong(replace(SGD_SOLUTION, "i < n", "i < n - 1"), "off_by_one"),
-        Wrong(
-            replace(
-                SGD_SOLUTION,
-                "if (i < n)",
-                "const int half = (n + 1) / 2;\n"
-                "    for (int end = i < half ? n : 0; i < end; i += half)",
-            ),
+        ("-=", "+=", "wrong_value"),
+        ("i < n", "i < n / blockDim.x * blockDim.x", "only_multiples"),
+        (" + decay * w[i]", "", "wrong_value"),
+        ("i < n", "i < n - 1", "off_by_one"),
+        (
+            "if (i < n)",
+            "const int half = (n + 1) / 2;\n"
+            "    for (int end = i < half ? n : 0; i < end; i += half)",
             "one_thread",
         ),
-        Wrong(
-            replace(
-                SGD_SOLUTION,
-                (";\n    if", ";\n    float* rate = new float(lr);\n    if"),
-                ("lr * (dw", "*rate * (dw"),
-            ),
+        (
+            (";\n    if", ";\n    float* rate = new float(lr);\n    if"),
+            ("lr * (dw", "*rate * (dw"),
             "leak",
         ),
-        Wrong(
-            replace(SGD_SOLUTION, "lr * (dw[i] + decay * w[i])", "lr * dw[i] + decay * w[i]"),
+        (
+            "lr * (dw[i] + decay * w[i])",
+            "lr * dw[i] + decay * w[i]",
             "wrong_value",
         ),
     ),

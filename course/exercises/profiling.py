@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 
-from course.checking.answers import but, replace
 from course.checking.inputs import (
     a_thread_each,
     arguments_of,
@@ -12,7 +11,7 @@ from course.checking.inputs import (
     some_numbers,
     some_zeros,
 )
-from course.checking.model import Exercise, Hypothesis, Launch, Out, Wrong, cover
+from course.checking.model import Exercise, Hypothesis, Launch, Out, cover
 from course.checking.quiz import Quiz
 
 # ---- honest_timer: time an asynchronous queue
@@ -107,32 +106,33 @@ def time_it(queue, repeats):
         "Launch and wait; read the clock; launch `repeats` times; wait; read the clock; divide.",
     ),
     wrong=(
-        Wrong(
-            but(time_it, "    queue.wait()\n    return", "    return"),
+        (
+            "    queue.wait()\n    return",
+            "    return",
             "wrong_value",
             "The clock is read before the work is done: this is what the launches cost the host.",
         ),
-        Wrong(
-            but(time_it, "    queue.launch()\n    queue.wait()\n    start", "    start"),
+        (
+            "    queue.launch()\n    queue.wait()\n    start",
+            "    start",
             "wrong_value",
             "The first launch is in the time, and it compiles: warm up before the clock starts.",
         ),
-        Wrong(
-            but(time_it, "    queue.wait()\n    start", "    start"),
+        (
+            "    queue.wait()\n    start",
+            "    start",
             "wrong_value",
             "The warm-up may still be running when the clock starts: wait for it, too.",
         ),
-        Wrong(
-            but(time_it, "(queue.clock() - start) // repeats", "queue.clock() - start"),
+        (
+            "(queue.clock() - start) // repeats",
+            "queue.clock() - start",
             "wrong_value",
             "This is the time of all launches; one is asked for.",
         ),
-        Wrong(
-            but(
-                time_it,
-                "        queue.launch()\n",
-                "        queue.launch()\n        queue.wait()\n",
-            ),
+        (
+            "        queue.launch()\n",
+            "        queue.launch()\n        queue.wait()\n",
             "wrong_value",
             "This is what one launch takes alone, while the other waits. Launch `repeats` times"
             " in a row, without a wait between, and wait once.",
@@ -214,28 +214,33 @@ def speed_limit(seconds, nbytes, flops, bandwidth, peak):
         "If `max(memory, compute) < seconds / 2`, neither explains the time.",
     ),
     wrong=(
-        Wrong(
-            but(speed_limit, "memory >= compute", "memory < compute"),
+        (
+            "memory >= compute",
+            "memory < compute",
             "swapped_axes",
             "Memory and compute are exchanged: the limit is the one that takes longer.",
         ),
-        Wrong(
-            but(speed_limit, "< seconds / 2", "< 0"),
+        (
+            "< seconds / 2",
+            "< 0",
             "wrong_value",
             "If neither explains half of the measured time, the kernel is waiting: latency.",
         ),
-        Wrong(
-            but(speed_limit, "memory >= compute", "nbytes >= flops"),
+        (
+            "memory >= compute",
+            "nbytes >= flops",
             "wrong_value",
             "Bytes and FLOPs are not comparable; their times are.",
         ),
-        Wrong(
-            but(speed_limit, "max(memory, compute)", "memory + compute"),
+        (
+            "max(memory, compute)",
+            "memory + compute",
             "wrong_value",
             "Memory and arithmetic work at the same time: compare the longer one, not the sum.",
         ),
-        Wrong(
-            but(speed_limit, "max(memory, compute)", "memory"),
+        (
+            "max(memory, compute)",
+            "memory",
             "wrong_value",
             "A kernel whose arithmetic explains the time is not waiting.",
         ),
@@ -357,44 +362,47 @@ def bytes_loaded(ptx):
         "Multiply by 2 if `v2` is among the parts, by 4 if `v4` is.",
     ),
     wrong=(
-        Wrong(
-            but(bytes_loaded, "ld(\\.volatile)?\\.global", "ld\\."),
+        (
+            "ld(\\.volatile)?\\.global",
+            "ld\\.",
             "wrong_value",
             "Parameters and shared memory are counted, too: only `ld.global` goes to global"
             " memory.",
         ),
-        Wrong(
-            but(bytes_loaded, ("size *= 2", "pass"), ("size *= 4", "pass")),
+        (
+            ("size *= 2", "pass"),
+            ("size *= 4", "pass"),
             "wrong_value",
             "`.v2` and `.v4` load two and four values at once.",
         ),
-        Wrong(
-            but(bytes_loaded, "total += size", "total += 4"),
+        (
+            "total += size",
+            "total += 4",
             "wrong_value",
             "Not every load is four bytes: the type is the last part of the instruction.",
         ),
-        Wrong(but(bytes_loaded, "in ptx.splitlines()", "in set(ptx.splitlines())"), "wrong_value"),
-        Wrong(
-            but(
-                bytes_loaded,
-                "        match =",
-                '        if not line.strip() or ":" in line.split()[0]:\n            break\n'
-                "        match =",
-            ),
+        ("in ptx.splitlines()", "in set(ptx.splitlines())", "wrong_value"),
+        (
+            "        match =",
+            '        if not line.strip() or ":" in line.split()[0]:\n            break\n'
+            "        match =",
             "wrong_value",
         ),
-        Wrong(
-            but(bytes_loaded, "if match:", 'if match and "@" not in line:'),
+        (
+            "if match:",
+            'if match and "@" not in line:',
             "wrong_value",
             "A line with a predicate (`@%p1`) is a load like the others.",
         ),
-        Wrong(
-            but(bytes_loaded, "(\\.volatile)?", ""),
+        (
+            "(\\.volatile)?",
+            "",
             "wrong_value",
             "`ld.volatile.global` loads from global memory like the others.",
         ),
-        Wrong(
-            but(bytes_loaded, "return total", "return 8 * total"),
+        (
+            "return total",
+            "return 8 * total",
             "wrong_value",
             "These are bits; eight of them are a byte.",
         ),
@@ -486,18 +494,15 @@ __global__ void turn(float* out, const float* a, int n) {
         ),
     ),
     wrong=(
-        Wrong(replace(CLEAN_CU, "    if (i < count)\n        out", "    out"), "missing_guard"),
-        Wrong(replace(CLEAN_CU, "tile[count - 1 - i]", "tile[63 - i]"), "uninitialized"),
-        Wrong(replace(CLEAN_CU, "tile[count - 1 - i]", "tile[count - i]"), "out_of_bounds"),
-        Wrong(replace(CLEAN_CU, "    __syncthreads();\n", ""), "race"),
-        Wrong(replace(CLEAN_CU, "tile[count - 1 - i]", "tile[i]"), "wrong_value"),
-        Wrong(replace(CLEAN_CU, "int count", "signed char count"), "missing_guard"),
-        Wrong(
-            replace(
-                CLEAN_CU,
-                ("a[first + i];\n    __syncthreads();\n", "a[first + i];\n"),
-                ("tile[i] = a[first + i];", "{ tile[i] = a[first + i]; __syncthreads(); }"),
-            ),
+        ("    if (i < count)\n        out", "    out", "missing_guard"),
+        ("tile[count - 1 - i]", "tile[63 - i]", "uninitialized"),
+        ("tile[count - 1 - i]", "tile[count - i]", "out_of_bounds"),
+        ("    __syncthreads();\n", "", "race"),
+        ("tile[count - 1 - i]", "tile[i]", "wrong_value"),
+        ("int count", "signed char count", "missing_guard"),
+        (
+            ("a[first + i];\n    __syncthreads();\n", "a[first + i];\n"),
+            ("tile[i] = a[first + i];", "{ tile[i] = a[first + i]; __syncthreads(); }"),
             "barrier",
         ),
     ),

@@ -1,7 +1,5 @@
 """The exercises of the chapter PyTorch extensions."""
 
-from course.checking.answers import but
-from course.checking.model import Wrong
 from course.checking.quiz import Quiz
 from course.extensions.judging import Lazy, TorchExercise
 
@@ -44,54 +42,49 @@ def keep(ctx, inputs, output):
         "Tensors go through `ctx.save_for_backward(...)`, numbers may be attributes of ctx.",
     ),
     wrong=(
-        Wrong(but(keep, "save_for_backward(output)", "save_for_backward(x)"), "wrong_value"),
-        Wrong(
-            but(keep, "save_for_backward(output)", "save_for_backward(output.detach().clone())"),
+        ("save_for_backward(output)", "save_for_backward(x)", "wrong_value"),
+        (
+            "save_for_backward(output)",
+            "save_for_backward(output.detach().clone())",
             "wrong_value",
         ),
-        Wrong(
-            but(keep, "save_for_backward(output)", "save_for_backward(output, x)"),
+        (
+            "save_for_backward(output)",
+            "save_for_backward(output, x)",
             "crashed",
         ),
-        Wrong(
-            but(keep, "(output)", "(output.double().to(output.dtype))"),
+        (
+            "(output)",
+            "(output.double().to(output.dtype))",
             "wrong_value",
         ),
-        Wrong(but(keep, "ctx.scale = scale", "ctx.scale = 1.0"), "wrong_value"),
-        Wrong(but(keep, "ctx.scale = scale", "ctx.scale = abs(scale)"), "wrong_value"),
-        Wrong(but(keep, "save_for_backward(output)", "saved = output"), "crashed"),
-        Wrong(but(keep, "ctx.scale = scale", "ctx.scale, ctx.y = scale, output"), "leak"),
-        Wrong(but(keep, "ctx.scale = scale", "ctx.scale, ctx.x = scale, x"), "wrong_size"),
-        Wrong(but(keep, "ctx.scale = scale", "ctx.scale, ctx.x = scale, x.detach()"), "wrong_size"),
-        Wrong(but(keep, "ctx.scale = scale", "ctx.scale, ctx.x = scale, x.clone()"), "wrong_size"),
-        Wrong(but(keep, "ctx.scale = scale", "ctx.scale, ctx.x = scale, x.tolist()"), "wrong_size"),
-        Wrong(
-            but(
-                keep,
-                "ctx.scale = scale",
-                "ctx.scale, ctx.x = scale, x.detach().numpy().astype('int8')",
-            ),
+        ("ctx.scale = scale", "ctx.scale = 1.0", "wrong_value"),
+        ("ctx.scale = scale", "ctx.scale = abs(scale)", "wrong_value"),
+        ("save_for_backward(output)", "saved = output", "crashed"),
+        ("ctx.scale = scale", "ctx.scale, ctx.y = scale, output", "leak"),
+        ("ctx.scale = scale", "ctx.scale, ctx.x = scale, x", "wrong_size"),
+        ("ctx.scale = scale", "ctx.scale, ctx.x = scale, x.detach()", "wrong_size"),
+        ("ctx.scale = scale", "ctx.scale, ctx.x = scale, x.clone()", "wrong_size"),
+        ("ctx.scale = scale", "ctx.scale, ctx.x = scale, x.tolist()", "wrong_size"),
+        (
+            "ctx.scale = scale",
+            "ctx.scale, ctx.x = scale, x.detach().numpy().astype('int8')",
             "wrong_size",
         ),
-        Wrong(
-            but(
-                keep,
-                "ctx.scale = scale",
-                "ctx.scale, ctx.x = scale, x.untyped_storage().clone()",
-            ),
+        (
+            "ctx.scale = scale",
+            "ctx.scale, ctx.x = scale, x.untyped_storage().clone()",
             "wrong_size",
         ),
-        Wrong(
-            but(keep, "ctx.scale = scale", "ctx.scale, ctx.more = scale, torch.zeros(1 << 16)"),
+        (
+            "ctx.scale = scale",
+            "ctx.scale, ctx.more = scale, torch.zeros(1 << 16)",
             "wrong_size",
         ),
-        Wrong(
-            but(
-                keep,
-                "    ctx.scale = scale\n",
-                "    ctx.scale, copy = scale, x.detach().numpy().tobytes()\n"
-                "    ctx.again = lambda: copy\n",
-            ),
+        (
+            "    ctx.scale = scale\n",
+            "    ctx.scale, copy = scale, x.detach().numpy().tobytes()\n"
+            "    ctx.again = lambda: copy\n",
             "wrong_size",
         ),
     ),
@@ -132,57 +125,44 @@ def nearest_fake(points, centers):
         "`points.new_empty(points.shape[0], dtype=torch.int64)` is the first.",
     ),
     wrong=(
-        Wrong(but(nearest_fake, ", dtype=torch.int64", ""), "wrong_dtype"),
-        Wrong(but(nearest_fake, "return index, distance", "return index"), "wrong_value"),
-        Wrong(but(nearest_fake, "    return index, distance", "    pass"), "no_return"),
-        Wrong(but(nearest_fake, "return index, distance", "return distance, index"), "wrong_dtype"),
-        Wrong(
-            but(nearest_fake, "distance = points.new_empty", "distance = torch.empty"),
+        (", dtype=torch.int64", "", "wrong_dtype"),
+        ("return index, distance", "return index", "wrong_value"),
+        ("    return index, distance", "    pass", "no_return"),
+        ("return index, distance", "return distance, index", "wrong_dtype"),
+        (
+            "distance = points.new_empty",
+            "distance = torch.empty",
             "wrong_dtype",
         ),
-        Wrong(
-            but(
-                nearest_fake,
-                "index = points.new_empty(points.shape[0], dtype=torch.int64)",
-                "index = torch.empty(points.shape[0], dtype=torch.int64)",
-            ),
+        (
+            "index = points.new_empty(points.shape[0], dtype=torch.int64)",
+            "index = torch.empty(points.shape[0], dtype=torch.int64)",
             "wrong_value",
         ),
-        Wrong(
-            but(
-                nearest_fake,
-                "distance = points.new_empty(points.shape[0])",
-                "distance = points.new_empty(points.shape[0], centers.shape[0])",
-            ),
+        (
+            "distance = points.new_empty(points.shape[0])",
+            "distance = points.new_empty(points.shape[0], centers.shape[0])",
             "wrong_shape",
         ),
-        Wrong(
-            but(
-                nearest_fake,
-                "distance = points.new_empty(points.shape[0])",
-                "distance = points.new_empty(int(points.shape[0]))",
-            ),
+        (
+            "distance = points.new_empty(points.shape[0])",
+            "distance = points.new_empty(int(points.shape[0]))",
             "wrong_shape",
         ),
-        Wrong(
-            but(nearest_fake, "distance = points.new_empty", "distance = centers.new_empty"),
+        (
+            "distance = points.new_empty",
+            "distance = centers.new_empty",
             "wrong_dtype",
         ),
-        Wrong(
-            but(
-                nearest_fake,
-                "distance = points.new_empty(points.shape[0])",
-                "distance = points.new_empty(len(points.tolist()))",
-            ),
+        (
+            "distance = points.new_empty(points.shape[0])",
+            "distance = points.new_empty(len(points.tolist()))",
             "crashed",
         ),
-        Wrong(
-            but(
-                nearest_fake,
-                "distance = points.new_empty(points.shape[0])",
-                "more = points.new_empty(points.shape[0] - centers.shape[0])\n"
-                "    distance = torch.cat([points.new_empty(centers.shape[0]), more])",
-            ),
+        (
+            "distance = points.new_empty(points.shape[0])",
+            "more = points.new_empty(points.shape[0] - centers.shape[0])\n"
+            "    distance = torch.cat([points.new_empty(centers.shape[0]), more])",
             "crashed",
         ),
     ),
@@ -220,32 +200,25 @@ def scaled_backward(dy, x, scale):
         "`tensor.sum_to_size(shape)` adds up just these.",
     ),
     wrong=(
-        Wrong(but(scaled_backward, ".sum_to_size(scale.shape)", ""), "wrong_shape"),
-        Wrong(but(scaled_backward, ".sum_to_size(x.shape)", ""), "wrong_shape"),
-        Wrong(
-            but(
-                scaled_backward,
-                "(dy * x).sum_to_size(scale.shape)",
-                "(dy * x).sum(0).expand(scale.shape)",
-            ),
+        (".sum_to_size(scale.shape)", "", "wrong_shape"),
+        (".sum_to_size(x.shape)", "", "wrong_shape"),
+        (
+            "(dy * x).sum_to_size(scale.shape)",
+            "(dy * x).sum(0).expand(scale.shape)",
             "wrong_value",
         ),
-        Wrong(
-            but(
-                scaled_backward, "return dx, dscale", "return dx, dscale / max(1, len(dy.ravel()))"
-            ),
+        (
+            "return dx, dscale",
+            "return dx, dscale / max(1, len(dy.ravel()))",
             "wrong_value",
         ),
-        Wrong(but(scaled_backward, "return dx, dscale", "return dscale, dx"), "wrong_value"),
-        Wrong(but(scaled_backward, "(dy * scale)", "(dy * x)"), "wrong_value"),
-        Wrong(
-            but(
-                scaled_backward,
-                "    dx = (dy * scale).sum_to_size(x.shape)\n"
-                "    dscale = (dy * x).sum_to_size(scale.shape)\n",
-                "    dscale = (dy * x).sum_to_size(scale.shape)\n"
-                "    dx = dy.mul_(scale).sum_to_size(x.shape)\n",
-            ),
+        ("return dx, dscale", "return dscale, dx", "wrong_value"),
+        ("(dy * scale)", "(dy * x)", "wrong_value"),
+        (
+            "    dx = (dy * scale).sum_to_size(x.shape)\n"
+            "    dscale = (dy * x).sum_to_size(scale.shape)\n",
+            "    dscale = (dy * x).sum_to_size(scale.shape)\n"
+            "    dx = dy.mul_(scale).sum_to_size(x.shape)\n",
             "modifies_input",
         ),
     ),
@@ -298,53 +271,42 @@ def side_by_side(gpu, x, heavy, light):
         "`a` was allocated on `side`. `a.record_stream(...)` tells the allocator who reads it too.",
     ),
     wrong=(
-        Wrong(but(side_by_side, "return a + b", "a + b"), "no_return"),
-        Wrong(but(side_by_side, "    side.wait_stream(gpu.current_stream())\n", ""), "race"),
-        Wrong(but(side_by_side, "    gpu.current_stream().wait_stream(side)\n", ""), "race"),
-        Wrong(but(side_by_side, "    a.record_stream(gpu.current_stream())\n", ""), "race"),
-        Wrong(
-            but(side_by_side, "    with gpu.stream(side):\n        a =", "    a ="), "wrong_value"
-        ),
-        Wrong(but(side_by_side, "a.record_stream", "x.record_stream"), "race"),
-        Wrong(
-            but(
-                side_by_side,
-                ("    gpu.current_stream().wait_stream(side)\n", ""),
-                (
-                    "    b = light(x)",
-                    "    gpu.current_stream().wait_stream(side)\n    b = light(x)",
-                ),
+        ("return a + b", "a + b", "no_return"),
+        ("    side.wait_stream(gpu.current_stream())\n", "", "race"),
+        ("    gpu.current_stream().wait_stream(side)\n", "", "race"),
+        ("    a.record_stream(gpu.current_stream())\n", "", "race"),
+        ("    with gpu.stream(side):\n        a =", "    a =", "wrong_value"),
+        ("a.record_stream", "x.record_stream", "race"),
+        (
+            ("    gpu.current_stream().wait_stream(side)\n", ""),
+            (
+                "    b = light(x)",
+                "    gpu.current_stream().wait_stream(side)\n    b = light(x)",
             ),
             "other_means",
         ),
-        Wrong(
-            but(
-                side_by_side,
-                ("    b = light(x)\n", ""),
-                ("    side.wait", "    b = light(x)\n    side.wait"),
-            ),
+        (
+            ("    b = light(x)\n", ""),
+            ("    side.wait", "    b = light(x)\n    side.wait"),
             "other_means",
         ),
-        Wrong(
-            but(
-                side_by_side,
-                (
-                    "side.wait_stream(gpu.current_stream())",
-                    "side.wait_stream(gpu.default_stream())",
-                ),
-                ("gpu.current_stream().wait_stream", "gpu.default_stream().wait_stream"),
-                ("record_stream(gpu.current_stream())", "record_stream(gpu.default_stream())"),
+        (
+            (
+                "side.wait_stream(gpu.current_stream())",
+                "side.wait_stream(gpu.default_stream())",
             ),
+            ("gpu.current_stream().wait_stream", "gpu.default_stream().wait_stream"),
+            ("record_stream(gpu.current_stream())", "record_stream(gpu.default_stream())"),
             "race",
         ),
-        Wrong(
-            but(
-                side_by_side, "a = heavy(x)\n    b = light(x)", "a = heavy(x)\n        b = light(x)"
-            ),
+        (
+            "a = heavy(x)\n    b = light(x)",
+            "a = heavy(x)\n        b = light(x)",
             "wrong_value",
         ),
-        Wrong(
-            but(side_by_side, ("a = heavy(x)", "a = light(x)"), ("b = light(x)", "b = heavy(x)")),
+        (
+            ("a = heavy(x)", "a = light(x)"),
+            ("b = light(x)", "b = heavy(x)"),
             "other_means",
         ),
     ),
@@ -384,40 +346,33 @@ def announce(name, update):
         "`mutates_args` takes their names, as strings, in a tuple.",
     ),
     wrong=(
-        Wrong(but(announce, '("values", "momentum")', "()"), "unannounced"),
-        Wrong(but(announce, '("values", "momentum")', '("values",)'), "unannounced"),
-        Wrong(but(announce, '("values", "momentum")', '("momentum",)'), "unannounced"),
-        Wrong(
-            but(announce, '("values", "momentum")', '("values", "momentum", "grads")'),
+        ('("values", "momentum")', "()", "unannounced"),
+        ('("values", "momentum")', '("values",)', "unannounced"),
+        ('("values", "momentum")', '("momentum",)', "unannounced"),
+        (
+            '("values", "momentum")',
+            '("values", "momentum", "grads")',
             "wrong_value",
         ),
-        Wrong(but(announce, '("values", "momentum")', '"unknown"'), "wrong_value"),
-        Wrong(
-            but(
-                announce,
-                "update, mutates_args=",
-                f"lambda values, momentum, grads, rate: None, schema={SCHEMA!r}, mutates_args=",
-            ),
+        ('("values", "momentum")', '"unknown"', "wrong_value"),
+        (
+            "update, mutates_args=",
+            f"lambda values, momentum, grads, rate: None, schema={SCHEMA!r}, mutates_args=",
             "wrong_value",
         ),
-        Wrong(
-            but(
-                announce,
-                "update, mutates_args=",
-                f"lambda v, m, g, rate: update(v, m, g, 0.1), schema={SCHEMA!r}, mutates_args=",
-            ),
+        (
+            "update, mutates_args=",
+            f"lambda v, m, g, rate: update(v, m, g, 0.1), schema={SCHEMA!r}, mutates_args=",
             "wrong_value",
         ),
-        Wrong(
-            but(
-                announce,
-                "update, mutates_args=",
-                f"lambda v, m, g, r: update(v, m, g.add_(0), r), schema={SCHEMA!r}, mutates_args=",
-            ),
+        (
+            "update, mutates_args=",
+            f"lambda v, m, g, r: update(v, m, g.add_(0), r), schema={SCHEMA!r}, mutates_args=",
             "unannounced",
         ),
-        Wrong(
-            but(announce, "torch.library.custom_op(name, update, mutates_args=", "(update, "),
+        (
+            "torch.library.custom_op(name, update, mutates_args=",
+            "(update, ",
             "not_a_kernel",
         ),
     ),

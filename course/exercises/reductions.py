@@ -5,7 +5,6 @@ import math
 import numpy as np
 from numba import cuda
 
-from course.checking.answers import but
 from course.checking.inputs import a_thread_each, some_numbers, whole, with_zeros
 from course.checking.model import Demand, Exercise, Hypothesis, InOut, Launch, Out, Wrong
 from course.checking.quiz import Quiz
@@ -111,25 +110,21 @@ def block_sum(total, a):
         ),
     ),
     wrong=(
-        Wrong(but(block_sum, "if t == 0:", "if t == 0 and a.size > 0:"), "unwritten"),
-        Wrong(but(block_sum, "shared.array(1024", "shared.array(1023"), "out_of_bounds"),
-        Wrong(but(block_sum, "(left + 1) // 2", "left // 2"), "race"),
-        Wrong(but(block_sum, "t + half < left", "t < half"), "uninitialized"),
-        Wrong(but(block_sum, "        cuda.syncthreads()\n", ""), "race"),
-        Wrong(but(block_sum, "syncthreads", "syncwarp"), "race"),
-        Wrong(
-            but(
-                block_sum, "for i in range(t, a.size, cuda.blockDim.x):", "for i in range(t, t+1):"
-            ),
+        ("if t == 0:", "if t == 0 and a.size > 0:", "unwritten"),
+        ("shared.array(1024", "shared.array(1023", "out_of_bounds"),
+        ("(left + 1) // 2", "left // 2", "race"),
+        ("t + half < left", "t < half", "uninitialized"),
+        ("        cuda.syncthreads()\n", "", "race"),
+        ("syncthreads", "syncwarp", "race"),
+        (
+            "for i in range(t, a.size, cuda.blockDim.x):",
+            "for i in range(t, t+1):",
             "out_of_bounds",
         ),
-        Wrong(
-            but(
-                block_sum,
-                "        cuda.syncthreads()\n        half = (left + 1) // 2\n",
-                "        half = (left + 1) // 2\n        if t < half:\n"
-                "            cuda.syncthreads()\n",
-            ),
+        (
+            "        cuda.syncthreads()\n        half = (left + 1) // 2\n",
+            "        half = (left + 1) // 2\n        if t < half:\n"
+            "            cuda.syncthreads()\n",
             "barrier",
         ),
     ),
@@ -250,21 +245,19 @@ def argmax(where, a):
         "The right one wins if its value is larger, *or* the values are equal and its place lower.",
     ),
     wrong=(
-        Wrong(but(argmax, "range(t, a.size, 64)", "range(t, a.size, 65)"), "wrong_value"),
-        Wrong(but(argmax, "a[i] > a[mine]", "a[i] >= a[mine]"), "wrong_value"),
-        Wrong(
-            but(argmax, "a[i] > a[mine]", "np.float32(a[i]) > np.float32(a[mine])"), "wrong_value"
-        ),
-        Wrong(but(argmax, " and right < left", ""), "wrong_value"),
-        Wrong(but(argmax, "right < left", "right > left"), "wrong_value"),
-        Wrong(
-            but(argmax, "a[right] > a[left] or (a[right] == a[left] and right < left)",
-                "a[right] >= a[left] and right < left"),
+        ("range(t, a.size, 64)", "range(t, a.size, 65)", "wrong_value"),
+        ("a[i] > a[mine]", "a[i] >= a[mine]", "wrong_value"),
+        ("a[i] > a[mine]", "np.float32(a[i]) > np.float32(a[mine])", "wrong_value"),
+        (" and right < left", "", "wrong_value"),
+        ("right < left", "right > left", "wrong_value"),
+        (
+            "a[right] > a[left] or (a[right] == a[left] and right < left)",
+            "a[right] >= a[left] and right < left",
             "wrong_value",
         ),
-        Wrong(but(argmax, "        cuda.syncthreads()\n", ""), "race"),
+        ("        cuda.syncthreads()\n", "", "race"),
     ),
-)  # fmt: skip
+)
 
 
 # ---- scan: Hillis and Steele in one array
@@ -355,25 +348,22 @@ def scan(a):
         "Two barriers a round: one between reading and writing, one before the next round reads.",
     ),
     wrong=(
-        Wrong(but(scan, "cuda.syncthreads()\n        row[t]", "row[t]"), "race"),
-        Wrong(but(scan, "cuda.syncthreads()\n        step *= 2", "step *= 2"), "race"),
-        Wrong(but(scan, "else 0\n    cuda.syncthreads()\n", "else 0\n"), "race"),
-        Wrong(but(scan, "t >= step else 0", "t > step else 0"), "wrong_value"),
-        Wrong(but(scan, "step < 128", "step < 64"), "wrong_value"),
-        Wrong(but(scan, "row[t] += left", "row[t] = left"), "wrong_value"),
+        ("cuda.syncthreads()\n        row[t]", "row[t]", "race"),
+        ("cuda.syncthreads()\n        step *= 2", "step *= 2", "race"),
+        ("else 0\n    cuda.syncthreads()\n", "else 0\n", "race"),
+        ("t >= step else 0", "t > step else 0", "wrong_value"),
+        ("step < 128", "step < 64", "wrong_value"),
+        ("row[t] += left", "row[t] = left", "wrong_value"),
         Wrong(scan_by_shuffles, "other_means"),
-        Wrong(
-            but(
-                scan,
-                "        left = row[t - step] if t >= step else 0\n        cuda.syncthreads()\n"
-                "        row[t] += left\n",
-                "        if t >= step:\n            left = row[t - step]\n"
-                "            cuda.syncthreads()\n            row[t] += left\n",
-            ),
+        (
+            "        left = row[t - step] if t >= step else 0\n        cuda.syncthreads()\n"
+            "        row[t] += left\n",
+            "        if t >= step:\n            left = row[t - step]\n"
+            "            cuda.syncthreads()\n            row[t] += left\n",
             "barrier",
         ),
     ),
-)  # fmt: skip
+)
 
 
 # ---- split: what goes to the left, what to the right
@@ -455,12 +445,12 @@ def split(out, keys, places, bit):
         ),
     ),
     wrong=(
-        Wrong(but(split, "i < keys.size", "i < keys.size and places[-1] > 0"), "unwritten"),
-        Wrong(but(split, "places[i] - 1]", "places[i]]"), "off_by_one"),
-        Wrong(but(split, "out[i - places[i]]", "out[i - places[i] - 1]"), "off_by_one"),
-        Wrong(but(split, "keys.size - ones + places", "places"), "race"),
-        Wrong(but(split, "i < keys.size", "True"), "missing_guard"),
-        Wrong(but(split, "if keys[i] >> bit & 1:", "if not keys[i] >> bit & 1:"), "race"),
+        ("i < keys.size", "i < keys.size and places[-1] > 0", "unwritten"),
+        ("places[i] - 1]", "places[i]]", "off_by_one"),
+        ("out[i - places[i]]", "out[i - places[i] - 1]", "off_by_one"),
+        ("keys.size - ones + places", "places", "race"),
+        ("i < keys.size", "True", "missing_guard"),
+        ("if keys[i] >> bit & 1:", "if not keys[i] >> bit & 1:", "race"),
     ),
 )
 
@@ -546,22 +536,20 @@ def join(out, counts, means, squares):
         ),
     ),
     wrong=(
-        Wrong(but(join, " + apart * apart * share", ""), "wrong_value"),
-        Wrong(but(join, "apart * apart", "apart"), "wrong_value"),
-        Wrong(
-            but(join, "counts[a] * counts[b] / (counts[a] + counts[b])", "counts[a] + counts[b]"),
+        (" + apart * apart * share", "", "wrong_value"),
+        ("apart * apart", "apart", "wrong_value"),
+        (
+            "counts[a] * counts[b] / (counts[a] + counts[b])",
+            "counts[a] + counts[b]",
             "wrong_value",
         ),
-        Wrong(
-            but(
-                join,
-                "counts[a] * counts[b] / (counts[a] + counts[b])",
-                "(counts[a] + counts[b]) / 4",
-            ),
+        (
+            "counts[a] * counts[b] / (counts[a] + counts[b])",
+            "(counts[a] + counts[b]) / 4",
             "wrong_value",
         ),
-        Wrong(but(join, "i < out.size", "True"), "missing_guard"),
-        Wrong(but(join, "2 * i, 2 * i + 1", "i, i + out.size"), "wrong_value"),
+        ("i < out.size", "True", "missing_guard"),
+        ("2 * i, 2 * i + 1", "i, i + out.size", "wrong_value"),
     ),
     hypotheses=(
         Hypothesis(
@@ -654,12 +642,12 @@ def join_softmax(out, largest, sums):
         ),
     ),
     wrong=(
-        Wrong(but(join_softmax, "in_a + in_b", "sums[a] + sums[b]"), "wrong_value"),
-        Wrong(but(join_softmax, "largest[a] - both", "both - largest[a]"), "wrong_value"),
-        Wrong(but(join_softmax, "if both != -math.inf:", "if True:"), "wrong_value"),
-        Wrong(but(join_softmax, "in_a + in_b", "max(in_a, in_b)"), "wrong_value"),
-        Wrong(but(join_softmax, "i < out.shape[0]", "True"), "missing_guard"),
-        Wrong(but(join_softmax, "2 * i, 2 * i + 1", "i, i + out.shape[0]"), "wrong_value"),
+        ("in_a + in_b", "sums[a] + sums[b]", "wrong_value"),
+        ("largest[a] - both", "both - largest[a]", "wrong_value"),
+        ("if both != -math.inf:", "if True:", "wrong_value"),
+        ("in_a + in_b", "max(in_a, in_b)", "wrong_value"),
+        ("i < out.shape[0]", "True", "missing_guard"),
+        ("2 * i, 2 * i + 1", "i, i + out.shape[0]", "wrong_value"),
     ),
 )
 

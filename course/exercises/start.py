@@ -3,9 +3,8 @@
 import numpy as np
 from numba import cuda
 
-from course.checking.answers import but
 from course.checking.inputs import a_thread_each, lengths, some_numbers
-from course.checking.model import Exercise, Hypothesis, Out, Wrong
+from course.checking.model import Exercise, Hypothesis, Out
 
 
 @cuda.jit
@@ -56,10 +55,10 @@ def hello(out):
         ),
     ),
     wrong=(
-        Wrong(but(hello, "= i\n", "= 0\n"), "wrong_value"),
-        Wrong(but(hello, "i < out.size", "True"), "missing_guard"),
-        Wrong(but(hello, "= i\n", "= i + 1\n"), "off_by_one"),
-        Wrong(but(hello, "= i\n", "= cuda.threadIdx.x\n"), "wrong_value"),
+        ("= i\n", "= 0\n", "wrong_value"),
+        ("i < out.size", "True", "missing_guard"),
+        ("= i\n", "= i + 1\n", "off_by_one"),
+        ("= i\n", "= cuda.threadIdx.x\n", "wrong_value"),
     ),
 )
 EXERCISES = (HELLO,)

@@ -5,7 +5,6 @@ did no harm.
 import numpy as np
 from numba import cuda
 
-from course.checking.answers import but, replace
 from course.checking.inputs import (
     a_thread_each,
     arguments_of,
@@ -81,26 +80,20 @@ def rotate_left(a):
         ),
     ),
     wrong=(
-        Wrong(but(rotate_left, "    cuda.syncthreads()\n", ""), "race"),
-        Wrong(
-            but(
-                rotate_left,
-                "    cuda.syncthreads()\n    if t < a.size:\n",
-                "    if t < a.size:\n        cuda.syncthreads()\n",
-            ),
+        ("    cuda.syncthreads()\n", "", "race"),
+        (
+            "    cuda.syncthreads()\n    if t < a.size:\n",
+            "    if t < a.size:\n        cuda.syncthreads()\n",
             "barrier",
         ),
-        Wrong(
-            but(
-                rotate_left,
-                ("    cuda.syncthreads()\n", ""),
-                ("a[t] = value\n", "a[t] = value\n    cuda.syncthreads()\n"),
-            ),
+        (
+            ("    cuda.syncthreads()\n", ""),
+            ("a[t] = value\n", "a[t] = value\n    cuda.syncthreads()\n"),
             "race",
         ),
-        Wrong(but(rotate_left, "syncthreads", "syncwarp"), "race"),
-        Wrong(but(rotate_left, "t < a.size", "True"), "missing_guard"),
-        Wrong(but(rotate_left, "t + 1", "t - 1 + a.size"), "wrong_value"),
+        ("syncthreads", "syncwarp", "race"),
+        ("t < a.size", "True", "missing_guard"),
+        ("t + 1", "t - 1 + a.size", "wrong_value"),
     ),
 )
 
@@ -189,25 +182,19 @@ def count(counts, values):
         "`cuda.atomic.add(array, index, value)` does them as one.",
     ),
     wrong=(
-        Wrong(
-            but(count, "cuda.atomic.add(counts, values[i], 1)", "counts[values[i]] += 1"), "race"
-        ),
-        Wrong(
-            but(
-                count, "add(counts, values[i], 1)", "exch(counts, values[i], counts[values[i]] + 1)"
-            ),
+        ("cuda.atomic.add(counts, values[i], 1)", "counts[values[i]] += 1", "race"),
+        (
+            "add(counts, values[i], 1)",
+            "exch(counts, values[i], counts[values[i]] + 1)",
             "race",
         ),
         Wrong(count_with_barrier, "race"),
         Wrong(count_in_pairs, "fixed_block"),
-        Wrong(but(count, "values[i], 1", "values[i], values[i]"), "wrong_value"),
-        Wrong(but(count, "i < values.size", "True"), "out_of_bounds"),
-        Wrong(
-            but(
-                count,
-                "    if",
-                "    if i < counts.size:\n        counts[i] = 0\n    cuda.syncthreads()\n    if",
-            ),
+        ("values[i], 1", "values[i], values[i]", "wrong_value"),
+        ("i < values.size", "True", "out_of_bounds"),
+        (
+            "    if",
+            "    if i < counts.size:\n        counts[i] = 0\n    cuda.syncthreads()\n    if",
             "race",
         ),
     ),
@@ -300,37 +287,26 @@ def privatized(counts, values):
         ),
     ),
     wrong=(
-        Wrong(but(privatized, "= 0\n    cuda.syncthreads()\n", "= 0\n"), "race"),
-        Wrong(
-            but(privatized, "    cuda.syncthreads()\n    cuda.atomic", "    cuda.atomic"), "race"
-        ),
-        Wrong(but(privatized, "cuda.atomic.add(counts, t, own[t])", "counts[t] += own[t]"), "race"),
-        Wrong(but(privatized, "cuda.atomic.add(own, values[i], 1)", "own[values[i]] += 1"), "race"),
-        Wrong(but(privatized, "    own[t] = 0\n    cuda.syncthreads()\n", ""), "uninitialized"),
-        Wrong(
-            but(
-                privatized,
-                "    cuda.syncthreads()\n    cuda.atomic",
-                "        cuda.syncthreads()\n    cuda.atomic",
-            ),
+        ("= 0\n    cuda.syncthreads()\n", "= 0\n", "race"),
+        ("    cuda.syncthreads()\n    cuda.atomic", "    cuda.atomic", "race"),
+        ("cuda.atomic.add(counts, t, own[t])", "counts[t] += own[t]", "race"),
+        ("cuda.atomic.add(own, values[i], 1)", "own[values[i]] += 1", "race"),
+        ("    own[t] = 0\n    cuda.syncthreads()\n", "", "uninitialized"),
+        (
+            "    cuda.syncthreads()\n    cuda.atomic",
+            "        cuda.syncthreads()\n    cuda.atomic",
             "barrier",
         ),
         Wrong(count, "other_means"),
-        Wrong(
-            but(
-                privatized,
-                "    cuda.atomic.add(counts, t, own[t])",
-                "    if t == 0:\n        for v in range(64):\n"
-                "            cuda.atomic.add(counts, v, own[v])",
-            ),
+        (
+            "    cuda.atomic.add(counts, t, own[t])",
+            "    if t == 0:\n        for v in range(64):\n"
+            "            cuda.atomic.add(counts, v, own[v])",
             "one_thread",
         ),
-        Wrong(
-            but(
-                privatized,
-                "    cuda.atomic.add(counts",
-                "    if i < values.size:\n        cuda.atomic.add(counts",
-            ),
+        (
+            "    cuda.atomic.add(counts",
+            "    if i < values.size:\n        cuda.atomic.add(counts",
             "only_multiples",
         ),
     ),
@@ -438,17 +414,14 @@ def at_most(taken, room, wishes):
     wrong=(
         Wrong(at_most_looks_then_adds, "race"),
         Wrong(at_most_plain, "race"),
-        Wrong(
-            but(
-                at_most,
-                ("while", "if"),
-                ("break", "return"),
-                ("cuda.atomic.cas(taken, shelf, 0, 0)", "taken[shelf]"),
-            ),
+        (
+            ("while", "if"),
+            ("break", "return"),
+            ("cuda.atomic.cas(taken, shelf, 0, 0)", "taken[shelf]"),
             "race",
         ),
-        Wrong(but(at_most, "seen < room", "seen <= room"), "wrong_value"),
-        Wrong(but(at_most, "seen < room", "seen < room or seen == 0"), "wrong_value"),
+        ("seen < room", "seen <= room", "wrong_value"),
+        ("seen < room", "seen < room or seen == 0", "wrong_value"),
         Wrong(at_most_add_and_take_back, "wrong_value"),
     ),
 )
@@ -527,24 +500,19 @@ __global__ void warp_sum(int* sums, const int* a, int n) {
         ),
     ),
     wrong=(
-        Wrong(replace(WARP_SUM_CU, "0xffffffff", "0x0000ffff"), "warp_mask"),
-        Wrong(replace(WARP_SUM_CU, "0xffffffff", "__activemask()"), "warp_mask"),
-        Wrong(
-            replace(WARP_SUM_CU, SHUFFLE, f"if (threadIdx.x % 32 < step) {SHUFFLE}"), "warp_mask"
-        ),
-        Wrong(replace(WARP_SUM_CU, SHUFFLE, f"if (i < n) {SHUFFLE}"), "warp_mask"),
-        Wrong(replace(WARP_SUM_CU, SHUFFLE_LOOP, ADD_AT_ONCE), "other_means"),
-        Wrong(
-            replace(
-                WARP_SUM_CU,
-                "    int value = i < n ? a[i] : 0;",
-                "    if (i >= n) return;\n    int value = a[i];",
-            ),
+        ("0xffffffff", "0x0000ffff", "warp_mask"),
+        ("0xffffffff", "__activemask()", "warp_mask"),
+        (SHUFFLE, f"if (threadIdx.x % 32 < step) {SHUFFLE}", "warp_mask"),
+        (SHUFFLE, f"if (i < n) {SHUFFLE}", "warp_mask"),
+        (SHUFFLE_LOOP, ADD_AT_ONCE, "other_means"),
+        (
+            "    int value = i < n ? a[i] : 0;",
+            "    if (i >= n) return;\n    int value = a[i];",
             "warp_mask",
         ),
-        Wrong(replace(WARP_SUM_CU, "step = 16", "step = 8"), "wrong_value"),
-        Wrong(replace(WARP_SUM_CU, "threadIdx.x % 32 == 0 && ", ""), "race"),
-        Wrong(replace(WARP_SUM_CU, " && i < n", ""), "missing_guard"),
+        ("step = 16", "step = 8", "wrong_value"),
+        ("threadIdx.x % 32 == 0 && ", "", "race"),
+        (" && i < n", "", "missing_guard"),
     ),
 )
 
@@ -677,25 +645,23 @@ __global__ void last_block(unsigned* work, const unsigned* a, int n) {
         ),
     ),
     wrong=(
-        Wrong(replace(LAST_BLOCK_CU, FENCE, "        if"), "race"),
-        Wrong(replace(LAST_BLOCK_CU, FENCE + " (" + ARRIVE, FENCE_BEHIND), "race"),
-        Wrong(replace(LAST_BLOCK_CU, "            __threadfence();\n", ""), "race"),
-        Wrong(replace(LAST_BLOCK_CU, LAST, "if (++work[1] == gridDim.x)"), "race"),
-        Wrong(replace(LAST_BLOCK_CU, LAST, "if (blockIdx.x == gridDim.x - 1)"), "race"),
-        Wrong(replace(LAST_BLOCK_CU, ARRIVE, "atomicAdd(&work[1], 1)"), "wrong_value"),
-        Wrong(replace(LAST_BLOCK_CU, "0xffffffff", "__activemask()"), "warp_mask"),
-        Wrong(
-            replace(LAST_BLOCK_CU, "(&work[1], gridDim.x - 1)", "(&work[1], gridDim.x)"),
+        (FENCE, "        if", "race"),
+        (FENCE + " (" + ARRIVE, FENCE_BEHIND, "race"),
+        ("            __threadfence();\n", "", "race"),
+        (LAST, "if (++work[1] == gridDim.x)", "race"),
+        (LAST, "if (blockIdx.x == gridDim.x - 1)", "race"),
+        (ARRIVE, "atomicAdd(&work[1], 1)", "wrong_value"),
+        ("0xffffffff", "__activemask()", "warp_mask"),
+        (
+            "(&work[1], gridDim.x - 1)",
+            "(&work[1], gridDim.x)",
             "wrong_value",
         ),
-        Wrong(replace(LAST_BLOCK_CU, "work[0] = all", "work[0] += all"), "reads_output"),
-        Wrong(
-            replace(
-                LAST_BLOCK_CU,
-                ("unsigned all = 0", "work[0] = 0"),
-                ("all += work[2 + b]", "atomicAdd(work, work[2 + b])"),
-                ("            work[0] = all;\n", ""),
-            ),
+        ("work[0] = all", "work[0] += all", "reads_output"),
+        (
+            ("unsigned all = 0", "work[0] = 0"),
+            ("all += work[2 + b]", "atomicAdd(work, work[2 + b])"),
+            ("            work[0] = all;\n", ""),
             "other_means",
         ),
     ),
@@ -764,23 +730,27 @@ def finished(chunks, copy_in, compute, copy_out):
         "Each further chunk adds the time of the slowest stage: `max(copy_in, compute, copy_out)`.",
     ),
     wrong=(
-        Wrong(
-            but(finished, "sum(stages) + (chunks - 1) * max(stages)", "chunks * sum(stages)"),
+        (
+            "sum(stages) + (chunks - 1) * max(stages)",
+            "chunks * sum(stages)",
             "wrong_value",
             "This is one stream: nothing overlaps.",
         ),
-        Wrong(
-            but(finished, "sum(stages) + (chunks - 1) * max(stages)", "chunks * max(stages)"),
+        (
+            "sum(stages) + (chunks - 1) * max(stages)",
+            "chunks * max(stages)",
             "wrong_value",
             "Filling and emptying the three engines is missing: one chunk alone takes all stages.",
         ),
-        Wrong(
-            but(finished, "max(stages)", "copy_out"),
+        (
+            "max(stages)",
+            "copy_out",
             "wrong_value",
             "The slowest engine decides, and that need not be the last one.",
         ),
-        Wrong(
-            but(finished, "(chunks - 1)", "chunks"),
+        (
+            "(chunks - 1)",
+            "chunks",
             "wrong_value",
             "The first chunk is counted in the sum already.",
         ),

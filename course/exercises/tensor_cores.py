@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 from numba import cuda
 
-from course.checking.answers import but, replace
 from course.checking.inputs import a_thread_each, of_any_size, some_length
 from course.checking.model import Exercise, Hypothesis, Launch, Out, Wrong
 from course.checking.quiz import Quiz
@@ -82,11 +81,11 @@ def to_bf16(out, bits):
         "`last = bits[i] >> 16 & 1`, then `(bits[i] + 0x7FFF + last) >> 16`.",
     ),
     wrong=(
-        Wrong(but(to_bf16, ROUNDED, "bits[i] >> 16"), "wrong_value"),
-        Wrong(but(to_bf16, ROUNDED, "(bits[i] + 0x8000) >> 16"), "wrong_value"),
-        Wrong(but(to_bf16, ROUNDED, "(bits[i] + 0x7FFF) >> 16"), "wrong_value"),
-        Wrong(but(to_bf16, ROUNDED, "(bits[i] + 0x8000 - last) >> 16"), "wrong_value"),
-        Wrong(but(to_bf16, "if i < out.size:", "if True:"), "missing_guard"),
+        (ROUNDED, "bits[i] >> 16", "wrong_value"),
+        (ROUNDED, "(bits[i] + 0x8000) >> 16", "wrong_value"),
+        (ROUNDED, "(bits[i] + 0x7FFF) >> 16", "wrong_value"),
+        (ROUNDED, "(bits[i] + 0x8000 - last) >> 16", "wrong_value"),
+        ("if i < out.size:", "if True:", "missing_guard"),
     ),
     hypotheses=(
         Hypothesis(
@@ -213,17 +212,19 @@ __global__ void product(float* c, const __half* a, const __half* b, int n, int k
         "Fill `sum` before the loop, store it after: `c + row * n + column`, rows n apart.",
     ),
     wrong=(
-        Wrong(
-            replace(WMMA_CU, "    for (int i = 0; i < k; i += 16) {", "    int i = 0;\n    {"),
+        (
+            "    for (int i = 0; i < k; i += 16) {",
+            "    int i = 0;\n    {",
             "wrong_value",
         ),
-        Wrong(
-            replace(WMMA_CU, "i += 16) {", "i += 16) {\n wmma::fill_fragment(sum, 0.0f);"),
+        (
+            "i += 16) {",
+            "i += 16) {\n wmma::fill_fragment(sum, 0.0f);",
             "wrong_value",
         ),
-        Wrong(replace(WMMA_CU, "b + i * n + column", "b + i + column * n"), "out_of_bounds"),
-        Wrong(replace(WMMA_CU, "wmma::mem_row_major", "wmma::mem_col_major"), "wrong_value"),
-        Wrong(replace(WMMA_CU, "a + row * k + i, k", "a + row * k + i, 16"), "wrong_value"),
+        ("b + i * n + column", "b + i + column * n", "out_of_bounds"),
+        ("wmma::mem_row_major", "wmma::mem_col_major", "wrong_value"),
+        ("a + row * k + i, k", "a + row * k + i, 16", "wrong_value"),
         Wrong(ELEMENT_BY_ELEMENT, "other_means"),
     ),
     hypotheses=(
@@ -303,7 +304,7 @@ def place(lane, register, half):
         Wrong(place_by_columns, "wrong_value"),
         Wrong(place_in_four_lines, "wrong_value"),
         Wrong(place_of_first_half, "wrong_value"),
-        Wrong(but(place, "half +", "half * (lane != 21) +"), "wrong_value"),
+        ("half +", "half * (lane != 21) +", "wrong_value"),
     ),
     hypotheses=(
         Hypothesis(
@@ -470,7 +471,7 @@ def address(row, column):
         Wrong(address_shifted, "wrong_value"),
         Wrong(address_of_all_rows, "wrong_value"),
         Wrong(address_in_numbers, "wrong_value"),
-        Wrong(but(address, "row * 128", "row % 256 * 128"), "wrong_value"),
+        ("row * 128", "row % 256 * 128", "wrong_value"),
     ),
     hypotheses=(
         Hypothesis("wrong_value", "That is the tile without a swizzle.", address_plain),

@@ -3,7 +3,6 @@
 import math
 from importlib.util import find_spec
 
-from course.checking.answers import but
 from course.checking.inputs import of_any_size
 from course.checking.model import Exercise, Wrong
 from course.checking.quiz import Quiz
@@ -75,24 +74,26 @@ def offset(i, shape, stride):
             "wrong_value",
             "Your last mode goes fastest, as in C and NumPy; here the first one does.",
         ),
-        Wrong(
-            but(
-                offset, "zip(shape, stride, strict=True)", "zip(shape[:8], stride[:8], strict=True)"
-            ),
+        (
+            "zip(shape, stride, strict=True)",
+            "zip(shape[:8], stride[:8], strict=True)",
             "wrong_value",
         ),
-        Wrong(
-            but(offset, "        i //= length\n", ""),
+        (
+            "        i //= length\n",
+            "",
             "wrong_value",
             "Each mode takes its coordinate from all of i: divide what is left by the length.",
         ),
-        Wrong(
-            but(offset, "i % length * step", "i % length"),
+        (
+            "i % length * step",
+            "i % length",
             "wrong_value",
             "The coordinates are added without their strides.",
         ),
-        Wrong(
-            but(offset, "i //= length", "i //= step"),
+        (
+            "i //= length",
+            "i //= step",
             "wrong_value",
             "What is left of i is i divided by the mode's *length*, not by its stride.",
         ),

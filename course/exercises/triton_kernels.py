@@ -7,7 +7,6 @@ import numpy as np
 import triton
 import triton.language as tl
 
-from course.checking.answers import but
 from course.checking.inputs import some_numbers
 from course.checking.model import InOut, Out, Wrong
 from course.checking.triton_kernels import TritonExercise, name_kernels_as_numba_does
@@ -81,32 +80,27 @@ def blend(out, x, y, weight, n, BLOCK: tl.constexpr):
         "`mask=i < n` belongs to *each* of the two loads and to the store.",
     ),
     wrong=(
-        Wrong(but(blend, "+ (1 - weight) * b, mask=inside", "+ (1 - weight) * b"), "out_of_bounds"),
-        Wrong(but(blend, "a = tl.load(x + i, mask=inside)", "a = tl.load(x + i)"), "out_of_bounds"),
-        Wrong(but(blend, "i < n", "i <= n"), "out_of_bounds"),
-        Wrong(but(blend, "tl.program_id(0) * BLOCK + ", ""), "race"),
-        Wrong(
-            but(
-                blend,
-                "tl.store(out + i, weight * a + (1 - weight) * b, mask=inside)",
-                "tl.store(out + i, 0 * a, mask=inside)\n    tl.store(x + i, 0 * a, mask=inside)"
-                "\n    tl.store(y + i, 0 * b, mask=inside)",
-            ),
+        ("+ (1 - weight) * b, mask=inside", "+ (1 - weight) * b", "out_of_bounds"),
+        ("a = tl.load(x + i, mask=inside)", "a = tl.load(x + i)", "out_of_bounds"),
+        ("i < n", "i <= n", "out_of_bounds"),
+        ("tl.program_id(0) * BLOCK + ", "", "race"),
+        (
+            "tl.store(out + i, weight * a + (1 - weight) * b, mask=inside)",
+            "tl.store(out + i, 0 * a, mask=inside)\n    tl.store(x + i, 0 * a, mask=inside)"
+            "\n    tl.store(y + i, 0 * b, mask=inside)",
             "modifies_input",
         ),
-        Wrong(but(blend, "i < n", "i < n - 1"), "unwritten"),
-        Wrong(
-            but(blend, "i, weight * a", "i, tl.load(out + i, mask=inside) + weight * a"),
+        ("i < n", "i < n - 1", "unwritten"),
+        (
+            "i, weight * a",
+            "i, tl.load(out + i, mask=inside) + weight * a",
             "reads_output",
         ),
-        Wrong(but(blend, "(1 - weight)", "weight"), "wrong_value"),
-        Wrong(but(blend, "tl.program_id(0) * BLOCK", "tl.program_id(0) * 64"), "race"),
-        Wrong(
-            but(
-                blend,
-                "    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n    inside = i < n\n",
-                "    i = tl.arange(0, 131072)\n    inside = (i < n) & (tl.program_id(0) == 0)\n",
-            ),
+        ("(1 - weight)", "weight", "wrong_value"),
+        ("tl.program_id(0) * BLOCK", "tl.program_id(0) * 64", "race"),
+        (
+            "    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n    inside = i < n\n",
+            "    i = tl.arange(0, 131072)\n    inside = (i < n) & (tl.program_id(0) == 0)\n",
             "one_thread",
         ),
     ),
@@ -183,22 +177,24 @@ def log_sum(out, x, columns, BLOCK: tl.constexpr):
         " `top = tl.max(values, 0)`.",
     ),
     wrong=(
-        Wrong(but(log_sum, ', other=-float("inf")', ""), "uninitialized"),
-        Wrong(but(log_sum, 'other=-float("inf")', "other=0.0"), "wrong_value"),
-        Wrong(but(log_sum, 'other=-float("inf")', "other=-1000.0"), "wrong_value"),
-        Wrong(but(log_sum, ", mask=column < columns", ", mask=column < BLOCK"), "out_of_bounds"),
-        Wrong(but(log_sum, "top = tl.max(values, 0)", "top = 0.0"), "wrong_value"),
-        Wrong(
-            but(log_sum, "top = tl.max(values, 0)", "top = tl.load(x + row * columns)"),
+        (', other=-float("inf")', "", "uninitialized"),
+        ('other=-float("inf")', "other=0.0", "wrong_value"),
+        ('other=-float("inf")', "other=-1000.0", "wrong_value"),
+        (", mask=column < columns", ", mask=column < BLOCK", "out_of_bounds"),
+        ("top = tl.max(values, 0)", "top = 0.0", "wrong_value"),
+        (
+            "top = tl.max(values, 0)",
+            "top = tl.load(x + row * columns)",
             "wrong_value",
         ),
-        Wrong(
-            but(log_sum, "top = tl.max(values, 0)", "top = tl.sum(values, 0) / columns"),
+        (
+            "top = tl.max(values, 0)",
+            "top = tl.sum(values, 0) / columns",
             "wrong_value",
         ),
-        Wrong(but(log_sum, "top + tl.log", "tl.log"), "wrong_value"),
-        Wrong(but(log_sum, "row * columns", "row * BLOCK"), "out_of_bounds"),
-        Wrong(but(log_sum, "out + row,", "out,"), "race"),
+        ("top + tl.log", "tl.log", "wrong_value"),
+        ("row * columns", "row * BLOCK", "out_of_bounds"),
+        ("out + row,", "out,", "race"),
     ),
 )
 
@@ -251,18 +247,17 @@ def transpose(out, x, rows, columns, B: tl.constexpr):
         " both, as long as the tile is not turned.",
     ),
     wrong=(
-        Wrong(but(transpose, "column * rows + row,", "column * columns + row,"), "out_of_bounds"),
-        Wrong(but(transpose, "column * rows + row,", "row * columns + column,"), "wrong_value"),
-        Wrong(but(transpose, "x + row * columns", "x + row * rows"), "wrong_value"),
-        Wrong(
-            but(
-                transpose, "(row < rows) & (column < columns)", "(row < columns) & (column < rows)"
-            ),
+        ("column * rows + row,", "column * columns + row,", "out_of_bounds"),
+        ("column * rows + row,", "row * columns + column,", "wrong_value"),
+        ("x + row * columns", "x + row * rows", "wrong_value"),
+        (
+            "(row < rows) & (column < columns)",
+            "(row < columns) & (column < rows)",
             "out_of_bounds",
         ),
-        Wrong(but(transpose, "(row < rows) & (column < columns)", "row < rows"), "out_of_bounds"),
-        Wrong(but(transpose, "tl.program_id(1)", "tl.program_id(0)"), "race"),
-        Wrong(but(transpose, "tile, mask=inside", "tl.trans(tile), mask=inside"), "wrong_value"),
+        ("(row < rows) & (column < columns)", "row < rows", "out_of_bounds"),
+        ("tl.program_id(1)", "tl.program_id(0)", "race"),
+        ("tile, mask=inside", "tl.trans(tile), mask=inside", "wrong_value"),
     ),
 )
 
@@ -338,39 +333,31 @@ def column_sums(out, x, rows, columns, B: tl.constexpr):
         "`tl.atomic_add(out + column, tl.sum(tile, 0), mask=column < columns)`.",
     ),
     wrong=(
-        Wrong(
-            but(
-                column_sums,
-                "tl.atomic_add(out + column, tl.sum(tile, 0), mask=column < columns)",
-                "tl.store(out + column, tl.sum(tile, 0), mask=column < columns)",
-            ),
+        (
+            "tl.atomic_add(out + column, tl.sum(tile, 0), mask=column < columns)",
+            "tl.store(out + column, tl.sum(tile, 0), mask=column < columns)",
             "race",
         ),
-        Wrong(
-            but(
-                column_sums,
-                "tl.atomic_add(out + column, tl.sum(tile, 0), mask=column < columns)",
-                "total = tl.load(out + column, mask=column < columns)\n"
-                "    total += tl.sum(tile, 0)\n"
-                "    tl.atomic_xchg(out + column, total, mask=column < columns)",
-            ),
+        (
+            "tl.atomic_add(out + column, tl.sum(tile, 0), mask=column < columns)",
+            "total = tl.load(out + column, mask=column < columns)\n"
+            "    total += tl.sum(tile, 0)\n"
+            "    tl.atomic_xchg(out + column, total, mask=column < columns)",
             "race",
         ),
-        Wrong(but(column_sums, ", other=0.0", ""), "uninitialized"),
-        Wrong(
-            but(column_sums, "tl.sum(tile, 0), mask=column < columns", "tl.sum(tile, 0)"),
+        (", other=0.0", "", "uninitialized"),
+        (
+            "tl.sum(tile, 0), mask=column < columns",
+            "tl.sum(tile, 0)",
             "out_of_bounds",
         ),
-        Wrong(but(column_sums, "tl.sum(tile, 0)", "tl.sum(tile, 1)"), "wrong_value"),
-        Wrong(but(column_sums, "tl.program_id(0)", "tl.program_id(1)"), "wrong_value"),
+        ("tl.sum(tile, 0)", "tl.sum(tile, 1)", "wrong_value"),
+        ("tl.program_id(0)", "tl.program_id(1)", "wrong_value"),
         Wrong(columns_alone, "one_thread"),
-        Wrong(
-            but(
-                column_sums,
-                "    tl.atomic_add(out + column, tl.sum(tile, 0)",
-                "    again = tl.load(x + row * columns + column[None, :], mask=inside, other=0.0)\n"
-                "    tl.atomic_add(out + column, tl.sum(tile + again, 0) / 2",
-            ),
+        (
+            "    tl.atomic_add(out + column, tl.sum(tile, 0)",
+            "    again = tl.load(x + row * columns + column[None, :], mask=inside, other=0.0)\n"
+            "    tl.atomic_add(out + column, tl.sum(tile + again, 0) / 2",
             "one_thread",
         ),
     ),
@@ -463,15 +450,14 @@ def product(c, a, b, m, n, k, B: tl.constexpr):
         'By default `tl.dot` cuts float32 factors to TF32. `input_precision="ieee"` does not.',
     ),
     wrong=(
-        Wrong(but(product, ', input_precision="ieee"', ""), "wrong_value"),
-        Wrong(but(product, "(row < m) & (right < k), other", "row < m, other"), "out_of_bounds"),
-        Wrong(but(product, "(down < k) & (column < n), other=0.0", "(down < k) & (column < n)"),
-              "uninitialized"),
-        Wrong(but(product, "a + row * k", "a + row * m"), "wrong_value"),
-        Wrong(but(product, "tile_a, tile_b, total, input", "tile_a, tile_b, input"), "wrong_value"),
-        Wrong(but(product, "total, mask=(row", "total.to(tl.bfloat16), mask=(row"), "wrong_value"),
-        Wrong(but(product, "down = k0 + ", "down = "), "wrong_value"),
-        Wrong(but(product, "range(0, k, B)", "range(0, min(k, 64), B)"), "wrong_value"),
+        (', input_precision="ieee"', "", "wrong_value"),
+        ("(row < m) & (right < k), other", "row < m, other", "out_of_bounds"),
+        ("(down < k) & (column < n), other=0.0", "(down < k) & (column < n)", "uninitialized"),
+        ("a + row * k", "a + row * m", "wrong_value"),
+        ("tile_a, tile_b, total, input", "tile_a, tile_b, input", "wrong_value"),
+        ("total, mask=(row", "total.to(tl.bfloat16), mask=(row", "wrong_value"),
+        ("down = k0 + ", "down = ", "wrong_value"),
+        ("range(0, k, B)", "range(0, min(k, 64), B)", "wrong_value"),
     ),
 )  # fmt: skip
 

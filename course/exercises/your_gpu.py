@@ -1,6 +1,5 @@
 """The exercises of the chapter Your GPU."""
 
-from course.checking.answers import but
 from course.checking.inputs import arguments_of
 from course.checking.model import Exercise, Wrong
 from course.checking.quiz import Quiz
@@ -63,32 +62,32 @@ def runs(driver, toolkit, ptx_only):
         "`toolkit <= driver or (toolkit[0] == driver[0] and not ptx_only)`",
     ),
     wrong=(
-        Wrong(
-            but(runs, "toolkit[0] == driver[0] and not ptx_only", "False"),
+        (
+            "toolkit[0] == driver[0] and not ptx_only",
+            "False",
             "wrong_value",
             "Within one major version machine code of a newer toolkit runs, too (minor version"
             " compatibility).",
         ),
-        Wrong(
-            but(runs, "toolkit <= driver", "toolkit[0] <= driver[0]"),
+        (
+            "toolkit <= driver",
+            "toolkit[0] <= driver[0]",
             "wrong_value",
             "The driver must translate PTX, and cannot read that of a toolkit newer than itself.",
         ),
-        Wrong(
-            but(runs, "if toolkit <=", "if toolkit[0] == driver[0] and toolkit <="),
+        (
+            "if toolkit <=",
+            "if toolkit[0] == driver[0] and toolkit <=",
             "wrong_value",
             "A newer driver still runs programs of older major versions.",
         ),
-        Wrong(
-            but(
-                runs,
-                ("toolkit <= driver", "driver <= toolkit"),
-                ("toolkit[0] == driver[0] and not ptx_only", "False"),
-            ),
+        (
+            ("toolkit <= driver", "driver <= toolkit"),
+            ("toolkit[0] == driver[0] and not ptx_only", "False"),
             "swapped_axes",
             "The driver may be newer than the toolkit, not the other way round.",
         ),
-        Wrong(but(runs, "toolkit[0] == driver[0] and not ptx_only", "ptx_only"), "wrong_value"),
+        ("toolkit[0] == driver[0] and not ptx_only", "ptx_only", "wrong_value"),
     ),
 )
 
@@ -155,23 +154,26 @@ def free_memory(line): ...  # "0, NVIDIA L4, 23034 MiB, 1034 MiB, 8.9" -> (22000
         ),
     ),
     wrong=(
-        Wrong(
-            but(free_memory, "int(total.split()[0]) - ", ""),
+        (
+            "int(total.split()[0]) - ",
+            "",
             "wrong_value",
             "That is what is used. Free is the total without it.",
         ),
-        Wrong(
-            but(free_memory, " - int(used.split()[0])", ""),
+        (
+            " - int(used.split()[0])",
+            "",
             "wrong_value",
             "That is all the memory; some of it is in use.",
         ),
-        Wrong(
-            but(free_memory, "int(major), int(minor)", "int(line[-3]), int(line[-1])"),
+        (
+            "int(major), int(minor)",
+            "int(line[-3]), int(line[-1])",
             "wrong_value",
             "Since Blackwell the major part can have two digits.",
         ),
         Wrong(free_memory_by_spaces, "crashed"),
-        Wrong(but(free_memory, "int(major), int(minor)", "float(capability), 0"), "wrong_dtype"),
+        ("int(major), int(minor)", "float(capability), 0", "wrong_dtype"),
     ),
 )
 
@@ -220,27 +222,31 @@ def peak_bandwidth(memory_khz, bus_bits): ...  # kHz -> transfers a second -> bi
         "`2 * memory_khz * 1000 * bus_bits // 8 // 10**9`",
     ),
     wrong=(
-        Wrong(
-            but(peak_bandwidth, "2 * ", ""),
+        (
+            "2 * ",
+            "",
             "wrong_value",
             "Double data rate: two transfers in each cycle.",
         ),
-        Wrong(
-            but(peak_bandwidth, " // 8", ""),
+        (
+            " // 8",
+            "",
             "wrong_value",
             "These are gigabits; a byte has 8 bits.",
         ),
-        Wrong(
-            but(peak_bandwidth, "10**9", "2**30"),
+        (
+            "10**9",
+            "2**30",
             "wrong_value",
             "These are GiB (2³⁰ bytes). Data sheets count in GB (10⁹ bytes).",
         ),
-        Wrong(
-            but(peak_bandwidth, " * 1000", ""),
+        (
+            " * 1000",
+            "",
             "wrong_value",
             "The clock is in kHz: thousands of cycles a second.",
         ),
-        Wrong(but(peak_bandwidth, "// 8 //", "/ 8 /"), "wrong_dtype"),
+        ("// 8 //", "/ 8 /", "wrong_dtype"),
     ),
 )
 
@@ -323,47 +329,51 @@ def loads(code, gpu):
         "PTX: any capability that is not above the GPU's. Remember the better of the two.",
     ),
     wrong=(
-        Wrong(
-            but(
-                loads,
-                ("target[0] == gpu[0] and target <= gpu", "target == gpu"),
-                ('"compute" and target <= gpu', '"compute" and target == gpu'),
-            ),
+        (
+            ("target[0] == gpu[0] and target <= gpu", "target == gpu"),
+            ('"compute" and target <= gpu', '"compute" and target == gpu'),
             "wrong_value",
             "Code need not be for exactly this GPU: minor versions, and PTX, look upward.",
         ),
-        Wrong(
-            but(loads, "target[0] == gpu[0] and ", ""),
+        (
+            "target[0] == gpu[0] and ",
+            "",
             "wrong_value",
             "Machine code of an older major version does not run: it is another instruction set.",
         ),
-        Wrong(
-            but(loads, "target[0] == gpu[0] and target <= gpu", "target[0] == gpu[0]"),
+        (
+            "target[0] == gpu[0] and target <= gpu",
+            "target[0] == gpu[0]",
             "wrong_value",
             "Within a major version machine code runs on the same or a higher minor part only.",
         ),
-        Wrong(
-            but(loads, '"compute" and target <= gpu', '"compute"'),
+        (
+            '"compute" and target <= gpu',
+            '"compute"',
             "wrong_value",
             "PTX for a newer capability uses what an older GPU does not have.",
         ),
-        Wrong(
-            but(loads, '"compute" and', '"compute" and target[0] == gpu[0] and'),
+        (
+            '"compute" and',
+            '"compute" and target[0] == gpu[0] and',
             "wrong_value",
             "PTX is translated for every newer GPU, across major versions.",
         ),
-        Wrong(
-            but(loads, "target[0] == gpu[0] and target <= gpu", "target == gpu"),
+        (
+            "target[0] == gpu[0] and target <= gpu",
+            "target == gpu",
             "wrong_value",
             "Machine code runs on a higher minor version of its major one, too.",
         ),
-        Wrong(
-            but(loads, ("how = 2", "return 2"), ("how = max(how, 1)", "return 1")),
+        (
+            ("how = 2", "return 2"),
+            ("how = max(how, 1)", "return 1"),
             "wrong_value",
             "The first that fits is not always the best: machine code may stand further on.",
         ),
-        Wrong(
-            but(loads, "int(number[:-1]), int(number[-1])", "int(number[0]), int(number[1:])"),
+        (
+            "int(number[:-1]), int(number[-1])",
+            "int(number[0]), int(number[1:])",
             "wrong_value",
             "Only the last digit is the minor part: `sm_100` is 10.0.",
         ),

@@ -11,6 +11,7 @@ import pytest
 from numba import cuda
 
 from course.checking.answers import but, replace
+from course.checking.model import Wrong
 
 FACTOR = 3
 
@@ -75,3 +76,21 @@ def test_a_traceback_shows_the_changed_line():
         changed(1)
     last = traceback.extract_tb(caught.value.__traceback__)[-1]
     assert (last.name, last.lineno, last.line) == ("scaled", 2, "share = value / 0")
+
+
+@pytest.mark.parametrize(
+    "entry, expected",
+    [
+        (("/ 2", "/ 4", "off_by_one"), (3, "off_by_one", "")),
+        (("/ 2", "/ 4", "off_by_one", "Halves."), (3, "off_by_one", "Halves.")),
+        ((("/ 2", "/ 4"), ("* F", "+ F"), "race"), (4, "race", "")),
+        (Wrong(float, "race", "Nothing is done."), (4, "race", "Nothing is done.")),
+    ],
+)
+def test_an_exercise_s_wrong_answer_is_what_differs_from_its_solution(entry, expected):
+    wrong = Wrong.of(entry, scaled)
+    assert (wrong.answer(4), wrong.reason, wrong.says) == expected
+
+
+def test_a_file_s_wrong_answer_is_its_text():
+    assert Wrong.of(("x < n", "x <= n", "off_by_one"), "x < n;").answer == "x <= n;"
