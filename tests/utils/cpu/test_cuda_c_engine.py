@@ -445,6 +445,21 @@ def test_no_compiler(monkeypatch):
         builder.compiler.__wrapped__()
 
 
+@pytest.mark.parametrize("finds_its_libraries", [True, False])
+def test_gold_links_where_it_can(finds_its_libraries, tmp_path, monkeypatch):
+    """A compiler that was moved to another folder knows where its libraries are; gold does not."""
+    tried = tmp_path / "tried"
+    moved = tmp_path / "g++"
+    moved.write_text(f"#!/bin/sh\necho $* >> {tried}\nexit {0 if finds_its_libraries else 1}\n")
+    moved.chmod(0o755)
+    monkeypatch.setattr(builder, "compiler", lambda: [str(moved)])
+    monkeypatch.setattr(builder, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(builder.shutil, "which", lambda name: f"/usr/bin/{name}")
+    flags = [builder.GOLD] if finds_its_libraries else []
+    assert builder.linker() == builder.linker() == flags
+    assert tried.read_text().count(builder.GOLD) == 1  # what is known is not tried again
+
+
 # ---- mistakes: what the conformance bank does not cover
 def test_errors_are_sticky_and_the_program_goes_on(tmp_path):
     done = build_and_run(

@@ -65,6 +65,7 @@ CHECKS = """
     checks checks_hooks checks_races checks_messages checks_unwritten checks_operations
     checks_counts checks_async checks_clusters
 """.split()
+GOLD = "-fuse-ld=gold"
 #: So many sources are compiled sooner than the header that they share
 FEW = 4
 NO_KERNELS = "to nvcc this is no CUDA C++: give a file with kernels the ending .cu, or say -x cu"
@@ -333,12 +334,37 @@ def system_libraries(on_linux: bool, *, wraps_heap: bool) -> list[str]:
     """What every program is linked with; `wraps_heap`: see runtime/host_heap.cpp."""
     if not on_linux:
         return ["-lpthread"]
-    libraries = ["-lpthread", "-ldl"]
-    if is_gcc(compiler()) and shutil.which("ld.gold"):  # half of the other linker's time
-        libraries.append("-fuse-ld=gold")
+    libraries = ["-lpthread", "-ldl", *linker()]
     if wraps_heap:
         libraries += [f"-Wl,--wrap={f}" for f in ("malloc", "calloc", "realloc", "free")]
     return libraries
+
+
+def linker() -> list[str]:
+    """The option for gold, half of the other linker's time, if this compiler can use it.
+
+    A compiler that was moved to its place finds its libraries itself; gold may not. So it is tried
+    once, and what came of it is kept.
+    """
+    command, gold = compiler(), shutil.which("ld.gold")
+    if not gold or not is_gcc(command):
+        return []
+    kept = cache_folder() / f"linker-{hash_of(compiler_version(tuple(command)), *command, gold)}"
+    if not kept.exists():
+        atomically(kept, lambda fresh: fresh.write_text(_tried([*command, GOLD])))
+    return kept.read_text().split()
+
+
+def _tried(command: Sequence[str]) -> str:
+    """The last word of a command if an empty program can be made with it, or nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        empty = Path(folder) / "empty.cpp"
+        empty.write_text("int main() {}\n")
+        try:
+            checked([*command, empty, "-o", empty.with_suffix("")])
+        except BuildError:
+            return ""
+    return command[-1]
 
 
 def build_program(
