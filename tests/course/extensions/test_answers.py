@@ -83,3 +83,14 @@ def counts_with_len(points, centers):
 def test_a_size_that_became_a_number_is_told_so():
     finding = trials.judge_fake(counts_with_len, np.random.default_rng(1))
     assert "`points.shape[0]` leaves it open" in finding.says
+
+
+def test_what_is_made_once_for_a_size_is_no_memory_that_stays():
+    made = {}
+
+    def keep(ctx, inputs, output):
+        made.setdefault(len(output), bytes(len(output)))
+        ctx.scale = inputs[1]
+        ctx.save_for_backward(output)
+
+    assert trials.copy_kept(trials.scaled_tanh(keep), 2.0) is None
