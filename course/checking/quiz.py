@@ -33,6 +33,22 @@ class Quiz:
         return False, f"○ Not this. {self.explain.get(answer, otherwise)}"
 
 
+def one_of(id, question, *choices, answer):
+    """A Quiz of which one picks "a", "b", ...: choices are pairs of a text and what is said of it.
+
+    answer: the letter of the right one.
+    """
+    letters = dict(zip("abcdef", choices, strict=False))
+    return Quiz(
+        id=id,
+        question=question,
+        answer=answer,
+        explain_right=letters[answer][1],
+        explain={letter: said for letter, (_, said) in letters.items() if letter != answer},
+        choices={letter: text for letter, (text, _) in letters.items()},
+    )
+
+
 class QuizView:
     """A quiz as a notebook shows it; `answer(...)` does the same without widgets."""
 

@@ -13,7 +13,7 @@ from course.checking.inputs import (
     uniform,
 )
 from course.checking.model import Exercise, Hypothesis, InOut, Launch, Out, Wrong, ceil_div
-from course.checking.quiz import Quiz
+from course.checking.quiz import Quiz, one_of
 
 # ---- channel_statistics: batch norm's numbers without the convolution
 
@@ -514,97 +514,106 @@ QUIZZES = (
             None: "Four lanes share a row of c, two numbers each. In which four is lane 13?",
         },
     ),
-    Quiz(
-        id="beating_pytorch.q_graph",
-        question=(
+    one_of(
+        "beating_pytorch.q_graph",
+        (
             "At batch 64 one CUDA graph makes PyTorch's step several times faster; at batch 4,096"
             " it hardly helps. Why?"
         ),
-        choices={
-            "a": "A graph's kernels run on more SMs, and a large batch has them all already",
-            "b": (
+        (
+            "A graph's kernels run on more SMs, and a large batch has them all already",
+            "A graph does not change where a kernel runs.",
+        ),
+        (
+            (
                 "A graph removes the cost of launching, and with large kernels the GPU never waits"
                 " for a launch"
             ),
-            "c": "A large batch does not fit into a graph",
-        },
-        answer="b",
-        explain_right=(
-            "The same kernels run with the same speed. What a graph saves is the host's time, which"
-            " only shows where the GPU is done before the next kernel has been launched."
+            (
+                "The same kernels run with the same speed. What a graph saves is the host's "
+                "time, which"
+                " only shows where the GPU is done before the next kernel has been launched."
+            ),
         ),
-        explain={
-            "a": "A graph does not change where a kernel runs.",
-            "c": "A graph holds kernels and addresses, not data: it is as large for every batch.",
-        },
+        (
+            "A large batch does not fit into a graph",
+            "A graph holds kernels and addresses, not data: it is as large for every batch.",
+        ),
+        answer="b",
     ),
-    Quiz(
-        id="beating_pytorch.q_recompute",
-        question=(
+    one_of(
+        "beating_pytorch.q_recompute",
+        (
             "Our backward pass computes the first convolution twice more. Why is that faster than"
             " keeping its output?"
         ),
-        choices={
-            "a": "The next time the results are in the cache",
-            "b": "Tensor cores make multiplications free",
-            "c": "Nine multiplications cost less than storing the result and reading it back",
-        },
-        answer="c",
-        explain_right=(
-            "The output of conv1 is 32 times its input. Storing and reading it moves far more bytes"
-            " than the small input, and the step is limited by bytes there."
-        ),
-        explain={
-            "a": (
+        (
+            "The next time the results are in the cache",
+            (
                 "At large batches nothing of the forward pass is left in the cache when the"
                 " backward pass comes."
             ),
-            "b": (
+        ),
+        (
+            "Tensor cores make multiplications free",
+            (
                 "They are fast, but the reason lies in the memory: what is never stored is never"
                 " moved."
             ),
-        },
+        ),
+        (
+            "Nine multiplications cost less than storing the result and reading it back",
+            (
+                "The output of conv1 is 32 times its input. Storing and reading it moves "
+                "far more bytes"
+                " than the small input, and the step is limited by bytes there."
+            ),
+        ),
+        answer="c",
     ),
-    Quiz(
-        id="beating_pytorch.q_master",
-        question=(
+    one_of(
+        "beating_pytorch.q_master",
+        (
             "Weights in bf16 only, updated with a rate of 0.05: after a while the network stops"
             " learning. Why?"
         ),
-        choices={
-            "a": "bf16 has a smaller range than fp32, so the weights overflow",
-            "b": "An update smaller than 1/512 or so of the weight is rounded away",
-            "c": "Tensor cores cannot add",
-        },
-        answer="b",
-        explain_right=(
-            "bf16 keeps 8 bits of a number. A weight of 1 plus 0.001 is 1 again, every time. So the"
-            " updates go to a copy in fp32, and bf16 is made from that."
+        (
+            "bf16 has a smaller range than fp32, so the weights overflow",
+            "bf16 has fp32's exponent, so nearly the same range. What it lacks is digits.",
         ),
-        explain={
-            "a": "bf16 has fp32's exponent, so nearly the same range. What it lacks is digits.",
-            "c": "They add in fp32; the update of a weight is not done by them at all.",
-        },
+        (
+            "An update smaller than 1/512 or so of the weight is rounded away",
+            (
+                "bf16 keeps 8 bits of a number. A weight of 1 plus 0.001 is 1 again, every "
+                "time. So the"
+                " updates go to a copy in fp32, and bf16 is made from that."
+            ),
+        ),
+        (
+            "Tensor cores cannot add",
+            "They add in fp32; the update of a weight is not done by them at all.",
+        ),
+        answer="b",
     ),
-    Quiz(
-        id="beating_pytorch.q_gate",
-        question=(
+    one_of(
+        "beating_pytorch.q_gate",
+        (
             "A trainer is twice as fast as PyTorch, and after the same epochs it is right on 97.9 %"
             " where PyTorch has 98.9 %. What does its time say?"
         ),
-        choices={
-            "a": "Twice as fast",
-            "b": "Nothing yet: it computes something else",
-            "c": "Twice as fast at large batches",
-        },
-        answer="b",
-        explain_right=(
-            "Dropping work is easy to make fast. Only among versions that learn equally well is a"
-            " time a comparison."
+        ("Twice as fast", "With a gradient that is left out one could be ten times as fast."),
+        (
+            "Nothing yet: it computes something else",
+            (
+                "Dropping work is easy to make fast. Only among versions that learn equally "
+                "well is a"
+                " time a comparison."
+            ),
         ),
-        explain={
-            "a": "With a gradient that is left out one could be ten times as fast.",
-            "c": "The batch size has nothing to do with it: it has another result.",
-        },
+        (
+            "Twice as fast at large batches",
+            "The batch size has nothing to do with it: it has another result.",
+        ),
+        answer="b",
     ),
 )

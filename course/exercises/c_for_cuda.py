@@ -3,7 +3,7 @@
 from course.checking.answers import replace
 from course.checking.cpp import CppExercise
 from course.checking.model import Wrong
-from course.checking.quiz import Quiz
+from course.checking.quiz import Quiz, one_of
 
 # ---- mean_max: results go out through pointers
 
@@ -426,54 +426,43 @@ QUIZZES = (
             None: "Count elements first, then multiply by the size of one.",
         },
     ),
-    Quiz(
-        id="c_for_cuda.q_malloc",
-        question="Why does `cudaMalloc(&d_a, bytes)` take the address of the pointer?",
-        choices={
-            "a": "Because d_a lives on the device",
-            "b": "Because it must change d_a, and its return value is an error code",
-            "c": "Because a float * takes less space than a float **",
-        },
-        answer="b",
-        explain_right=(
-            "To change a variable of yours a function needs its address. d_a is such a variable."
+    one_of(
+        "c_for_cuda.q_malloc",
+        "Why does `cudaMalloc(&d_a, bytes)` take the address of the pointer?",
+        (
+            "Because d_a lives on the device",
+            "d_a is a host variable. The memory that its value points to is on the device.",
         ),
-        explain={
-            "a": "d_a is a host variable. The memory that its value points to is on the device.",
-            "c": "All pointers have the same size.",
-        },
+        (
+            "Because it must change d_a, and its return value is an error code",
+            "To change a variable of yours a function needs its address. d_a is such a variable.",
+        ),
+        ("Because a float * takes less space than a float **", "All pointers have the same size."),
+        answer="b",
     ),
-    Quiz(
-        id="c_for_cuda.q_sizeof",
-        question=(
+    one_of(
+        "c_for_cuda.q_sizeof",
+        (
             "`void up(float *a) { cudaMemcpy(d, a, sizeof(a), cudaMemcpyHostToDevice); }` copies"
             " what?"
         ),
-        choices={
-            "a": "The whole array",
-            "b": "As many bytes as a pointer has: two floats",
-            "c": "Nothing: it does not compile",
-        },
-        answer="b",
-        explain_right=(
-            "In a function `a` is only an address, and `sizeof` gives the size of that: 8 bytes."
+        ("The whole array", "The length of an array does not come along with its address."),
+        (
+            "As many bytes as a pointer has: two floats",
+            "In a function `a` is only an address, and `sizeof` gives the size of that: 8 bytes.",
         ),
-        explain={
-            "a": "The length of an array does not come along with its address.",
-            "c": "It compiles, and some compilers do not even warn.",
-        },
+        ("Nothing: it does not compile", "It compiles, and some compilers do not even warn."),
+        answer="b",
     ),
-    Quiz(
-        id="c_for_cuda.q_unsigned",
-        question="In a kernel, for the first thread of a block: is `threadIdx.x - 1 < 0`?",
-        choices={"a": "Yes", "b": "No", "c": "It depends on the GPU"},
-        answer="b",
-        explain_right=(
-            "threadIdx.x is unsigned: 0 - 1 is the largest there is. Put it into an int first."
+    one_of(
+        "c_for_cuda.q_unsigned",
+        "In a kernel, for the first thread of a block: is `threadIdx.x - 1 < 0`?",
+        ("Yes", "It would be with `int i = threadIdx.x`. An unsigned number is never below 0."),
+        ("No", "threadIdx.x is unsigned: 0 - 1 is the largest there is. Put it into an int first."),
+        (
+            "It depends on the GPU",
+            "Unsigned arithmetic is the same everywhere: modulo 2 to the 32.",
         ),
-        explain={
-            "a": "It would be with `int i = threadIdx.x`. An unsigned number is never below 0.",
-            "c": "Unsigned arithmetic is the same everywhere: modulo 2 to the 32.",
-        },
+        answer="b",
     ),
 )

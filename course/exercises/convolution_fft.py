@@ -5,7 +5,7 @@ from numba import cuda
 
 from course.checking.inputs import arguments_of, some_numbers, some_zeros, uniform
 from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong
-from course.checking.quiz import Quiz
+from course.checking.quiz import Quiz, one_of
 from course.exercises import fourier
 from utils.occupancy import ceil_div
 
@@ -609,40 +609,37 @@ QUESTIONS = (
             None: "Each side grows by `side - 1`: half of the filter at each end.",
         },
     ),
-    Quiz(
-        id="convolution_fft.q_implicit",
-        question="What does an implicit matrix product save, compared with im2col and a library?",
-        choices={
-            "a": "Multiplications: zeros are left out",
-            "b": "Memory traffic: the matrix, nine times as large as x for 3 × 3, is never written",
-            "c": "Precision: sums are shorter",
-        },
-        answer="b",
-        explain_right=(
-            "The product is the same. Only who needs an element works out where it lies in x."
+    one_of(
+        "convolution_fft.q_implicit",
+        "What does an implicit matrix product save, compared with im2col and a library?",
+        (
+            "Multiplications: zeros are left out",
+            "Both multiply the same numbers, zeros of the padding among them.",
         ),
-        explain={
-            "a": "Both multiply the same numbers, zeros of the padding among them.",
-            "c": "Both sum the same products.",
-        },
+        (
+            "Memory traffic: the matrix, nine times as large as x for 3 × 3, is never written",
+            "The product is the same. Only who needs an element works out where it lies in x.",
+        ),
+        ("Precision: sums are shorter", "Both sum the same products."),
+        answer="b",
     ),
-    Quiz(
-        id="convolution_fft.q_gradient",
-        question="Which of a convolution's gradients sums over all pixels of all pictures?",
-        choices={
-            "a": "That by the pictures",
-            "b": "That by the weights",
-            "c": "Both",
-        },
-        answer="b",
-        explain_right=(
-            "Each weight met every pixel. So its matrix product is small and deep: k is the number"
-            " of pixels, and the work must be split along it."
+    one_of(
+        "convolution_fft.q_gradient",
+        "Which of a convolution's gradients sums over all pixels of all pictures?",
+        (
+            "That by the pictures",
+            "A pixel went only into the few results whose windows it lies in.",
         ),
-        explain={
-            "a": "A pixel went only into the few results whose windows it lies in.",
-            "c": "A pixel went only into the few results whose windows it lies in.",
-        },
+        (
+            "That by the weights",
+            (
+                "Each weight met every pixel. So its matrix product is small and deep: k is "
+                "the number"
+                " of pixels, and the work must be split along it."
+            ),
+        ),
+        ("Both", "A pixel went only into the few results whose windows it lies in."),
+        answer="b",
     ),
 )
 

@@ -5,7 +5,7 @@ from numba import cuda
 
 from course.checking.inputs import a_thread_each, lengths, some_length, uniform
 from course.checking.model import Exercise, Hypothesis, Out, Wrong
-from course.checking.quiz import Quiz
+from course.checking.quiz import Quiz, one_of
 
 # ---- bytes_moved: one kernel an operation, or one for all
 
@@ -402,60 +402,56 @@ QUIZZES = (
             None: "Count the arrays that each of the two kernels reads and writes.",
         },
     ),
-    Quiz(
-        id="ecosystem.q_place",
-        question=(
+    one_of(
+        "ecosystem.q_place",
+        (
             "Your model is in PyTorch. The profiler shows twenty small elementwise kernels in a"
             " row. What do you try first?"
         ),
-        choices={
-            "a": "torch.compile",
-            "b": "A kernel in CUDA C",
-            "c": "TorchScript",
-            "d": "A GPU with more TFLOP/s",
-        },
-        answer="a",
-        explain_right="Fusing elementwise work is what it is best at, and it costs you one line.",
-        explain={
-            "b": (
+        (
+            "torch.compile",
+            "Fusing elementwise work is what it is best at, and it costs you one line.",
+        ),
+        (
+            "A kernel in CUDA C",
+            (
                 "It would work. But first let the compiler try: it is one line, and you know what"
                 " to beat."
             ),
-            "c": (
+        ),
+        (
+            "TorchScript",
+            (
                 "Deprecated: PyTorch's documentation sends you to torch.export, and for speed to"
                 " torch.compile."
             ),
-            "d": "These kernels wait for memory or for their launch. Arithmetic shortens neither.",
-        },
-    ),
-    Quiz(
-        id="ecosystem.q_triton",
-        question="Which Triton does torch.compile write for an NVIDIA GPU?",
-        choices={
-            "a": "Triton, the language and compiler for kernels",
-            "b": "Triton Inference Server",
-            "c": "Both: one is the compiler of the other",
-        },
+        ),
+        (
+            "A GPU with more TFLOP/s",
+            "These kernels wait for memory or for their launch. Arithmetic shortens neither.",
+        ),
         answer="a",
-        explain_right=(
-            "TorchInductor writes kernels in the language. The server only shares its name."
-        ),
-        explain={
-            "b": "That one, now a part of NVIDIA Dynamo, answers requests with finished models.",
-            "c": "They have nothing but the name in common.",
-        },
     ),
-    Quiz(
-        id="ecosystem.q_names",
-        question=(
-            "An old tutorial tells you to deploy with TensorFlow Lite. What do you look for today?"
+    one_of(
+        "ecosystem.q_triton",
+        "Which Triton does torch.compile write for an NVIDIA GPU?",
+        (
+            "Triton, the language and compiler for kernels",
+            "TorchInductor writes kernels in the language. The server only shares its name.",
         ),
-        choices={"a": "ExecuTorch", "b": "LiteRT", "c": "Core ML"},
+        (
+            "Triton Inference Server",
+            "That one, now a part of NVIDIA Dynamo, answers requests with finished models.",
+        ),
+        ("Both: one is the compiler of the other", "They have nothing but the name in common."),
+        answer="a",
+    ),
+    one_of(
+        "ecosystem.q_names",
+        "An old tutorial tells you to deploy with TensorFlow Lite. What do you look for today?",
+        ("ExecuTorch", "That is PyTorch's runtime for devices, the successor of PyTorch Mobile."),
+        ("LiteRT", "The same runtime under a new name; its files still end in .tflite."),
+        ("Core ML", "That is Apple's, and has Core AI beside it now."),
         answer="b",
-        explain_right="The same runtime under a new name; its files still end in .tflite.",
-        explain={
-            "a": "That is PyTorch's runtime for devices, the successor of PyTorch Mobile.",
-            "c": "That is Apple's, and has Core AI beside it now.",
-        },
     ),
 )

@@ -14,7 +14,7 @@ from course.checking.inputs import (
     uniform,
 )
 from course.checking.model import Exercise, Hypothesis, InOut, Launch, Out, Wrong, ceil_div
-from course.checking.quiz import Quiz
+from course.checking.quiz import Quiz, one_of
 
 # ---- scale_guard: change one line
 
@@ -705,29 +705,32 @@ QUIZZES = (
             None: "Round 5,000 / 128 up to whole blocks, then count the threads.",
         },
     ),
-    Quiz(
-        id="first_kernels.q_async",
-        question="A kernel writes out of bounds. When does Python raise the error?",
-        choices={
-            "a": "At the line that launches it",
-            "b": "At the next call that waits for the GPU, or later",
-            "c": "Never, out of bounds accesses are always ignored",
-        },
-        answer="b",
-        explain_right=(
-            "A launch returns at once; the host hears of the error when it next waits, for instance"
-            " in `cuda.synchronize()` or `copy_to_host()`."
-        ),
-        explain={
-            "a": (
+    one_of(
+        "first_kernels.q_async",
+        "A kernel writes out of bounds. When does Python raise the error?",
+        (
+            "At the line that launches it",
+            (
                 "A launch only hands the kernel over and returns before it has run. (Not so without"
                 " a GPU: the CPU engine runs it at once, and stops there.)"
             ),
-            "c": (
+        ),
+        (
+            "At the next call that waits for the GPU, or later",
+            (
+                "A launch returns at once; the host hears of the error when it next waits, "
+                "for instance"
+                " in `cuda.synchronize()` or `copy_to_host()`."
+            ),
+        ),
+        (
+            "Never, out of bounds accesses are always ignored",
+            (
                 "An access to memory that the process does not own stops the kernel with an error."
                 " One that lands in another array of yours raises nothing at all: that is why a"
                 " guard matters."
             ),
-        },
+        ),
+        answer="b",
     ),
 )

@@ -7,7 +7,7 @@ from numba import cuda
 
 from course.checking.inputs import a_thread_each, some_numbers, some_zeros
 from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong
-from course.checking.quiz import Quiz
+from course.checking.quiz import Quiz, one_of
 
 
 def as_pairs(values):
@@ -473,22 +473,25 @@ QUIZZES = (
             None: "How far can a filter of 15 taps reach over the last row?",
         },
     ),
-    Quiz(
-        id="convolution_fft.q_passes",
-        question="A transform of 65,536 points takes two passes over memory, not one. Why?",
-        choices={
-            "a": "It has too many additions for one kernel",
-            "b": "Its points do not fit one block's registers and shared memory",
-            "c": "The two passes need different twiddles",
-        },
-        answer="b",
-        explain_right=(
-            "512 KB must be exchanged, and a block has 227 KB at most: so blocks exchange, through"
-            " memory."
+    one_of(
+        "convolution_fft.q_passes",
+        "A transform of 65,536 points takes two passes over memory, not one. Why?",
+        (
+            "It has too many additions for one kernel",
+            "A kernel may run as long as it likes. Where are the points while they are mixed?",
         ),
-        explain={
-            "a": "A kernel may run as long as it likes. Where are the points while they are mixed?",
-            "c": "So do the passes within a block, and they share a kernel.",
-        },
+        (
+            "Its points do not fit one block's registers and shared memory",
+            (
+                "512 KB must be exchanged, and a block has 227 KB at most: so blocks "
+                "exchange, through"
+                " memory."
+            ),
+        ),
+        (
+            "The two passes need different twiddles",
+            "So do the passes within a block, and they share a kernel.",
+        ),
+        answer="b",
     ),
 )

@@ -5,7 +5,7 @@ from numba import cuda
 
 from course.checking.inputs import a_thread_each, some_numbers, whole
 from course.checking.model import Exercise, Hypothesis, InOut, Launch, Out, Wrong
-from course.checking.quiz import Quiz
+from course.checking.quiz import Quiz, one_of
 
 # ---- table: many tensors, one launch
 
@@ -604,72 +604,74 @@ QUIZZES = (
             None: "Two numbers of 16 bits each, and for each which of four places it had.",
         },
     ),
-    Quiz(
-        id="fusion.q_bytes",
-        question=(
+    one_of(
+        "fusion.q_bytes",
+        (
             "y = relu(x + bias) + residual, n float32 numbers, bias small. Three kernels, one a"
             " step, against one: how many times as many bytes do the three move?"
         ),
-        choices={"a": "1.5 times", "b": "about 2.3 times", "c": "3 times"},
-        answer="b",
-        explain_right="2 + 2 + 3 passes over n numbers against 3: 28 n bytes against 12 n.",
-        explain={
-            "a": "Each kernel writes its result and the next one reads it again: count all passes.",
-            "c": "Three launches, but the first two do not read the residual.",
-        },
-    ),
-    Quiz(
-        id="fusion.q_across",
-        question="Which pair can NOT become one kernel without changing the algorithm?",
-        choices={
-            "a": "A matrix product, then a bias and GELU on its result",
-            "b": "Softmax over rows of 100,000 scores, then a product with another matrix",
-            "c": "GELU of a matrix, then its product with weights",
-        },
-        answer="b",
-        explain_right=(
-            "The product needs probabilities, and these need the whole row's sum. Online softmax"
-            " changes the algorithm: it corrects what it has when the largest value changes."
+        (
+            "1.5 times",
+            "Each kernel writes its result and the next one reads it again: count all passes.",
         ),
-        explain={
-            "a": "That is an epilogue: a tile of the result is still in registers.",
-            "c": "That is a prologue: each tile is changed as it is loaded (and perhaps often).",
-        },
-    ),
-    Quiz(
-        id="fusion.q_largest",
-        question=(
-            "e4m3's largest number is 448, e5m2's 57,344, both in 8 bits. What does e4m3 get"
-            " for it?"
-        ),
-        choices={
-            "a": "Nothing: it is the older format",
-            "b": "Twice as many numbers between 1 and 2",
-            "c": "Smaller numbers near zero",
-        },
+        ("about 2.3 times", "2 + 2 + 3 passes over n numbers against 3: 28 n bytes against 12 n."),
+        ("3 times", "Three launches, but the first two do not read the residual."),
         answer="b",
-        explain_right="One bit more of mantissa: 8 steps an octave instead of 4.",
-        explain={
-            "a": "Count the bits of its mantissa.",
-            "c": "The other way round: more exponent bits reach further at both ends.",
-        },
     ),
-    Quiz(
-        id="fusion.q_half",
-        question=(
+    one_of(
+        "fusion.q_across",
+        "Which pair can NOT become one kernel without changing the algorithm?",
+        (
+            "A matrix product, then a bias and GELU on its result",
+            "That is an epilogue: a tile of the result is still in registers.",
+        ),
+        (
+            "Softmax over rows of 100,000 scores, then a product with another matrix",
+            (
+                "The product needs probabilities, and these need the whole row's sum. "
+                "Online softmax"
+                " changes the algorithm: it corrects what it has when the largest value changes."
+            ),
+        ),
+        (
+            "GELU of a matrix, then its product with weights",
+            "That is a prologue: each tile is changed as it is loaded (and perhaps often).",
+        ),
+        answer="b",
+    ),
+    one_of(
+        "fusion.q_largest",
+        "e4m3's largest number is 448, e5m2's 57,344, both in 8 bits. What does e4m3 get for it?",
+        ("Nothing: it is the older format", "Count the bits of its mantissa."),
+        (
+            "Twice as many numbers between 1 and 2",
+            "One bit more of mantissa: 8 steps an octave instead of 4.",
+        ),
+        (
+            "Smaller numbers near zero",
+            "The other way round: more exponent bits reach further at both ends.",
+        ),
+        answer="b",
+    ),
+    one_of(
+        "fusion.q_half",
+        (
             "A float16 weight (10 bits of mantissa) is 1. Every step adds 0.001, rounded to the"
             " nearest. Where is it after 1,000 steps?"
         ),
-        choices={"a": "at 1", "b": "at about 2", "c": "at infinity"},
-        answer="b",
-        explain_right=(
-            "The next float16 above 1 is 1.00098, so each step moves it by one, to 1.98. In"
-            " bfloat16, with 7 bits, the next is 1.0078: there it never moves."
+        (
+            "at 1",
+            "That is bfloat16's. How far above 1 is the next number with 10 bits of mantissa?",
         ),
-        explain={
-            "a": "That is bfloat16's. How far above 1 is the next number with 10 bits of mantissa?",
-            "c": "Float16's largest number is 65,504, far from here.",
-        },
+        (
+            "at about 2",
+            (
+                "The next float16 above 1 is 1.00098, so each step moves it by one, to 1.98. In"
+                " bfloat16, with 7 bits, the next is 1.0078: there it never moves."
+            ),
+        ),
+        ("at infinity", "Float16's largest number is 65,504, far from here."),
+        answer="b",
     ),
     Quiz(
         id="fusion.q_int4",

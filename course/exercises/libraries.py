@@ -5,7 +5,7 @@ from numba import cuda
 
 from course.checking.inputs import Counted, of_any_size, some_numbers, uniform
 from course.checking.model import Exercise, Out, Wrong
-from course.checking.quiz import Quiz
+from course.checking.quiz import Quiz, one_of
 from course.libraries import blas
 from course.libraries.philox import Philox
 
@@ -757,22 +757,22 @@ def spmv(y, offsets, columns, values, x):
 EXERCISES = (LINEAR, AS_BLAS, DRAWS, POLYNOMIALS, CHOOSE, SPMV)
 
 QUIZZES = (
-    Quiz(
-        id="libraries.q_column_major",
-        question="cuBLAS is handed a row-major 2 × 3 matrix and told nothing of it. What does it"
-        " see?",
-        choices={
-            "a": "The same matrix: memory is memory",
-            "b": "Its transpose, 3 × 2",
-            "c": "An error: CUBLAS_STATUS_INVALID_VALUE",
-        },
+    one_of(
+        "libraries.q_column_major",
+        "cuBLAS is handed a row-major 2 × 3 matrix and told nothing of it. What does it see?",
+        (
+            "The same matrix: memory is memory",
+            "It reads column after column, and what lies there are rows.",
+        ),
+        (
+            "Its transpose, 3 × 2",
+            "Rows in memory are columns to it. That is why (a b)ᵀ = bᵀ aᵀ is all you need.",
+        ),
+        (
+            "An error: CUBLAS_STATUS_INVALID_VALUE",
+            "It cannot know. Only a leading dimension that is too small is refused.",
+        ),
         answer="b",
-        explain_right="Rows in memory are columns to it. That is why (a b)ᵀ = bᵀ aᵀ is all you"
-        " need.",
-        explain={
-            "a": "It reads column after column, and what lies there are rows.",
-            "c": "It cannot know. Only a leading dimension that is too small is refused.",
-        },
     ),
     Quiz(
         id="libraries.q_status",
@@ -819,20 +819,24 @@ QUIZZES = (
         explain_right="Handles, descriptors, plans, heuristics and workspaces are made before.",
         explain={None: "That is made once, and used as often as you like."},
     ),
-    Quiz(
-        id="libraries.q_decide",
-        question="An elementwise operation follows a large matrix product. What do you try first?",
-        choices={
-            "a": "A matrix product of your own, with the operation in it",
-            "b": "The library's epilogue, if it has the operation",
-            "c": "A kernel of its own for the operation",
-        },
+    one_of(
+        "libraries.q_decide",
+        "An elementwise operation follows a large matrix product. What do you try first?",
+        (
+            "A matrix product of your own, with the operation in it",
+            "That is the last thing to try: the library's product is hard to beat.",
+        ),
+        (
+            "The library's epilogue, if it has the operation",
+            (
+                "It costs one argument. Only where no epilogue fits, the others are worth"
+                " their work."
+            ),
+        ),
+        (
+            "A kernel of its own for the operation",
+            "It reads and writes the whole result once more.",
+        ),
         answer="b",
-        explain_right="It costs one argument. Only where no epilogue fits, the others are worth"
-        " their work.",
-        explain={
-            "a": "That is the last thing to try: the library's product is hard to beat.",
-            "c": "It reads and writes the whole result once more.",
-        },
     ),
 )

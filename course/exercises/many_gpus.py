@@ -2,7 +2,7 @@
 
 from course.checking.answers import but
 from course.checking.model import Exercise, Hypothesis, Wrong
-from course.checking.quiz import Quiz
+from course.checking.quiz import Quiz, one_of
 from course.kernels.many_gpus.practice import Link, play
 
 # ---- many_gpus.hop: who sends which part to whom in a ring
@@ -528,20 +528,16 @@ def memory(parameters, ranks, stage):
 EXERCISES = (HOP, COST, RING_SUM, SHARE, STEP, MEMORY)
 
 QUIZZES = (
-    Quiz(
-        id="many_gpus.q_short",
-        question="Predict: two GPUs add up 8 bytes. What costs most?",
-        choices={
-            "a": "The link's bandwidth",
-            "b": "Launching, and the trip over the link",
-            "c": "The addition",
-        },
+    one_of(
+        "many_gpus.q_short",
+        "Predict: two GPUs add up 8 bytes. What costs most?",
+        ("The link's bandwidth", "At hundreds of gigabytes a second, 8 bytes take nothing."),
+        (
+            "Launching, and the trip over the link",
+            "8 bytes take no time on any link. Starting and arriving do.",
+        ),
+        ("The addition", "Two additions, among thousands of processors."),
         answer="b",
-        explain_right="8 bytes take no time on any link. Starting and arriving do.",
-        explain={
-            "a": "At hundreds of gigabytes a second, 8 bytes take nothing.",
-            "c": "Two additions, among thousands of processors.",
-        },
     ),
     Quiz(
         id="many_gpus.q_parts",
@@ -556,35 +552,40 @@ QUIZZES = (
             None: "A part has 10 MB. Seven go out, and then one sum goes to seven others.",
         },
     ),
-    Quiz(
-        id="many_gpus.q_dead",
-        question="Every rank of a ring first sends to the next one, and each send waits until it "
-        "is received. What happens?",
-        choices={
-            "a": "The data goes round once",
-            "b": "Nothing, for ever: all send, nobody receives",
-            "c": "The last rank breaks the ring",
-        },
+    one_of(
+        "many_gpus.q_dead",
+        (
+            "Every rank of a ring first sends to the next one, and each send waits until it "
+            "is received. What happens?"
+        ),
+        ("The data goes round once", "For that somebody would have to receive."),
+        (
+            "Nothing, for ever: all send, nobody receives",
+            (
+                "A deadlock. Let even ranks send first and odd ones receive first, or start "
+                "both at once."
+            ),
+        ),
+        ("The last rank breaks the ring", "It has a next rank like all others: rank 0."),
         answer="b",
-        explain_right="A deadlock. Let even ranks send first and odd ones receive first, or start "
-        "both at once.",
-        explain={
-            "a": "For that somebody would have to receive.",
-            "c": "It has a next rank like all others: rank 0.",
-        },
     ),
-    Quiz(
-        id="many_gpus.q_overlap",
-        question="Backward goes from the last layer to the first. Whose gradient can be summed "
-        "over the GPUs while most of the pass still runs?",
-        choices={"a": "The last layer's", "b": "The first layer's", "c": "None"},
+    one_of(
+        "many_gpus.q_overlap",
+        (
+            "Backward goes from the last layer to the first. Whose gradient can be summed "
+            "over the GPUs while most of the pass still runs?"
+        ),
+        (
+            "The last layer's",
+            (
+                "It is complete first. So the order in which a pass ends decides what can "
+                "travel beside it; in our network the linear layer fc1, one step further, "
+                "has nearly all "
+                "bytes, and the convolutions' long backward pass still comes."
+            ),
+        ),
+        ("The first layer's", "That one is complete when the pass is over."),
+        ("None", "A gradient is complete when its layer's part of the pass is done."),
         answer="a",
-        explain_right="It is complete first. So the order in which a pass ends decides what can "
-        "travel beside it; in our network the linear layer fc1, one step further, has nearly all "
-        "bytes, and the convolutions' long backward pass still comes.",
-        explain={
-            "b": "That one is complete when the pass is over.",
-            "c": "A gradient is complete when its layer's part of the pass is done.",
-        },
     ),
 )

@@ -8,7 +8,7 @@ from numba import cuda
 from course.checking.answers import but
 from course.checking.inputs import of_any_size, some_numbers, uniform
 from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong, ceil_div
-from course.checking.quiz import Quiz
+from course.checking.quiz import Quiz, one_of
 from course.exercises.memory import wasteful_or_conflicting
 
 
@@ -915,54 +915,50 @@ QUIZZES = (
             None: "In how many products of the tile does one loaded value of a take part?",
         },
     ),
-    Quiz(
-        id="matmul.q_register",
-        question=(
+    one_of(
+        "matmul.q_register",
+        (
             "A thread's register tile grows from 4 × 4 to 8 × 8. Loads from shared memory per "
             "multiply-add:"
         ),
-        choices={"a": "stay the same", "b": "are halved", "c": "are a quarter"},
+        ("stay the same", "Sides add up to loads, and multiply to products."),
+        ("are halved", "8 loads for 16 becomes 16 loads for 64: from a half to a quarter."),
+        ("are a quarter", "The products are four times as many, and the loads are twice as many."),
         answer="b",
-        explain_right="8 loads for 16 becomes 16 loads for 64: from a half to a quarter.",
-        explain={
-            "a": "Sides add up to loads, and multiply to products.",
-            "c": "The products are four times as many, and the loads are twice as many.",
-        },
     ),
-    Quiz(
-        id="matmul.q_flag",
-        question="A block hands over its sums, and sets its flag without a fence before it. Then",
-        choices={
-            "a": "nothing goes wrong: the sums were written first",
-            "b": "another block may see the flag and read old sums",
-            "c": "both blocks wait for each other for ever",
-        },
-        answer="b",
-        explain_right="A fence keeps the order for other SMs: who sees the flag sees the sums.",
-        explain={
-            "a": "So the thread itself sees it; another SM may see its writes in another order.",
-            "c": "The flag does come, only too early.",
-        },
-    ),
-    Quiz(
-        id="matmul.q_async",
-        question="What does `cp.async` spare?",
-        choices={
-            "a": "The bytes from global memory",
-            "b": "The way through registers, and the wait before the arithmetic can go on",
-            "c": "The barrier",
-        },
-        answer="b",
-        explain_right=(
-            "The copy goes from global to shared memory by itself, while the threads compute on "
-            "the stage before."
+    one_of(
+        "matmul.q_flag",
+        "A block hands over its sums, and sets its flag without a fence before it. Then",
+        (
+            "nothing goes wrong: the sums were written first",
+            "So the thread itself sees it; another SM may see its writes in another order.",
         ),
-        explain={
-            "a": "Every byte is still moved.",
-            "c": (
+        (
+            "another block may see the flag and read old sums",
+            "A fence keeps the order for other SMs: who sees the flag sees the sums.",
+        ),
+        ("both blocks wait for each other for ever", "The flag does come, only too early."),
+        answer="b",
+    ),
+    one_of(
+        "matmul.q_async",
+        "What does `cp.async` spare?",
+        ("The bytes from global memory", "Every byte is still moved."),
+        (
+            "The way through registers, and the wait before the arithmetic can go on",
+            (
+                "The copy goes from global to shared memory by itself, while the threads "
+                "compute on "
+                "the stage before."
+            ),
+        ),
+        (
+            "The barrier",
+            (
                 "Other threads' copies must have arrived, so a barrier still stands before their "
                 "use."
             ),
-        },
+        ),
+        answer="b",
     ),
 )

@@ -5,7 +5,7 @@ from numba import cuda
 
 from course.checking.inputs import a_thread_each, arguments_of, lengths, some_numbers
 from course.checking.model import Exercise, Hypothesis, Out, Wrong, ceil_div
-from course.checking.quiz import Quiz
+from course.checking.quiz import Quiz, one_of
 
 # ---- warp_and_lane: which warp, which lane
 
@@ -505,23 +505,27 @@ def faster(speedup, processors, parallel):
 EXERCISES = (WARP_AND_LANE, DIVERGENCE, LITTLES_LAW, MATMUL_COST, AMDAHL)
 
 QUIZZES = (
-    Quiz(
-        id="meet_the_gpu.q_hide",
-        question=(
+    one_of(
+        "meet_the_gpu.q_hide",
+        (
             "An SM runs 8 warps. Each issues one instruction, then waits 15 cycles for its data."
             " The scheduler can issue one instruction a cycle. In what share of the cycles does it"
             " issue?"
         ),
-        choices={"a": "1 in 16", "b": "8 in 16, that is half", "c": "All of them"},
-        answer="b",
-        explain_right=(
-            "Each warp issues once in 16 cycles, so 8 warps fill 8 of 16. Sixteen warps would fill"
-            " them all."
+        ("1 in 16", "That is one warp alone. The other seven issue while it waits."),
+        (
+            "8 in 16, that is half",
+            (
+                "Each warp issues once in 16 cycles, so 8 warps fill 8 of 16. Sixteen warps "
+                "would fill"
+                " them all."
+            ),
         ),
-        explain={
-            "a": "That is one warp alone. The other seven issue while it waits.",
-            "c": "For that the eight warps would have to cover 16 cycles with 8 instructions.",
-        },
+        (
+            "All of them",
+            "For that the eight warps would have to cover 16 cycles with 8 instructions.",
+        ),
+        answer="b",
     ),
     Quiz(
         id="meet_the_gpu.q_warp",
@@ -546,28 +550,25 @@ QUIZZES = (
             ),
         },
     ),
-    Quiz(
-        id="meet_the_gpu.q_bottleneck",
-        question=(
+    one_of(
+        "meet_the_gpu.q_bottleneck",
+        (
             "A kernel adds two long vectors on a GPU with 1,000 GB/s and 20 TFLOP/s. What would"
             " make it faster?"
         ),
-        choices={
-            "a": "A GPU with twice the TFLOP/s",
-            "b": "A GPU with twice the memory bandwidth",
-            "c": "Tensor cores",
-        },
-        answer="b",
-        explain_right=(
-            "12 bytes for one FLOP: 1,000 GB/s feed 83 GFLOP/s, far below what it could compute."
-        ),
-        explain={
-            "a": (
+        (
+            "A GPU with twice the TFLOP/s",
+            (
                 "It uses under a hundredth of the arithmetic it has; the data does not come fast"
                 " enough."
             ),
-            "c": "They multiply matrices. This is one addition for 12 bytes moved.",
-        },
+        ),
+        (
+            "A GPU with twice the memory bandwidth",
+            "12 bytes for one FLOP: 1,000 GB/s feed 83 GFLOP/s, far below what it could compute.",
+        ),
+        ("Tensor cores", "They multiply matrices. This is one addition for 12 bytes moved."),
+        answer="b",
     ),
     Quiz(
         id="meet_the_gpu.q_amdahl",

@@ -12,7 +12,7 @@ from course.checking.inputs import (
     some_zeros,
 )
 from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong, ceil_div, cover
-from course.checking.quiz import Quiz
+from course.checking.quiz import Quiz, one_of
 from utils.occupancy import occupancy
 
 TILE, ROWS = 32, 8
@@ -684,42 +684,45 @@ QUIZZES = (
             None: "In which bank, word number modulo 32, does `tile[i, 5]` lie?",
         },
     ),
-    Quiz(
-        id="memory.q_transfer",
-        question=(
+    one_of(
+        "memory.q_transfer",
+        (
             "You need each of 4 GB of host data once in a kernel, and only then. What moves the"
             " least over the bus?"
         ),
-        choices={
-            "a": "cudaMemcpy from pageable memory",
-            "b": "cudaMemcpy from pinned memory",
-            "c": "All of them move the same 4 GB",
-        },
+        (
+            "cudaMemcpy from pageable memory",
+            "It moves 4 GB, and the driver copies them once more on the host.",
+        ),
+        (
+            "cudaMemcpy from pinned memory",
+            "It moves 4 GB too, only faster: no copy on the host comes before.",
+        ),
+        (
+            "All of them move the same 4 GB",
+            (
+                "The bytes are the same. Pinned memory spares a copy on the host and can "
+                "overlap with"
+                " kernels; zero-copy lets the kernel fetch them itself."
+            ),
+        ),
         answer="c",
-        explain_right=(
-            "The bytes are the same. Pinned memory spares a copy on the host and can overlap with"
-            " kernels; zero-copy lets the kernel fetch them itself."
-        ),
-        explain={
-            "a": "It moves 4 GB, and the driver copies them once more on the host.",
-            "b": "It moves 4 GB too, only faster: no copy on the host comes before.",
-        },
     ),
-    Quiz(
-        id="memory.q_occupancy",
-        question="A kernel runs at 50 % occupancy and 98 % of the copy bandwidth. What do you do?",
-        choices={
-            "a": "Cut its registers until occupancy is 100 %",
-            "b": "Nothing: enough loads are under way",
-            "c": "Make the blocks larger",
-        },
-        answer="b",
-        explain_right=(
-            "Occupancy is a means. What counts is the bytes in flight, and those suffice."
+    one_of(
+        "memory.q_occupancy",
+        "A kernel runs at 50 % occupancy and 98 % of the copy bandwidth. What do you do?",
+        (
+            "Cut its registers until occupancy is 100 %",
+            "That may spill registers to memory, and the memory is already full.",
         ),
-        explain={
-            "a": "That may spill registers to memory, and the memory is already full.",
-            "c": "Larger blocks do not bring more bytes, and the bandwidth is all but used.",
-        },
+        (
+            "Nothing: enough loads are under way",
+            "Occupancy is a means. What counts is the bytes in flight, and those suffice.",
+        ),
+        (
+            "Make the blocks larger",
+            "Larger blocks do not bring more bytes, and the bandwidth is all but used.",
+        ),
+        answer="b",
     ),
 )

@@ -14,7 +14,7 @@ from course.checking.inputs import (
     with_zeros,
 )
 from course.checking.model import Exercise, Hypothesis, InOut, Out, Wrong
-from course.checking.quiz import Quiz
+from course.checking.quiz import Quiz, one_of
 from course.kernels.mnist_cnn import EPS, layers
 
 # ---- bias_gradient: a sum over the batch
@@ -681,23 +681,26 @@ __global__ void sgd(float* w, const float* dw, float lr, float decay, int n) {
 
 # ---- recall questions
 
-Q_BIAS = Quiz(
-    id="mnist_cnn.q_bias",
-    question="Why have the convolutions of this network no bias?",
-    choices={
-        "a": "The batch norm behind them subtracts the channel's mean, and with it any bias",
-        "b": "A convolution cannot have one",
-        "c": "To save memory: the biases would be the largest tensor",
-    },
-    answer="a",
-    explain_right=(
-        "What is added to a whole channel moves its mean, and the mean is taken out. `beta` is the"
-        " bias."
+Q_BIAS = one_of(
+    "mnist_cnn.q_bias",
+    "Why have the convolutions of this network no bias?",
+    (
+        "The batch norm behind them subtracts the channel's mean, and with it any bias",
+        (
+            "What is added to a whole channel moves its mean, and the mean is taken out. "
+            "`beta` is the"
+            " bias."
+        ),
     ),
-    explain={
-        "b": "It can, one a channel; PyTorch's `Conv2d` has one unless told otherwise.",
-        "c": "There would be one a channel, 96 numbers in all.",
-    },
+    (
+        "A convolution cannot have one",
+        "It can, one a channel; PyTorch's `Conv2d` has one unless told otherwise.",
+    ),
+    (
+        "To save memory: the biases would be the largest tensor",
+        "There would be one a channel, 96 numbers in all.",
+    ),
+    answer="a",
 )
 Q_WEIGHTS = Quiz(
     id="mnist_cnn.q_weights",
@@ -730,26 +733,29 @@ Q_NORM = Quiz(
     ),
     explain={None: "What does the channel's mean do?"},
 )
-Q_CURVE = Quiz(
-    id="mnist_cnn.q_curve",
-    question=(
+Q_CURVE = one_of(
+    "mnist_cnn.q_curve",
+    (
         "Two trainers start from the same weights, and their losses differ in the seventh digit at"
         " step 1 and in the third at step 80. What do you conclude?"
     ),
-    choices={
-        "a": "One of the gradients is wrong",
-        "b": "It may be rounding: compare how far each is from a float64 run",
-        "c": "Both are right: nobody can tell more",
-    },
-    answer="b",
-    explain_right=(
-        "Rounding grows from step to step. How fast, float64 tells; a wrong gradient is off from"
-        " the second step on."
+    (
+        "One of the gradients is wrong",
+        "A wrong gradient would be seen at step 2, in the first digits.",
     ),
-    explain={
-        "a": "A wrong gradient would be seen at step 2, in the first digits.",
-        "c": "One can: a run in float64 shows where the exact curve is.",
-    },
+    (
+        "It may be rounding: compare how far each is from a float64 run",
+        (
+            "Rounding grows from step to step. How fast, float64 tells; a wrong gradient is "
+            "off from"
+            " the second step on."
+        ),
+    ),
+    (
+        "Both are right: nobody can tell more",
+        "One can: a run in float64 shows where the exact curve is.",
+    ),
+    answer="b",
 )
 Q_MEMORY = Quiz(
     id="mnist_cnn.q_memory",
@@ -765,23 +771,25 @@ Q_MEMORY = Quiz(
         None: "Planes times height times width times 4 bytes is one digit's; then times the batch.",
     },
 )
-Q_FEED = Quiz(
-    id="mnist_cnn.q_feed",
-    question=(
+Q_FEED = one_of(
+    "mnist_cnn.q_feed",
+    (
         "There are two slots for batches. Step 7 is training from one of them. When may the host"
         " write batch 9 into that slot?"
     ),
-    choices={
-        "a": "At once: the copy has a stream of its own",
-        "b": "When the copy of batch 8 is done",
-        "c": "When step 7 is done",
-    },
+    (
+        "At once: the copy has a stream of its own",
+        "The step would read half of one batch and half of another.",
+    ),
+    (
+        "When the copy of batch 8 is done",
+        "Batch 8 lies in the other slot, and says nothing of who still reads this one.",
+    ),
+    (
+        "When step 7 is done",
+        "That is why the host waits for a step before it fills that step's slot again.",
+    ),
     answer="c",
-    explain_right="That is why the host waits for a step before it fills that step's slot again.",
-    explain={
-        "a": "The step would read half of one batch and half of another.",
-        "b": "Batch 8 lies in the other slot, and says nothing of who still reads this one.",
-    },
 )
 Q_STEPS = Quiz(
     id="mnist_cnn.q_steps",

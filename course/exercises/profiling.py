@@ -12,7 +12,7 @@ from course.checking.inputs import (
     some_zeros,
 )
 from course.checking.model import Exercise, Hypothesis, Launch, Out, cover
-from course.checking.quiz import Quiz
+from course.checking.quiz import one_of
 
 # ---- honest_timer: time an asynchronous queue
 
@@ -519,64 +519,67 @@ __global__ void turn(float* out, const float* a, int n) {
 EXERCISES = (TIMER, LIMIT, PTX, CLEAN)
 
 QUIZZES = (
-    Quiz(
-        id="profiling.q_first",
-        question="A training step is too slow. What do you run first?",
-        choices={
-            "a": "Nsight Compute, on every kernel",
-            "b": "A timeline of the whole step: torch.profiler or Nsight Systems",
-            "c": "The kernel that looks slow in the source, rewritten",
-        },
-        answer="b",
-        explain_right=(
-            "First see where the time goes, and whether it goes to the GPU at all. Counters of one"
-            " kernel come later."
-        ),
-        explain={
-            "a": (
+    one_of(
+        "profiling.q_first",
+        "A training step is too slow. What do you run first?",
+        (
+            "Nsight Compute, on every kernel",
+            (
                 "It says everything about a kernel, and nothing about how much of the step that"
                 " kernel is."
             ),
-            "c": "If it takes 3 % of the step, even an infinitely fast one gains 3 %.",
-        },
+        ),
+        (
+            "A timeline of the whole step: torch.profiler or Nsight Systems",
+            (
+                "First see where the time goes, and whether it goes to the GPU at all. "
+                "Counters of one"
+                " kernel come later."
+            ),
+        ),
+        (
+            "The kernel that looks slow in the source, rewritten",
+            "If it takes 3 % of the step, even an infinitely fast one gains 3 %.",
+        ),
+        answer="b",
     ),
-    Quiz(
-        id="profiling.q_latency",
-        question=(
+    one_of(
+        "profiling.q_latency",
+        (
             "Nsight Compute: memory throughput 4 %, SM throughput 6 %, achieved occupancy 12 %."
             " What limits this kernel?"
         ),
-        choices={
-            "a": "Memory bandwidth",
-            "b": "Arithmetic",
-            "c": "Latency: too little is under way",
-        },
+        ("Memory bandwidth", "Then the memory throughput would be near 100 %."),
+        ("Arithmetic", "Then the SM throughput would be near 100 %."),
+        (
+            "Latency: too little is under way",
+            (
+                "Neither roof is near. Warps wait, and too few others can take over: more "
+                "threads, or"
+                " more work in each."
+            ),
+        ),
         answer="c",
-        explain_right=(
-            "Neither roof is near. Warps wait, and too few others can take over: more threads, or"
-            " more work in each."
-        ),
-        explain={
-            "a": "Then the memory throughput would be near 100 %.",
-            "b": "Then the SM throughput would be near 100 %.",
-        },
     ),
-    Quiz(
-        id="profiling.q_utilization",
-        question="nvidia-smi shows a GPU utilization of 100 %. What do you know?",
-        choices={
-            "a": "The GPU's arithmetic units are all busy",
-            "b": "Some kernel was running all the time, perhaps of a single thread",
-            "c": "The memory bandwidth is used up",
-        },
-        answer="b",
-        explain_right=(
-            "It is the share of time in which at least one kernel was running, not the share of the"
-            " GPU that it used."
+    one_of(
+        "profiling.q_utilization",
+        "nvidia-smi shows a GPU utilization of 100 %. What do you know?",
+        (
+            "The GPU's arithmetic units are all busy",
+            "A kernel of one thread on one of the SMs also counts as 100 %.",
         ),
-        explain={
-            "a": "A kernel of one thread on one of the SMs also counts as 100 %.",
-            "c": "That number does not look at the bandwidth. Nsight Compute's counters do.",
-        },
+        (
+            "Some kernel was running all the time, perhaps of a single thread",
+            (
+                "It is the share of time in which at least one kernel was running, not the "
+                "share of the"
+                " GPU that it used."
+            ),
+        ),
+        (
+            "The memory bandwidth is used up",
+            "That number does not look at the bandwidth. Nsight Compute's counters do.",
+        ),
+        answer="b",
     ),
 )

@@ -1,6 +1,6 @@
 """The exercises of the chapter PyTorch extensions."""
 
-from course.checking.quiz import Quiz
+from course.checking.quiz import Quiz, one_of
 from course.extensions.judging import Lazy, TorchExercise
 
 torch = Lazy("torch")
@@ -395,76 +395,68 @@ QUIZZES = (
             None: "The rule is w.grad = x · z.grad.",
         },
     ),
-    Quiz(
-        id="pytorch_extensions.q_abi",
-        question="What does a library built with PyTorch's stable interface save you?",
-        choices={
-            "a": "Compiling for each GPU architecture",
-            "b": "Compiling again for each version of PyTorch",
-            "c": "Writing a backward pass",
-        },
-        answer="b",
-        explain_right=(
-            "It calls C functions whose names and types stay, so one library serves all versions"
-            " from the one it was built for."
+    one_of(
+        "pytorch_extensions.q_abi",
+        "What does a library built with PyTorch's stable interface save you?",
+        (
+            "Compiling for each GPU architecture",
+            "Kernels are still machine code of an architecture, or PTX for later ones.",
         ),
-        explain={
-            "a": "Kernels are still machine code of an architecture, or PTX for later ones.",
-            "c": "Autograd asks for the same rules whichever way the kernel came in.",
-        },
+        (
+            "Compiling again for each version of PyTorch",
+            (
+                "It calls C functions whose names and types stay, so one library serves all "
+                "versions"
+                " from the one it was built for."
+            ),
+        ),
+        (
+            "Writing a backward pass",
+            "Autograd asks for the same rules whichever way the kernel came in.",
+        ),
+        answer="b",
     ),
-    Quiz(
-        id="pytorch_extensions.q_stream",
-        question=(
+    one_of(
+        "pytorch_extensions.q_stream",
+        (
             "A kernel is launched on the legacy default stream, whatever stream is current. When"
             " does it hurt?"
         ),
-        choices={
-            "a": "Never: the default stream waits for all others",
-            "b": "When others use streams that do not wait for it, and in every CUDA graph capture",
-            "c": "Only with more than one GPU",
-        },
-        answer="b",
-        explain_right=(
-            "Tests on one stream never see it. PyTorch's own side streams do not wait for the"
-            " default stream, and a capture fails at once."
+        (
+            "Never: the default stream waits for all others",
+            "It waits for blocking streams only; PyTorch makes non-blocking ones.",
         ),
-        explain={
-            "a": "It waits for blocking streams only; PyTorch makes non-blocking ones.",
-            "c": "One GPU with two streams is enough.",
-        },
+        (
+            "When others use streams that do not wait for it, and in every CUDA graph capture",
+            (
+                "Tests on one stream never see it. PyTorch's own side streams do not wait for the"
+                " default stream, and a capture fails at once."
+            ),
+        ),
+        ("Only with more than one GPU", "One GPU with two streams is enough."),
+        answer="b",
     ),
-    Quiz(
-        id="pytorch_extensions.q_fake",
-        question="`torch.compile(fullgraph=True)` refuses your operator. What is missing, usually?",
-        choices={
-            "a": "A fake kernel",
-            "b": "A kernel for the CPU",
-            "c": "The backward pass",
-        },
+    one_of(
+        "pytorch_extensions.q_fake",
+        "`torch.compile(fullgraph=True)` refuses your operator. What is missing, usually?",
+        ("A fake kernel", "A compiler plans with shapes and types before there is any data."),
+        ("A kernel for the CPU", "It would do no harm, but the compiler never runs it."),
+        ("The backward pass", "Only if a gradient is asked for."),
         answer="a",
-        explain_right="A compiler plans with shapes and types before there is any data.",
-        explain={
-            "b": "It would do no harm, but the compiler never runs it.",
-            "c": "Only if a gradient is asked for.",
-        },
     ),
-    Quiz(
-        id="pytorch_extensions.q_seed",
-        question="Why is the seed an input of the operator, and not drawn inside it?",
-        choices={
-            "a": "Drawing it inside would take too long",
-            "b": "So that both passes draw the same mask, and the same call gives the same result",
-            "c": "PyTorch allows no random numbers in an operator",
-        },
-        answer="b",
-        explain_right=(
-            "With the same seed it is a function like any other: gradcheck can differentiate it,"
-            " and a CUDA graph draws a new mask at each replay, from a seed drawn outside."
+    one_of(
+        "pytorch_extensions.q_seed",
+        "Why is the seed an input of the operator, and not drawn inside it?",
+        ("Drawing it inside would take too long", "It is one number for the whole matrix."),
+        (
+            "So that both passes draw the same mask, and the same call gives the same result",
+            (
+                "With the same seed it is a function like any other: gradcheck can "
+                "differentiate it,"
+                " and a CUDA graph draws a new mask at each replay, from a seed drawn outside."
+            ),
         ),
-        explain={
-            "a": "It is one number for the whole matrix.",
-            "c": "Its own dropout has some.",
-        },
+        ("PyTorch allows no random numbers in an operator", "Its own dropout has some."),
+        answer="b",
     ),
 )

@@ -7,7 +7,7 @@ from numba import cuda
 
 from course.checking.inputs import a_thread_each, some_numbers, whole, with_zeros
 from course.checking.model import Demand, Exercise, Hypothesis, InOut, Launch, Out, Wrong
-from course.checking.quiz import Quiz
+from course.checking.quiz import Quiz, one_of
 
 # ---- any_block: a tree for any number of threads
 
@@ -656,20 +656,19 @@ EXERCISES = (ANY_BLOCK, ARGMAX, SCAN, SPLIT, JOIN, ONLINE)
 
 
 QUIZZES = (
-    Quiz(
-        id="reductions.q_norm",
-        question="Layer norm of the row (1, 3), without gamma, beta and ε?",
-        choices={
-            "a": "(-1, 1)",
-            "b": "(0.45, 1.34)",
-            "c": "(0.25, 0.75)",
-        },
+    one_of(
+        "reductions.q_norm",
+        "Layer norm of the row (1, 3), without gamma, beta and ε?",
+        ("(-1, 1)", "The mean is 2, the deviation 1."),
+        (
+            "(0.45, 1.34)",
+            "That is RMS norm: it divides by the root mean square, and leaves the mean in.",
+        ),
+        (
+            "(0.25, 0.75)",
+            "That is each value's share of the sum. A norm looks at mean and deviation.",
+        ),
         answer="a",
-        explain_right="The mean is 2, the deviation 1.",
-        explain={
-            "b": "That is RMS norm: it divides by the root mean square, and leaves the mean in.",
-            "c": "That is each value's share of the sum. A norm looks at mean and deviation.",
-        },
     ),
     Quiz(
         id="reductions.q_steps",
@@ -683,63 +682,65 @@ QUIZZES = (
             None: "Each round halves the number of values: 1,024, 512, 256 ...",
         },
     ),
-    Quiz(
-        id="reductions.q_bits",
-        question="Which sum of floats gives the same bits in every run?",
-        choices={
-            "a": "Every block adds its sum to the result by atomicAdd",
-            "b": "Every block writes its sum; the last block adds them up in order",
-            "c": "Neither: floats are never exact",
-        },
-        answer="b",
-        explain_right=(
-            "Nothing in it depends on who comes when: the grid alone decides what is added to what."
+    one_of(
+        "reductions.q_bits",
+        "Which sum of floats gives the same bits in every run?",
+        (
+            "Every block adds its sum to the result by atomicAdd",
+            "Blocks come in another order each time, and each addition rounds.",
         ),
-        explain={
-            "a": "Blocks come in another order each time, and each addition rounds.",
-            "c": "A rounded result can still be the same each time: if the order is.",
-        },
+        (
+            "Every block writes its sum; the last block adds them up in order",
+            (
+                "Nothing in it depends on who comes when: the grid alone decides what is added "
+                "to what."
+            ),
+        ),
+        (
+            "Neither: floats are never exact",
+            "A rounded result can still be the same each time: if the order is.",
+        ),
+        answer="b",
     ),
-    Quiz(
-        id="reductions.q_bytes",
-        question=(
+    one_of(
+        "reductions.q_bytes",
+        (
             "How many bytes must an inclusive sum of n floats move at least, and how many does"
             " reduce-then-scan move?"
         ),
-        choices={
-            "a": "8 n and 8 n",
-            "b": "8 n and 12 n",
-            "c": "4 n and 8 n",
-        },
-        answer="b",
-        explain_right=(
-            "Each element is read once and written once: 8 n. Reduce-then-scan reads everything"
-            " twice."
+        (
+            "8 n and 8 n",
+            "Its first pass reads all elements for the sums, and its second reads them again.",
         ),
-        explain={
-            "a": "Its first pass reads all elements for the sums, and its second reads them again.",
-            "c": "The result has n floats as well: they must be written.",
-        },
+        (
+            "8 n and 12 n",
+            (
+                "Each element is read once and written once: 8 n. Reduce-then-scan reads everything"
+                " twice."
+            ),
+        ),
+        ("4 n and 8 n", "The result has n floats as well: they must be written."),
+        answer="b",
     ),
-    Quiz(
-        id="reductions.q_deadlock",
-        question=(
+    one_of(
+        "reductions.q_deadlock",
+        (
             "A tile looks back at the tiles before it, which may not have published anything yet."
             " Why does it not wait for ever?"
         ),
-        choices={
-            "a": "The GPU starts blocks in the order of blockIdx",
-            "b": "Numbers are drawn by blocks that already run, so those before it run or are done",
-            "c": "After some time the hardware ends a block that waits",
-        },
-        answer="b",
-        explain_right=(
-            "Whoever has a lower number has drawn it earlier, runs, and publishes without waiting."
+        (
+            "The GPU starts blocks in the order of blockIdx",
+            "It mostly does, but nobody promises it: that is what the counter is for.",
         ),
-        explain={
-            "a": "It mostly does, but nobody promises it: that is what the counter is for.",
-            "c": "A kernel that waits for ever, waits for ever.",
-        },
+        (
+            "Numbers are drawn by blocks that already run, so those before it run or are done",
+            "Whoever has a lower number has drawn it earlier, runs, and publishes without waiting.",
+        ),
+        (
+            "After some time the hardware ends a block that waits",
+            "A kernel that waits for ever, waits for ever.",
+        ),
+        answer="b",
     ),
     Quiz(
         id="reductions.q_rows",

@@ -25,7 +25,7 @@ from course.checking.model import (
     Wrong,
     ceil_div,
 )
-from course.checking.quiz import Quiz
+from course.checking.quiz import Quiz, one_of
 
 MOST_THREADS = 1024  # of a block
 
@@ -760,51 +760,58 @@ def finished(chunks, copy_in, compute, copy_out):
 EXERCISES = (ROTATE_LEFT, COUNT, PRIVATIZED, AT_MOST, WARP_SUM, LAST_BLOCK, OVERLAP)
 
 QUIZZES = (
-    Quiz(
-        id="synchronization.q_branch",
-        question=(
+    one_of(
+        "synchronization.q_branch",
+        (
             "`if i < n: cuda.syncthreads()`, with blocks of 256 threads and n = 1,000. What is"
             " wrong?"
         ),
-        choices={
-            "a": "Nothing: threads without an element have nothing to wait for",
-            "b": "In the last block some threads never reach the barrier",
-            "c": "Every block needs a barrier of its own",
-        },
-        answer="b",
-        explain_right=(
-            "Block 3 has 232 threads with an element and 24 without. The barrier waits for all that"
-            " have not ended."
+        (
+            "Nothing: threads without an element have nothing to wait for",
+            "The barrier counts threads, not elements: it waits for all that have not ended.",
         ),
-        explain={
-            "a": "The barrier counts threads, not elements: it waits for all that have not ended.",
-            "c": (
+        (
+            "In the last block some threads never reach the barrier",
+            (
+                "Block 3 has 232 threads with an element and 24 without. The barrier waits "
+                "for all that"
+                " have not ended."
+            ),
+        ),
+        (
+            "Every block needs a barrier of its own",
+            (
                 "`syncthreads` is one for each block already; blocks never wait for each other"
                 " there."
             ),
-        },
+        ),
+        answer="b",
     ),
-    Quiz(
-        id="synchronization.q_atomic",
-        question=(
-            "1,000 threads run `x[0] += 1` without atomics; x[0] was 0. Which results are possible?"
-        ),
-        choices={"a": "Only 1,000", "b": "Only 1", "c": "Anything from 1 to 1,000"},
-        answer="c",
-        explain_right=(
-            "At least one addition survives; any other may be overwritten by a thread that read"
-            " before it. (So it is on GPUs. C++ promises not even that: a race is undefined.)"
-        ),
-        explain={
-            "a": (
+    one_of(
+        "synchronization.q_atomic",
+        "1,000 threads run `x[0] += 1` without atomics; x[0] was 0. Which results are possible?",
+        (
+            "Only 1,000",
+            (
                 "Two threads may read the same value, and then both write the same sum: one"
                 " addition is lost."
             ),
-            "b": (
+        ),
+        (
+            "Only 1",
+            (
                 "That would take all threads reading before the first writes. It may happen, but"
                 " need not."
             ),
-        },
+        ),
+        (
+            "Anything from 1 to 1,000",
+            (
+                "At least one addition survives; any other may be overwritten by a thread that read"
+                " before it. (So it is on GPUs. C++ promises not even that: a race is undefined.)"
+            ),
+        ),
+        answer="c",
     ),
     Quiz(
         id="synchronization.q_mask",
@@ -823,49 +830,53 @@ QUIZZES = (
             None: "32 sums become 16, then 8, and so on: how many halvings until there is one?",
         },
     ),
-    Quiz(
-        id="synchronization.q_default",
-        question=(
+    one_of(
+        "synchronization.q_default",
+        (
             "Kernel A runs in stream 1, kernel B in the legacy default stream, kernel C in stream"
             " 2. Can A and C overlap?"
         ),
-        choices={
-            "a": "Yes, they are in different streams",
-            "b": "No: B waits for A, and C waits for B",
-            "c": "Only if they use different memory",
-        },
-        answer="b",
-        explain_right=(
-            "The legacy default stream waits for all work before it in blocking streams, and work"
-            " after it waits for it. Streams made with cudaStreamNonBlocking, or a per-thread"
-            " default stream, do not do this."
+        (
+            "Yes, they are in different streams",
+            "True without B. The legacy default stream stands between them like a wall.",
         ),
-        explain={
-            "a": "True without B. The legacy default stream stands between them like a wall.",
-            "c": (
-                "The GPU does not look at what the kernels use: only streams and events order them."
+        (
+            "No: B waits for A, and C waits for B",
+            (
+                "The legacy default stream waits for all work before it in blocking "
+                "streams, and work"
+                " after it waits for it. Streams made with cudaStreamNonBlocking, or a per-thread"
+                " default stream, do not do this."
             ),
-        },
-    ),
-    Quiz(
-        id="synchronization.q_float",
-        question="A float32 sum with atomicAdd differs in its last digits from run to run. Why?",
-        choices={
-            "a": "Some additions get lost",
-            "b": "The order differs, and rounding depends on it",
-            "c": "atomicAdd on floats is less exact than +",
-        },
-        answer="b",
-        explain_right=(
-            "Each addition rounds. (a + b) + c and a + (b + c) may round differently, so the order"
-            " shows."
         ),
-        explain={
-            "a": (
+        (
+            "Only if they use different memory",
+            "The GPU does not look at what the kernels use: only streams and events order them.",
+        ),
+        answer="b",
+    ),
+    one_of(
+        "synchronization.q_float",
+        "A float32 sum with atomicAdd differs in its last digits from run to run. Why?",
+        (
+            "Some additions get lost",
+            (
                 "Then whole values would be missing, not last digits. Atomic additions are never"
                 " lost."
             ),
-            "c": "It rounds like any addition. Only the order of the additions is not fixed.",
-        },
+        ),
+        (
+            "The order differs, and rounding depends on it",
+            (
+                "Each addition rounds. (a + b) + c and a + (b + c) may round differently, "
+                "so the order"
+                " shows."
+            ),
+        ),
+        (
+            "atomicAdd on floats is less exact than +",
+            "It rounds like any addition. Only the order of the additions is not fixed.",
+        ),
+        answer="b",
     ),
 )

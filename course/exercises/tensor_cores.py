@@ -7,7 +7,7 @@ from numba import cuda
 
 from course.checking.inputs import a_thread_each, of_any_size, some_length
 from course.checking.model import Exercise, Hypothesis, Launch, Out, Wrong
-from course.checking.quiz import Quiz
+from course.checking.quiz import Quiz, one_of
 
 # ---- tensor_cores.round: what bfloat16 keeps of a float
 
@@ -685,22 +685,22 @@ EXERCISES = (ROUND, WMMA, FRAGMENT, PASSES, SWIZZLE, RING, ORDER)
 # ---- questions: before a cell shows the answer, and at the end
 
 QUIZZES = (
-    Quiz(
-        id="tensor_cores.q_formats",
-        question="Predict: matrices of random numbers are rounded to bfloat16, multiplied, and the "
-        "result is rounded again. How large is the largest error, beside a typical element?",
-        choices={
-            "a": "about a hundred-thousandth",
-            "b": "about a thousandth",
-            "c": "about a fiftieth",
-        },
+    one_of(
+        "tensor_cores.q_formats",
+        (
+            "Predict: matrices of random numbers are rounded to bfloat16, multiplied, and the "
+            "result is rounded again. How large is the largest error, beside a typical element?"
+        ),
+        ("about a hundred-thousandth", "That is float32's, with 24 bits of precision."),
+        ("about a thousandth", "That is TF32's, with 11 bits of precision."),
+        (
+            "about a fiftieth",
+            (
+                "8 bits of precision: half a step is 2⁻⁸ of a number, and the largest "
+                "elements are five times as large as a typical one."
+            ),
+        ),
         answer="c",
-        explain_right="8 bits of precision: half a step is 2⁻⁸ of a number, and the largest "
-        "elements are five times as large as a typical one.",
-        explain={
-            "a": "That is float32's, with 24 bits of precision.",
-            "b": "That is TF32's, with 11 bits of precision.",
-        },
     ),
     Quiz(
         id="tensor_cores.q_feed",
@@ -726,17 +726,16 @@ QUIZZES = (
             None: "64 · 256 · 16, divided by 2,048.",
         },
     ),
-    Quiz(
-        id="tensor_cores.q_serial",
-        question="Predict: suppose that copying a step's tiles takes twice as long as multiplying "
-        "them, and nothing overlaps. What share of the time are the tensor cores busy?",
-        choices={"a": "about a third", "b": "about a half", "c": "about two thirds"},
+    one_of(
+        "tensor_cores.q_serial",
+        (
+            "Predict: suppose that copying a step's tiles takes twice as long as multiplying "
+            "them, and nothing overlaps. What share of the time are the tensor cores busy?"
+        ),
+        ("about a third", "One part of multiplying, two parts of waiting."),
+        ("about a half", "Then copying would have to take as long as multiplying."),
+        ("about two thirds", "That is the share of the time in which they wait."),
         answer="a",
-        explain_right="One part of multiplying, two parts of waiting.",
-        explain={
-            "b": "Then copying would have to take as long as multiplying.",
-            "c": "That is the share of the time in which they wait.",
-        },
     ),
     Quiz(
         id="tensor_cores.q_stages",
@@ -754,18 +753,25 @@ QUIZZES = (
             "1,024 cycles?",
         },
     ),
-    Quiz(
-        id="tensor_cores.q_order",
-        question="Predict: 132 tiles of 128 × 256 are computed at one time, row by row or as a "
-        "patch of 16 rows of tiles. Where does the patch spare most?",
-        choices={"a": "at 4096 × 4096", "b": "at 8192 × 8192", "c": "at both alike"},
+    one_of(
+        "tensor_cores.q_order",
+        (
+            "Predict: 132 tiles of 128 × 256 are computed at one time, row by row or as a "
+            "patch of 16 rows of tiles. Where does the patch spare most?"
+        ),
+        (
+            "at 4096 × 4096",
+            "There a row has 16 tiles: 132 of them are a quarter of C, a patch already.",
+        ),
+        (
+            "at 8192 × 8192",
+            "There a row has 32 tiles: 132 of them need every column of B, and few rows of A.",
+        ),
+        (
+            "at both alike",
+            "How many tiles has a row of C at each size, and how many rows are 132 tiles?",
+        ),
         answer="b",
-        explain_right="There a row has 32 tiles: 132 of them need every column of B, and few rows "
-        "of A.",
-        explain={
-            "a": "There a row has 16 tiles: 132 of them are a quarter of C, a patch already.",
-            "c": "How many tiles has a row of C at each size, and how many rows are 132 tiles?",
-        },
     ),
     Quiz(
         id="tensor_cores.q_multicast",
@@ -780,18 +786,22 @@ QUIZZES = (
             None: "All of its own tile of A, and half of B's.",
         },
     ),
-    Quiz(
-        id="tensor_cores.q_clock",
-        question="Predict: the same bf16 kernel multiplies matrices of zeros. How fast do the SMs' "
-        "clocks run, beside random numbers?",
-        choices={"a": "slower", "b": "alike", "c": "faster"},
+    one_of(
+        "tensor_cores.q_clock",
+        (
+            "Predict: the same bf16 kernel multiplies matrices of zeros. How fast do the SMs' "
+            "clocks run, beside random numbers?"
+        ),
+        ("slower", "What holds the clock down is power. Which of the two needs more?"),
+        ("alike", "The instructions are the same, but not the energy that they need."),
+        (
+            "faster",
+            (
+                "No bit flips, so each cycle needs less energy, and more of them fit under "
+                "the power limit."
+            ),
+        ),
         answer="c",
-        explain_right="No bit flips, so each cycle needs less energy, and more of them fit under "
-        "the power limit.",
-        explain={
-            "a": "What holds the clock down is power. Which of the two needs more?",
-            "b": "The instructions are the same, but not the energy that they need.",
-        },
     ),
     Quiz(
         id="tensor_cores.q_owner",
@@ -804,51 +814,52 @@ QUIZZES = (
             None: "Lane 0 holds columns 0 and 1 of row 0, lane 1 columns 2 and 3.",
         },
     ),
-    Quiz(
-        id="tensor_cores.q_wgmma",
-        question="Who issues a `wgmma`, and where does it find a and b?",
-        choices={
-            "a": "A warp; both in registers",
-            "b": "Four warps together; b always in shared memory, a there or in registers",
-            "c": "A single thread; both in global memory",
-        },
+    one_of(
+        "tensor_cores.q_wgmma",
+        "Who issues a `wgmma`, and where does it find a and b?",
+        ("A warp; both in registers", "That is `mma.sync`."),
+        (
+            "Four warps together; b always in shared memory, a there or in registers",
+            (
+                "A warp group of 128 threads. Nothing of b passes through registers, which "
+                "is much of what it saves."
+            ),
+        ),
+        (
+            "A single thread; both in global memory",
+            "One thread is enough for a TMA copy, which brings the tiles to shared memory.",
+        ),
         answer="b",
-        explain_right="A warp group of 128 threads. Nothing of b passes through registers, which "
-        "is much of what it saves.",
-        explain={
-            "a": "That is `mma.sync`.",
-            "c": "One thread is enough for a TMA copy, which brings the tiles to shared memory.",
-        },
     ),
-    Quiz(
-        id="tensor_cores.q_full",
-        question="What makes a `full` barrier's phase end, when TMA fills the slot?",
-        choices={
-            "a": "The arrival of 128 consumers",
-            "b": "One arrival, and as many bytes as it was told to expect",
-            "c": "A `__syncthreads()` of the block",
-        },
+    one_of(
+        "tensor_cores.q_full",
+        "What makes a `full` barrier's phase end, when TMA fills the slot?",
+        (
+            "The arrival of 128 consumers",
+            "Consumers arrive at `empty`, when they have read the slot.",
+        ),
+        (
+            "One arrival, and as many bytes as it was told to expect",
+            "The producer arrives and names the bytes; the copy engine reports them.",
+        ),
+        ("A `__syncthreads()` of the block", "Nobody but the waiting consumers stops for it."),
         answer="b",
-        explain_right="The producer arrives and names the bytes; the copy engine reports them.",
-        explain={
-            "a": "Consumers arrive at `empty`, when they have read the slot.",
-            "c": "Nobody but the waiting consumers stops for it.",
-        },
     ),
-    Quiz(
-        id="tensor_cores.q_energy",
-        question="On an H200 the best kernel keeps the tensor cores busy in nearly all cycles, and "
-        "yet stays well below the data sheet's number. Why?",
-        choices={
-            "a": "Memory is too slow",
-            "b": "The power limit: the clock falls while the tensor cores are busy",
-            "c": "Rounding to bfloat16 takes time",
-        },
+    one_of(
+        "tensor_cores.q_energy",
+        (
+            "On an H200 the best kernel keeps the tensor cores busy in nearly all cycles, and "
+            "yet stays well below the data sheet's number. Why?"
+        ),
+        ("Memory is too slow", "Then the tensor cores would wait, and they are busy."),
+        (
+            "The power limit: the clock falls while the tensor cores are busy",
+            "The cycles are there, but each is longer.",
+        ),
+        (
+            "Rounding to bfloat16 takes time",
+            "It is a few instructions for each result, once a tile.",
+        ),
         answer="b",
-        explain_right="The cycles are there, but each is longer.",
-        explain={
-            "a": "Then the tensor cores would wait, and they are busy.",
-            "c": "It is a few instructions for each result, once a tile.",
-        },
     ),
 )

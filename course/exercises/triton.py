@@ -5,7 +5,7 @@ from importlib.util import find_spec
 
 from course.checking.inputs import of_any_size
 from course.checking.model import Exercise, Wrong
-from course.checking.quiz import Quiz
+from course.checking.quiz import Quiz, one_of
 
 # ---- offset: what a layout is
 
@@ -118,40 +118,36 @@ QUIZZES = (
             None: "`num_warps` warps of 32 threads each.",
         },
     ),
-    Quiz(
-        id="triton.q_other",
-        question="`x = tl.load(p + i, mask=i < n)` without `other=`. When is that a mistake?",
-        choices={
-            "a": "Always",
-            "b": "Never: the masked elements are zero",
-            "c": "When a masked element reaches a result: through a sum, a maximum, a product",
-        },
-        answer="c",
-        explain_right=(
-            "An element that is dropped again, by the store's mask or tl.where, may be anything."
+    one_of(
+        "triton.q_other",
+        "`x = tl.load(p + i, mask=i < n)` without `other=`. When is that a mistake?",
+        ("Always", "A store with the same mask drops what was not read: nothing is lost."),
+        (
+            "Never: the masked elements are zero",
+            "On today's NVIDIA GPUs they happen to be. The language leaves them undefined.",
         ),
-        explain={
-            "a": "A store with the same mask drops what was not read: nothing is lost.",
-            "b": "On today's NVIDIA GPUs they happen to be. The language leaves them undefined.",
-        },
+        (
+            "When a masked element reaches a result: through a sum, a maximum, a product",
+            "An element that is dropped again, by the store's mask or tl.where, may be anything.",
+        ),
+        answer="c",
     ),
-    Quiz(
-        id="triton.q_break",
-        question=(
+    one_of(
+        "triton.q_break",
+        (
             "A compiled function prints a value of a tensor in its middle. What does torch.compile"
             " make of it?"
         ),
-        choices={
-            "a": "An error",
-            "b": "Two graphs, with Python between them",
-            "c": "One graph, which prints at its end",
-        },
+        ("An error", "Only with `fullgraph=True`, which is how one finds breaks."),
+        (
+            "Two graphs, with Python between them",
+            "A graph break: nothing is fused across it, and Python waits for the GPU.",
+        ),
+        (
+            "One graph, which prints at its end",
+            "The value is not known while the graph is made, and printing cannot wait.",
+        ),
         answer="b",
-        explain_right="A graph break: nothing is fused across it, and Python waits for the GPU.",
-        explain={
-            "a": "Only with `fullgraph=True`, which is how one finds breaks.",
-            "c": "The value is not known while the graph is made, and printing cannot wait.",
-        },
     ),
 )
 

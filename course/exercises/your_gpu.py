@@ -2,7 +2,7 @@
 
 from course.checking.inputs import arguments_of
 from course.checking.model import Exercise, Wrong
-from course.checking.quiz import Quiz
+from course.checking.quiz import one_of
 
 # ---- runs: which driver runs which toolkit
 
@@ -383,97 +383,96 @@ def loads(code, gpu):
 EXERCISES = (RUNS, SMI_LINE, BANDWIDTH, LOADS)
 
 QUIZZES = (
-    Quiz(
-        id="your_gpu.q_mismatch",
-        question=(
+    one_of(
+        "your_gpu.q_mismatch",
+        (
             "Yesterday all was well. Today: `Failed to initialize NVML: Driver/library version"
             " mismatch`. What happened?"
         ),
-        choices={
-            "a": "An automatic update replaced the driver; its old kernel module still runs",
-            "b": "The CUDA toolkit is newer than the driver",
-            "c": "PyTorch was built with another CUDA version",
-        },
-        answer="a",
-        explain_right=(
-            "Library and kernel module must be the same version. A restart loads the new module."
+        (
+            "An automatic update replaced the driver; its old kernel module still runs",
+            "Library and kernel module must be the same version. A restart loads the new module.",
         ),
-        explain={
-            "b": (
+        (
+            "The CUDA toolkit is newer than the driver",
+            (
                 'That gives "CUDA driver version is insufficient". Here two parts of the driver'
                 " itself disagree."
             ),
-            "c": "NVML belongs to the driver; PyTorch is not involved.",
-        },
+        ),
+        (
+            "PyTorch was built with another CUDA version",
+            "NVML belongs to the driver; PyTorch is not involved.",
+        ),
+        answer="a",
     ),
-    Quiz(
-        id="your_gpu.q_insufficient",
-        question=(
+    one_of(
+        "your_gpu.q_insufficient",
+        (
             "nvidia-smi says `CUDA Version: 12.4`. Your program says `CUDA driver version is"
             " insufficient for CUDA runtime version`. What is the cause?"
         ),
-        choices={
-            "a": "It was built with CUDA 12.8",
-            "b": "It was built with CUDA 13",
-            "c": "No toolkit 12.4 is installed",
-        },
-        answer="b",
-        explain_right="Only a newer major version is refused at the start.",
-        explain={
-            "a": (
+        (
+            "It was built with CUDA 12.8",
+            (
                 "The same major version: the program starts. Only its PTX, if it needs that, would"
                 " be refused."
             ),
-            "c": (
+        ),
+        ("It was built with CUDA 13", "Only a newer major version is refused at the start."),
+        (
+            "No toolkit 12.4 is installed",
+            (
                 "The corner of nvidia-smi says what the driver can run, not what is installed. A"
                 " program brings its runtime."
             ),
-        },
+        ),
+        answer="b",
     ),
-    Quiz(
-        id="your_gpu.q_container",
-        question=(
+    one_of(
+        "your_gpu.q_container",
+        (
             "nvidia-smi works on the host. In a container: `libcuda.so.1: cannot open shared object"
             " file`. What is the cause?"
         ),
-        choices={
-            "a": "The image lacks a driver: install one in the Dockerfile",
-            "b": "The container was started without --gpus all",
-            "c": "The image's CUDA toolkit is too old",
-        },
-        answer="b",
-        explain_right=(
-            "The driver belongs to the host. --gpus all brings its libraries and device files into"
-            " the container."
-        ),
-        explain={
-            "a": (
+        (
+            "The image lacks a driver: install one in the Dockerfile",
+            (
                 "A driver in the image would have to match the host's kernel module exactly. It"
                 " comes from outside."
             ),
-            "c": "The toolkit brings the runtime (libcudart). libcuda is part of the driver.",
-        },
+        ),
+        (
+            "The container was started without --gpus all",
+            (
+                "The driver belongs to the host. --gpus all brings its libraries and device "
+                "files into"
+                " the container."
+            ),
+        ),
+        (
+            "The image's CUDA toolkit is too old",
+            "The toolkit brings the runtime (libcudart). libcuda is part of the driver.",
+        ),
+        answer="b",
     ),
-    Quiz(
-        id="your_gpu.q_image",
-        question=(
+    one_of(
+        "your_gpu.q_image",
+        (
             "Built with `nvcc -gencode arch=compute_80,code=sm_80`, a program runs on an A100"
             " (8.0). On an H100 (9.0): `no kernel image is available for execution on the device`."
             " What would have helped?"
         ),
-        choices={
-            "a": "nvcc -arch=sm_80, which keeps the PTX as well",
-            "b": "A newer driver",
-            "c": "-O3",
-        },
-        answer="a",
-        explain_right=(
-            "-arch=sm_80 means code=[sm_80,compute_80]: the driver translates the PTX for the newer"
-            " GPU."
+        (
+            "nvcc -arch=sm_80, which keeps the PTX as well",
+            (
+                "-arch=sm_80 means code=[sm_80,compute_80]: the driver translates the PTX "
+                "for the newer"
+                " GPU."
+            ),
         ),
-        explain={
-            "b": "No driver turns machine code of one generation into that of another.",
-            "c": "It sets how hard the compilers work, not for which GPU.",
-        },
+        ("A newer driver", "No driver turns machine code of one generation into that of another."),
+        ("-O3", "It sets how hard the compilers work, not for which GPU."),
+        answer="a",
     ),
 )
