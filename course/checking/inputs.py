@@ -90,6 +90,16 @@ def a_thread_each(shape):
     return int(np.prod(shape)), 1, 1
 
 
+def a_thread_a_row(shape):
+    """`Exercise.extents`: along x a thread for every row."""
+    return shape[0], 1, 1
+
+
+def columns_and_rows(shape):
+    """`Exercise.extents`: along x a thread for every column, along y for every row."""
+    return shape[1], shape[0], 1
+
+
 def of_any_size(some, most):
     """Hypothesis's strategy of whole numbers from 0 to most: of few digits as often as of many.
 

@@ -5,6 +5,7 @@ from numba import cuda
 
 from course.checking.answers import replace
 from course.checking.inputs import (
+    a_thread_a_row,
     a_thread_each,
     lengths,
     some_length,
@@ -72,7 +73,7 @@ def channel_statistics(out, weight, first, second):
     shapes=((1, 9), (32, 9), (33, 9), (5, 4), (64, 9), (3, 1), (2, 25), (2, 49)),
     fresh=some_numbers((2, 60), (2, 10)),
     elements=2,
-    extents=lambda shape: (shape[0], 1, 1),
+    extents=a_thread_a_row,
     rtol=2e-4,
     other_block=(96, 1, 1),
     hints=(
@@ -494,7 +495,6 @@ QUIZZES = (
         id="beating_pytorch.q_moments",
         question="One weight, y = -2 p, and the pixels 1 and 5. What is the variance of y?",
         answer=16,
-        unit="",
         explain_right="mean(y) = -2 · 3 = -6 and mean(y²) = 4 · 13 = 52: 52 - 36.",
         explain={
             52: "That is mean(y²). The square of mean(y) is still to be taken away.",
@@ -506,7 +506,6 @@ QUIZZES = (
         id="beating_pytorch.q_lane",
         question="Lane 13 holds four numbers of c, in two rows. Which row is the upper one?",
         answer=3,
-        unit="",
         explain_right="Four lanes share a row: lanes 12 to 15 have rows 3 and 11.",
         explain={
             13: "Only eight rows are dealt out among 32 lanes, and then the lower eight again.",

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import cuda
 
-from course.checking.inputs import arguments_of, some_numbers, some_zeros, uniform
+from course.checking.inputs import arguments_of, columns_and_rows, some_numbers, some_zeros, uniform
 from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong
 from course.checking.quiz import Quiz, one_of
 from course.exercises import fourier
@@ -248,7 +248,7 @@ def blur(out, a):
     shapes=((1, 1), (8, 16), (9, 17), (16, 32), (5, 40), (23, 7)),
     fresh=some_numbers((2, 30), (3, 45)),
     launches=picture_tiles,
-    extents=lambda shape: (shape[1], shape[0], 1),
+    extents=columns_and_rows,
     demand=Demand((16, 32), reads_again),
     race_free=True,
     orders=1,
@@ -545,7 +545,7 @@ __global__ void slopes(float* dx, const float* dy, const float* taps, int h, int
     other_block=(8, 4, 1),
     probe=(3, 33, 3),
     elements=1,
-    extents=lambda shape: (shape[1], shape[0], 1),
+    extents=columns_and_rows,
     is_square=lambda shape: shape[0] == shape[1],
     hints=(
         (

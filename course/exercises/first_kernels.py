@@ -6,6 +6,7 @@ from numba import cuda
 from course.checking.inputs import (
     a_thread_each,
     arguments_of,
+    columns_and_rows,
     lengths,
     some_length,
     some_numbers,
@@ -129,12 +130,7 @@ def blocks_for(height, width, block_x, block_y): ...  # return (blocks along x, 
         (2**24 + 1, 2**25 + 2, 1, 2),  # a float32 has not as many digits
     ),
     fresh=some_numbers((1, 5000), (1, 5000), (1, 65), (1, 17)),
-    draws=lambda some: some.tuples(
-        some.integers(1, 1 << 20),
-        some.integers(1, 1 << 20),
-        some.integers(1, 1024),
-        some.integers(1, 1024),
-    ),
+    draws=some_numbers((1, 1 << 20), (1, 1 << 20), (1, 1025), (1, 1025)).draws,
     hints=(
         (
             "Along x there are `width` columns and each block covers `block_x` of them. If the last"
@@ -514,7 +510,7 @@ __global__ void rotate(float* dst, const float* src, int height, int width) {
     large=(250, 270),
     fresh=some_picture,
     block=(8, 4, 1),
-    extents=lambda shape: (shape[1], shape[0], 1),
+    extents=columns_and_rows,
     other_block=(3, 16, 1),
     hints=(
         (

@@ -5,7 +5,13 @@ import math
 import numpy as np
 from numba import cuda
 
-from course.checking.inputs import a_thread_each, some_numbers, some_zeros
+from course.checking.inputs import (
+    a_thread_each,
+    columns_and_rows,
+    lengths,
+    some_numbers,
+    some_zeros,
+)
 from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong
 from course.checking.quiz import Quiz, one_of
 
@@ -86,7 +92,7 @@ def back(out, x):
     fresh=some_numbers((1, 10), (1, 10)),
     block=(8, 4, 1),
     other_block=(3, 16, 1),
-    extents=lambda shape: (shape[1], shape[0], 1),
+    extents=columns_and_rows,
     rtol=1e-4,
     demand=Demand((150, 1), lost_turns),
     race_free=True,
@@ -273,7 +279,7 @@ def fft_rows(out, x):
     },
     reference=lambda out, x: as_pairs(np.fft.fft(as_complex(x))),
     specials="finite",
-    shapes=((1,), (2,)),
+    shapes=lengths(1, 2),
     fresh=some_numbers((1, 3)),
     orders=1,
     launches=lambda rows: [Launch((rows[0], 1, 1), (64, 1, 1))],
@@ -362,7 +368,7 @@ def apart(out, z):
     inputs=lambda rng, shape: {"out": Out((2, *shape, 2)), "z": some_zeros(rng, *shape, 2)},
     reference=lambda out, z: taken_apart(z),
     specials="finite",
-    shapes=((1,), (2,), (3,), (8,), (16,), (31,), (32,), (33,), (64,), (100,)),
+    shapes=lengths(1, 2, 3, 8, 16, 31, 32, 33, 64, 100),
     fresh=some_numbers((2, 150)),
     extents=a_thread_each,
     other_block=(96, 1, 1),
@@ -438,7 +444,6 @@ QUIZZES = (
             " of 440 Hz stand?"
         ),
         answer=22,
-        unit="",
         explain_right="The bins lie 8,000 / 400 = 20 Hz apart.",
         explain={
             440: "That would need bins of 1 Hz, so a whole second: 8,000 samples.",

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import cuda
 
-from course.checking.inputs import a_thread_each, some_numbers, whole
+from course.checking.inputs import a_thread_a_row, a_thread_each, lengths, some_numbers, whole
 from course.checking.model import Exercise, Hypothesis, InOut, Launch, Out, Wrong
 from course.checking.quiz import Quiz, one_of
 
@@ -165,7 +165,7 @@ def to_int8(codes, x, scale):
     reference=nearest_int8,
     specials="no_nan",  # no code stands for NaN, and the text asks for none
     large=(66_000,),
-    shapes=((1,), (31,), (33,), (100,), (257,)),
+    shapes=lengths(1, 31, 33, 100, 257),
     fresh=some_numbers((34, 300), few=True),
     extents=a_thread_each,
     is_square=lambda shape: False,
@@ -246,7 +246,7 @@ def unpack(numbers, packed):
     inputs=packed_numbers,
     reference=unpacked,
     large=(66_000,),
-    shapes=((1,), (2,), (31,), (32,), (33,), (100,), (257,)),
+    shapes=lengths(1, 2, 31, 32, 33, 100, 257),
     fresh=some_numbers((34, 300), few=True),
     elements=1,
     extents=a_thread_each,
@@ -445,7 +445,7 @@ def mean_square(out, x):
     fresh=some_numbers((2, 40), (20, 90)),
     large=(1, 66_000),
     specials="finite",  # a sum that corrects itself makes infinity less itself, which is NaN
-    extents=lambda shape: (shape[0], 1, 1),
+    extents=a_thread_a_row,
     other_block=(96, 1, 1),
     is_square=lambda shape: False,
     rtol=1e-4,
@@ -536,7 +536,7 @@ def by_chance(rounded, bits, random):
     inputs=bits_and_random,
     reference=up_or_down,
     large=(66_000,),
-    shapes=((1,), (31,), (33,), (100,), (257,)),
+    shapes=lengths(1, 31, 33, 100, 257),
     fresh=some_numbers((34, 300), few=True),
     extents=a_thread_each,
     is_square=lambda shape: False,
@@ -582,7 +582,6 @@ QUIZZES = (
             " `0 10001 10`?"
         ),
         answer=6,
-        unit="",
         explain_right="The exponent is 17 - 15 = 2, the mantissa 1 + 2/4: 4 · 1.5.",
         explain={
             4: "That is 2 to the exponent. The mantissa still makes it larger.",

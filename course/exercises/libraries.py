@@ -3,7 +3,7 @@
 import numpy as np
 from numba import cuda
 
-from course.checking.inputs import Counted, of_any_size, some_numbers, uniform
+from course.checking.inputs import Counted, a_thread_a_row, of_any_size, some_numbers, uniform
 from course.checking.model import Exercise, Out, Wrong
 from course.checking.quiz import Quiz, one_of
 from course.libraries import blas
@@ -473,7 +473,6 @@ def multiply(r2c, c2r, p, q):
     inputs=two_polynomials,
     shapes=((4, 4), (3, 3), (2, 5), (8, 3), (7, 7), (16, 2), (20, 20)),
     fresh=some_numbers((2, 21), (2, 21)),
-    draws=lambda some: some.tuples(some.integers(1, 20), some.integers(1, 20)),
     hints=(
         "A product of bins is a *circular* convolution: what runs over the end comes in again at"
         " the front. How many coefficients has the product?",
@@ -717,7 +716,7 @@ def spmv(y, offsets, columns, values, x):
     shapes=((1, 1), (5, 0), (33, 20), (100, 7), (64, 64), (40, 300)),
     fresh=lambda rng: tuple(map(int, rng.integers(20, 90, 2))),
     elements=1,
-    extents=lambda shape: (shape[0], 1, 1),
+    extents=a_thread_a_row,
     other_block=(96, 1, 1),
     rtol=1e-5,
     hints=(

@@ -1,6 +1,7 @@
 """The exercises of the chapter on many GPUs."""
 
 from course.checking.answers import but
+from course.checking.inputs import arguments_of
 from course.checking.model import Exercise, Hypothesis, Wrong
 from course.checking.quiz import Quiz, one_of
 from course.kernels.many_gpus.practice import Link, play
@@ -49,7 +50,7 @@ def hop(rank, step, ranks):
     ...
 """,
     solution=hop,
-    inputs=lambda rng, shape: dict(zip(("rank", "step", "ranks"), shape, strict=True)),
+    inputs=arguments_of(hop),
     reference=hop,
     shapes=((0, 0, 4), (3, 0, 4), (1, 1, 4), (0, 1, 4), (2, 5, 4), (1, 3, 3), (7, 9, 8), (1, 1, 2)),
     fresh=some_hop,
@@ -113,7 +114,7 @@ def cost(bytes, ranks):
     ...
 """,
     solution=cost,
-    inputs=lambda rng, shape: dict(zip(("bytes", "ranks"), shape, strict=True)),
+    inputs=arguments_of(cost),
     reference=cost,
     shapes=((8, 2), (64, 4), (7, 1), (1 << 20, 8), (300, 3), (63, 9), (10**12, 10**4)),
     fresh=some_message,
@@ -324,7 +325,7 @@ def share(count, rank, ranks):
     return rank * each, (rank + 1) * each
 """,
     solution=share,
-    inputs=lambda rng, shape: dict(zip(("count", "rank", "ranks"), shape, strict=True)),
+    inputs=arguments_of(share),
     reference=share,
     shapes=(
         (8, 1, 2),
@@ -491,7 +492,7 @@ def memory(parameters, ranks, stage):
     return 16 * parameters
 """,
     solution=memory,
-    inputs=lambda rng, shape: dict(zip(("parameters", "ranks", "stage"), shape, strict=True)),
+    inputs=arguments_of(memory),
     reference=memory,
     shapes=(
         *((800, 8, 0), (800, 8, 1), (800, 8, 2), (800, 8, 3), (64, 2, 1), (64, 2, 3), (7, 1, 3)),

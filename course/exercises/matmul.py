@@ -6,7 +6,13 @@ import numpy as np
 from numba import cuda
 
 from course.checking.answers import but
-from course.checking.inputs import of_any_size, some_numbers, uniform
+from course.checking.inputs import (
+    arguments_of,
+    columns_and_rows,
+    of_any_size,
+    some_numbers,
+    uniform,
+)
 from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong, ceil_div
 from course.checking.quiz import Quiz, one_of
 from course.exercises.memory import wasteful_or_conflicting
@@ -166,7 +172,7 @@ def matmul_tile(c, a, b):
     shapes=((1, 1, 1), (8, 8, 8), (8, 16, 7), (16, 8, 24), (3, 2, 150), (3, 2, 0), (13, 9, 10)),
     fresh=some_product,
     block=(8, 8, 1),
-    extents=lambda shape: (shape[1], shape[0], 1),
+    extents=columns_and_rows,
     demand=Demand((16, 16, 16), rereads_memory),
     race_free=True,
     orders=1,
@@ -400,7 +406,7 @@ __global__ void matmul_odd(float* c, const float* a, const float* b, int m, int 
     large=(260, 260, 3),
     fresh=some_product,
     launches=tiles_of(16, 16, (16, 16, 1)),
-    extents=lambda shape: (shape[1], shape[0], 1),
+    extents=columns_and_rows,
     race_free=True,
     orders=1,
     needs=("shared", "barriers"),
@@ -501,7 +507,7 @@ def percent_of_peak(tm, tn, wide):
     pass
 """,
     solution=percent_of_peak,
-    inputs=lambda rng, shape: dict(zip(("tm", "tn", "wide"), shape, strict=True)),
+    inputs=arguments_of(percent_of_peak),
     reference=percent_of_peak,
     shapes=(
         (1, 1, 1),
@@ -608,7 +614,7 @@ def ring(step, stages):
     pass
 """,
     solution=ring,
-    inputs=lambda rng, shape: dict(zip(("step", "stages"), shape, strict=True)),
+    inputs=arguments_of(ring),
     reference=ring,
     shapes=((0, 2), (0, 3), (1, 3), (2, 3), (3, 3), (4, 4), (7, 4)),
     draws=lambda some: some.tuples(of_any_size(some, 1 << 30), some.integers(2, 40)),
@@ -797,7 +803,7 @@ def percent_busy(m, n, bm, bn, places):
     pass
 """,
     solution=percent_busy,
-    inputs=lambda rng, s: dict(zip(("m", "n", "bm", "bn", "places"), s, strict=True)),
+    inputs=arguments_of(percent_busy),
     reference=percent_busy,
     shapes=(
         (257, 129, 128, 128, 4),

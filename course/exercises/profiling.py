@@ -350,9 +350,7 @@ def bytes_loaded(ptx):
         (5, 13, 6),
         (6, 0, 9),
     ),
-    draws=lambda some: some.tuples(
-        some.integers(0, 9), some.integers(0, len(LOADS) - 1), some.integers(0, len(OTHERS))
-    ),
+    draws=some_numbers((0, 10), (0, len(LOADS)), (0, len(OTHERS) + 1)).draws,
     hints=(
         (
             '`import re` and `re.search(r"ld\\.(volatile\\.)?global\\S*", line)` finds the whole'

@@ -5,7 +5,14 @@ import math
 import numpy as np
 from numba import cuda
 
-from course.checking.inputs import a_thread_each, some_numbers, whole, with_zeros
+from course.checking.inputs import (
+    a_thread_a_row,
+    a_thread_each,
+    lengths,
+    some_numbers,
+    whole,
+    with_zeros,
+)
 from course.checking.model import Demand, Exercise, Hypothesis, InOut, Launch, Out, Wrong
 from course.checking.quiz import Quiz, one_of
 
@@ -335,7 +342,7 @@ def scan(a):
     solution=scan,
     inputs=lambda rng, n: {"a": InOut(whole(rng, -(1 << 20), 1 << 23, n))},
     reference=lambda a: np.cumsum(a, dtype=np.int32),
-    shapes=((1,), (2,), (31,), (32,), (33,), (100,), (128,)),
+    shapes=lengths(1, 2, 31, 32, 33, 100, 128),
     fresh=some_numbers((34, 128), few=True),
     launches=lambda n: [Launch((1, 1, 1), (128, 1, 1))],
     extents=lambda n: (128, 1, 1),
@@ -433,7 +440,7 @@ def split(out, keys, places, bit):
         (64, 31),
     ),
     fresh=some_numbers((34, 250), (0, 32)),
-    extents=lambda shape: (shape[0], 1, 1),
+    extents=a_thread_a_row,
     race_free=True,
     other_block=(96, 1, 1),
     hints=(
@@ -518,7 +525,7 @@ def join(out, counts, means, squares):
     reference=joined,
     large=(66_000,),
     specials="finite",  # a mean of infinities is none
-    shapes=((1,), (2,), (31,), (33,), (64,), (100,)),
+    shapes=lengths(1, 2, 31, 33, 64, 100),
     fresh=some_numbers((2, 150)),
     elements=1,
     extents=a_thread_each,
@@ -623,7 +630,7 @@ def join_softmax(out, largest, sums):
     inputs=parts_of_rows,
     reference=joined_states,
     specials="finite",  # sums of powers of finite numbers
-    shapes=((1,), (2,), (31,), (33,), (64,), (100,)),
+    shapes=lengths(1, 2, 31, 33, 64, 100),
     fresh=some_numbers((2, 150)),
     elements=2,
     extents=a_thread_each,

@@ -721,9 +721,7 @@ def finished(chunks, copy_in, compute, copy_out):
         (3, 40, 1, 2),
         (100, 7, 7, 7),
     ),
-    draws=lambda some: some.tuples(
-        some.integers(1, 60), some.integers(1, 50), some.integers(1, 50), some.integers(1, 50)
-    ),
+    draws=some_numbers((1, 61), (1, 51), (1, 51), (1, 51)).draws,
     hints=(
         "Draw it for two chunks, as the timeline of the section does. Which engine is never idle?",
         "The first chunk goes through all three stages. From then on the slowest engine decides.",

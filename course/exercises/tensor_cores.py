@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 from numba import cuda
 
-from course.checking.inputs import a_thread_each, of_any_size, some_length
+from course.checking.inputs import a_thread_each, arguments_of, lengths, of_any_size, some_length
 from course.checking.model import Exercise, Hypothesis, Launch, Out, Wrong
 from course.checking.quiz import Quiz, one_of
 
@@ -69,7 +69,7 @@ def to_bf16(out, bits):
     inputs=bits_of_floats,
     reference=lambda out, bits: rounded(bits),
     large=(66_000,),
-    shapes=((1,), (64,), (100,)),
+    shapes=lengths(1, 64, 100),
     fresh=some_length,
     extents=a_thread_each,
     other_block=(96, 1, 1),
@@ -289,7 +289,7 @@ def place(lane, register, half):
     ...
 """,
     solution=place,
-    inputs=lambda rng, shape: dict(zip(("lane", "register", "half"), shape, strict=True)),
+    inputs=arguments_of(place),
     reference=place,
     shapes=tuple(itertools.product(range(32), range(4), range(2))),  # all that there are
     hints=(
@@ -376,7 +376,7 @@ def passes(pitch):
     solution=passes,
     inputs=lambda rng, shape: {"pitch": shape[0]},
     reference=passes,
-    shapes=((128,), (144,), (64,), (80,), (512,), (528,), (16,), (32,), (96,), (160,)),
+    shapes=lengths(128, 144, 64, 80, 512, 528, 16, 32, 96, 160),
     fresh=lambda rng: (int(16 * rng.integers(1, 600)),),
     hints=(
         "Row r begins at byte `r * pitch`. Which of the 8 pieces of 128 bytes of banks is that?",
@@ -456,7 +456,7 @@ def address(row, column):
     ...
 """,
     solution=address,
-    inputs=lambda rng, shape: dict(zip(("row", "column"), shape, strict=True)),
+    inputs=arguments_of(address),
     reference=address,
     shapes=((0, 0), (1, 0), (0, 9), (3, 17), (8, 8), (13, 63), (63, 1), (5, 40), (255, 63)),
     draws=lambda some: some.tuples(of_any_size(some, 1 << 30), some.integers(0, 63)),
@@ -536,7 +536,7 @@ def waits(step, stages):
     ...
 """,
     solution=waits,
-    inputs=lambda rng, shape: dict(zip(("step", "stages"), shape, strict=True)),
+    inputs=arguments_of(waits),
     reference=waits,
     shapes=((0, 4), (3, 4), (4, 4), (9, 4), (0, 3), (3, 3), (7, 3), (5, 1), (6, 2), (11, 3)),
     fresh=lambda rng: (int(rng.integers(0, 64)), int(rng.integers(1, 7))),
