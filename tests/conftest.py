@@ -77,9 +77,17 @@ def pytest_collection_modifyitems(items):
     items.sort(key=rank)
 
 
-def pytest_collection_finish():
-    """Thousands of tests and what they import stay to the end: no collection looks at them."""
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Thousands of tests and what they import stay to the end: no collection looks at them, then or
+    later.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter):
