@@ -3,6 +3,7 @@ machine.
 """
 
 import ast
+import functools
 import importlib.metadata
 import json
 import re
@@ -52,21 +53,26 @@ def sources(folder):
                 yield path, TransformerManager().transform_cell(cell.source)
 
 
-def imported(source):
-    """The names of all modules that the source imports, top-level or inside a function."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            yield node.module
+@functools.cache
+def imports(folder):
+    """(path, name) of each module that a source of the folder imports, top-level or inside a
+    function.
+    """
+    found = set()
+    for path, source in sources(folder):
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Import):
+                found |= {(path, alias.name) for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                found.add((path, node.module))
+    return found
 
 
 @pytest.mark.parametrize("folder", sorted(OURS))
 def test_imports_go_one_way(folder):
     wrong = [
         f"{path.relative_to(ROOT)} imports {name}"
-        for path, source in sources(folder)
-        for name in imported(source)
+        for path, name in imports(folder)
         if name.split(".")[0] in OURS - MAY_IMPORT[folder]
     ]
     assert wrong == []
@@ -87,20 +93,17 @@ def test_every_import_is_declared(folder):
     declared = {canonical(Requirement(line).name) for line in lines}
     providers = importlib.metadata.packages_distributions()
     local = {path.stem for path in (ROOT / "tests").rglob("*.py")} if folder == "tests" else set()
-    undeclared = sorted(
-        {
-            f"{path.relative_to(ROOT)} imports {name}"
-            for path, source in sources(folder)
-            for name in imported(source)
-            if (top := name.split(".")[0]) not in OURS | BUILT | local
-            and top in providers
-            and not declared & {canonical(each) for each in providers[top]}
-        }
-    )
+    undeclared = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path, name in imports(folder)
+        if (top := name.split(".")[0]) not in OURS | BUILT | local
+        and top in providers
+        and not declared & {canonical(each) for each in providers[top]}
+    ]
     assert undeclared == []
 
 
-@pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", PICTURES)
 def test_a_chapters_pictures_have_a_test(path):
     name = rf"course\.pictures(?:\.| import [^\n]*\b){path.stem}\b"
     tests = (ROOT / "tests").rglob("test_*.py")
