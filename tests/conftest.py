@@ -66,6 +66,14 @@ def no_collection():
     gc.enable()
 
 
+def pytest_make_parametrize_id(val):
+    """A test is named after the file, chapter, exercise or format that it is given."""
+    if isinstance(val, Path):
+        return val.stem
+    name = getattr(val, "id", None) or getattr(val, "name", None)
+    return name if isinstance(name, str) else None
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
     """Put the long files first."""

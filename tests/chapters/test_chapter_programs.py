@@ -8,6 +8,7 @@ import nbformat
 import pytest
 
 from tests.cells import write_file
+from tests.compiling import needs_nvcc
 from tests.processes import completed
 from utils.files import ROOT
 from utils.tools import nvcc
@@ -37,8 +38,8 @@ def programs(chapter, folder):
                 yield [word for word in words[1:] if word != "{flag}"]
 
 
-@pytest.mark.skipif(not nvcc.find_nvcc(), reason="no nvcc here")
-@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+@needs_nvcc
+@pytest.mark.parametrize("chapter", CHAPTERS)
 def test_nvcc_compiles_them(chapter, tmp_path, monkeypatch):
     (tmp_path / "course").symlink_to(ROOT / "course")
     folder = tmp_path / "chapters"

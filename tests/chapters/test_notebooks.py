@@ -25,7 +25,7 @@ USUAL_CODE = 8  # lines: the median of a chapter's cells
 CHAPTERS = [path for path in NOTEBOOKS if path.parent.name == "chapters"]
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", NOTEBOOKS)
 def test_a_notebook_is_clean(path):
     assert hygiene.problems(path, ROOT) == []
 
@@ -35,7 +35,7 @@ def test_there_is_a_notebook_to_start_from_and_one_chapter():
     assert CHAPTERS
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", NOTEBOOKS)
 def test_every_notebook_has_its_frame(path):
     """Links above and below, Colab's plumbing folded, a short set-up cell."""
     notebook = hygiene.read(path)
@@ -76,7 +76,7 @@ def test_the_frame_is_short_and_its_links_lead_on():
     assert "[arithmetic intensity](../course/glossary.md#A)" in words
 
 
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", CHAPTERS)
 def test_a_tired_learner_can_read_the_cells(path):
     cells = [cell.source for cell in hygiene.read(path).cells if cell.cell_type == "code"]
     lines = [line for source in cells for line in source.splitlines()]

@@ -34,12 +34,12 @@ def test_an_expression_is_found():
     assert not computed_shapes("tile = cuda.shared.array((8, B), np.float32)\n")
 
 
-@pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", KERNELS)
 def test_kernels_of_the_course(path):
     assert computed_shapes(path.read_text()) == []
 
 
-@pytest.mark.parametrize("path", notebooks(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", notebooks())
 def test_kernels_of_the_chapters(path):
     for cell in nbformat.read(path, 4).cells:
         if cell.cell_type == "code" and "cuda.jit" in cell.source and "%%" not in cell.source[:2]:

@@ -56,7 +56,7 @@ def problems(text):
     return found
 
 
-@pytest.mark.parametrize("chapter", WRITTEN, ids=lambda chapter: chapter.name)
+@pytest.mark.parametrize("chapter", WRITTEN)
 def test_prose_says_what_was_measured(chapter):
     cells = hygiene.read(chapter.path).cells
     prose = {cell.id: cell.source for cell in cells if cell.cell_type == "markdown"}

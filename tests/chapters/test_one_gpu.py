@@ -75,7 +75,7 @@ def test_topics_are_seen(source, count):
     assert len(topics(ast.parse(source))) == count
 
 
-@pytest.mark.parametrize("chapter", WRITTEN, ids=lambda chapter: chapter.name)
+@pytest.mark.parametrize("chapter", WRITTEN)
 def test_a_chapter_shows_the_outputs_of_one_gpu(chapter):
     """What the set-up cell said of the machine."""
     cells = hygiene.read(chapter.path).cells

@@ -47,7 +47,7 @@ def pictures(path):
                 yield cell.id, html
 
 
-@pytest.mark.parametrize("path", notebooks(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", notebooks())
 def test_all_letters_can_be_read_in_both_themes(page, path):
     drawn = [f"<section id={cell}>{picture}</section>" for cell, picture in pictures(path)]
     page.set_viewport_size({"width": 900, "height": 3000})

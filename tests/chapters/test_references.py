@@ -8,7 +8,7 @@ import re
 import nbformat
 import pytest
 
-from course.chapters import CHAPTERS, notebooks
+from course.chapters import CHAPTERS, WRITTEN, notebooks
 from utils.files import ROOT
 
 NUMBERED = re.compile(r"\bchapters?\s+\d+", re.IGNORECASE)
@@ -27,15 +27,13 @@ def numbered(text):
     return [text[max(0, m.start() - 40) : m.end()] for m in NUMBERED.finditer(text)]
 
 
-@pytest.mark.parametrize("path", notebooks(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", notebooks())
 def test_a_notebook_names_chapters(path):
     cells = nbformat.read(path, as_version=4).cells
     assert {cell.id: found for cell in cells if (found := numbered(cell.source))} == {}
 
 
-@pytest.mark.parametrize(
-    "chapter", [each for each in CHAPTERS if each.written], ids=lambda each: each.name
-)
+@pytest.mark.parametrize("chapter", WRITTEN)
 def test_a_chapters_title_is_that_of_the_list(chapter):
     first = nbformat.read(chapter.path, as_version=4).cells[0].source
     assert first.splitlines()[0] == f"# {chapter.title}"
@@ -55,7 +53,7 @@ def cell_ids(name):
     return {cell.id for cell in nbformat.read(path, as_version=4).cells}
 
 
-@pytest.mark.parametrize("path", notebooks(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", notebooks())
 def test_links_lead_to_cells(path):
     cells = nbformat.read(path, as_version=4).cells
     prose = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")

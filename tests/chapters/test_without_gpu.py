@@ -4,13 +4,12 @@ import ast
 from types import SimpleNamespace
 
 import nbformat
-import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
 from course.chapters import notebooks
 from course.kernels.convolution import hopper
 from course.kernels.low_precision import int4
-from utils.engine import has_gpu
+from tests.needs import without_gpu
 
 ASKS = ("compute_capability", "available")
 #: What conditions of cells may name, as it is without a GPU
@@ -36,7 +35,7 @@ def code_cells(path):
             yield cell
 
 
-@pytest.mark.skipif(has_gpu(), reason="this is about machines without a GPU")
+@without_gpu("this is about machines without a GPU")
 def test_no_cell_is_skipped_for_want_of_a_gpus_capability():
     asked = [
         (path.name, cell.id, condition)

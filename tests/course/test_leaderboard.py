@@ -6,6 +6,7 @@ import pytest
 
 from course import exercises, leaderboard
 from course.exercises.beating_pytorch import BN_RELU_POOL_CU, POOLED_FIRST
+from tests.needs import without_gpu
 from utils import engine
 
 LINE = {
@@ -38,7 +39,7 @@ def test_a_wrong_kernel_is_not_timed(tmp_path, board):
     assert not board.exists()
 
 
-@pytest.mark.skipif(engine.has_gpu(), reason="there is a GPU")
+@without_gpu("there is a GPU")
 def test_without_a_gpu_nothing_is_entered(tmp_path, board):
     shown = repr(leaderboard.enter(kernel(tmp_path, BN_RELU_POOL_CU)))
     assert "no GPU" in shown and "Nobody is on the board yet" in shown

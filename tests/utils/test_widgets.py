@@ -22,7 +22,7 @@ def test_interact_gives_its_value():
     assert got == [5, 6]
 
 
-@pytest.mark.parametrize("path", notebooks(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", notebooks())
 def test_no_chapter_has_a_slider_that_queues(path):
     for cell in hygiene.read(path).cells:
         if cell.cell_type == "code" and re.search(r"\b(Int|Float)Slider\(", cell.source):

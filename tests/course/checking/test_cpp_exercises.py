@@ -7,6 +7,7 @@ import pytest
 from course import exercises
 from course.checking import cpp
 from course.exercises import c_for_cuda
+from tests.needs import cpp_compiler
 from utils.cpu.cuda_c import build
 
 MEAN_MAX = c_for_cuda.MEAN_MAX_EXERCISE
@@ -16,10 +17,7 @@ MEAN_MAX = c_for_cuda.MEAN_MAX_EXERCISE
 def check(tmp_path, monkeypatch):
     """Check a text as the answer to c_for_cuda.mean_max."""
     monkeypatch.setenv("CUDA_COURSE_PROGRESS", str(tmp_path / "progress.json"))
-    try:
-        build.compiler()
-    except build.BuildError as error:
-        pytest.skip(str(error).splitlines()[0])
+    cpp_compiler()
 
     def check(text):
         path = tmp_path / "mean_max.h"

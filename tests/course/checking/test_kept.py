@@ -125,13 +125,13 @@ def run(function):
     kept.reject_if_each_run_changes(function, before, function)
 
 
-@pytest.mark.parametrize("function", COUNT, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", COUNT)
 def test_what_counts_its_runs_is_told(function):
     with pytest.raises(Rejected) as told:
         run(function)
     assert told.value.reason == "remembers"
 
 
-@pytest.mark.parametrize("function", [in_a_table, in_a_cache, nothing], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [in_a_table, in_a_cache, nothing])
 def test_what_is_kept_once_for_all_is_fine(function):
     run(function)

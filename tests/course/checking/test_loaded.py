@@ -19,8 +19,8 @@ import pytest
 from course.checking import engines, loaded
 from course.checking.checker import check_answer
 from course.exercises import EXERCISES
+from tests.needs import cpp_compiler
 from utils import has_gpu
-from utils.cpu.cuda_c.build import BuildError, compiler
 from utils.tools import process
 
 pytestmark = pytest.mark.skipif(
@@ -220,10 +220,7 @@ def test_an_answer_cannot_reach_the_loaded_process(script):
 
 
 def test_checks_use_it(tmp_path):
-    try:
-        compiler()
-    except BuildError as error:
-        pytest.skip(str(error).splitlines()[0])
+    cpp_compiler()
     exercise = EXERCISES["synchronization.warp_sum"]
     path = tmp_path / Path(exercise.path).name
     path.write_text(exercise.solution)

@@ -12,8 +12,8 @@ from course import exercises
 from course.checking import cuda_c_child, loaded
 from course.checking.checker import check_answer
 from course.exercises import c_for_cuda, first_kernels
+from tests.needs import cpp_compiler
 from utils import has_gpu
-from utils.cpu.cuda_c.build import BuildError, compiler
 
 ROTATE = first_kernels.ROTATE_CU
 IN_A_KERNEL = "    for (;;)\n        memset(malloc(1 << 20), 1, 1 << 20);\n"
@@ -32,10 +32,7 @@ int allocate(float** out, int n, float value) {
 
 @pytest.fixture(scope="module", autouse=True)
 def limits():
-    try:
-        compiler()
-    except BuildError as error:
-        pytest.skip(str(error).splitlines()[0])
+    cpp_compiler()
     if has_gpu() or sys.platform != "linux":
         pytest.skip("memory is limited on Linux without a GPU, whose driver maps memory, too")
 

@@ -69,7 +69,7 @@ def unanswered(cells):
     return problems
 
 
-@pytest.mark.parametrize("chapter", WRITTEN, ids=lambda chapter: chapter.name)
+@pytest.mark.parametrize("chapter", WRITTEN)
 def test_a_prediction_comes_before_its_answer(chapter):
     assert unanswered(hygiene.read(chapter.path).cells) == []
 

@@ -1,6 +1,7 @@
 """Exercises: solutions pass, wrong answers are rejected for their reason, starters are neither."""
 
 import utils  # noqa: F401  first: it puts Numba on this machine's engine
+from tests.needs import cpp_compiler, without_gpu
 from utils.files import ROOT
 
 # isort: split
@@ -35,7 +36,6 @@ from course.exercises import (
     synchronization,
 )
 from utils import has_gpu
-from utils.cpu.cuda_c.build import BuildError, compiler
 
 ALL = list(exercises.EXERCISES.values())
 KERNELS = [e for e in ALL if e.kind in ("numba", "cuda_c")]
@@ -46,10 +46,7 @@ CHAPTER_FILES = sorted((ROOT / "chapters").glob("*.ipynb"))
 def cuda_c_works():
     """Skip where there is neither a GPU nor a C++ compiler."""
     if not has_gpu():
-        try:
-            compiler()
-        except BuildError as error:
-            pytest.skip(str(error).splitlines()[0])
+        cpp_compiler()
 
 
 def hand_in(exercise, answer, folder, request):
@@ -96,7 +93,7 @@ WRONG = [
 
 
 @pytest.mark.usefixtures("in_this_process")
-@pytest.mark.parametrize("exercise", ALL, ids=lambda e: e.id)
+@pytest.mark.parametrize("exercise", ALL)
 def test_solution_passes(exercise, tmp_path, request):
     answer = hand_in(exercise, exercise.solution, tmp_path, request)
     outcome = check_answer(exercise, answer)
@@ -123,7 +120,7 @@ def test_a_rejection_shows_what_it_found(reason):
 
 
 @pytest.mark.usefixtures("in_this_process", "pictures_undrawn")
-@pytest.mark.parametrize("exercise", ALL, ids=lambda e: e.id)
+@pytest.mark.parametrize("exercise", ALL)
 def test_starter_is_not_solved_and_raises_nothing(exercise, tmp_path, request):
     if exercise.kind == "cuda_c":
         request.getfixturevalue("cuda_c_works")
@@ -133,7 +130,7 @@ def test_starter_is_not_solved_and_raises_nothing(exercise, tmp_path, request):
     assert "Not solved yet: this is still the starter." in repr(outcome)
 
 
-@pytest.mark.parametrize("exercise", ALL, ids=lambda e: e.id)
+@pytest.mark.parametrize("exercise", ALL)
 def test_entry_is_complete(exercise):
     assert exercise.chapter in {"start", *(c.key for c in CHAPTERS)}
     assert len(exercise.wrong) >= 3
@@ -153,7 +150,7 @@ def test_entry_is_complete(exercise):
         assert [a.arg for a in starter.args.args] == parameters(exercise)
 
 
-@pytest.mark.parametrize("exercise", KERNELS, ids=lambda e: e.id)
+@pytest.mark.parametrize("exercise", KERNELS)
 def test_a_kernel_is_launched_with_blocks_of_two_sizes(exercise):
     launches = (launch for s in exercise.shapes for launch in exercise.launches_for(s))
     blocks = {launch.block for launch in launches}
@@ -215,7 +212,7 @@ def test_a_natural_slip_is_told_by_name(id, answer, words, tmp_path, request):
     assert words in repr(exercises.check(id, hand_in(exercise, answer, tmp_path, request)))
 
 
-@pytest.mark.parametrize("path", CHAPTER_FILES, ids=lambda p: p.name)
+@pytest.mark.parametrize("path", CHAPTER_FILES)
 def test_notebook_holds_each_starter_and_its_check(path):
     cells = [c.source.strip() for c in nbformat.read(path, 4).cells if c.cell_type == "code"]
     for exercise in ALL:
@@ -529,7 +526,7 @@ def keeps_in_a_class(out, a, factor):
         Kept.factor = 0
 
 
-@pytest.mark.skipif(has_gpu(), reason="a GPU's compiler has the first word")
+@without_gpu("a GPU's compiler has the first word")
 def test_what_numba_cannot_type_is_told_before_what_comes_of_it():
     outcome = exercises.check("first_kernels.scale_guard", keeps_in_a_class)
     assert outcome.reason == "does_not_compile"
@@ -734,7 +731,7 @@ def test_nan_passes_for_no_number():
     assert diagnose([run], first_kernels.SCALE).reason == "wrong_value"
 
 
-@pytest.mark.parametrize("exercise", KERNELS, ids=lambda e: e.id)
+@pytest.mark.parametrize("exercise", KERNELS)
 def test_no_reference_is_nan(exercise):
     """What is to be computed is always a number, so NaN is never right."""
     for *_, expected in cases(exercise, 0):
@@ -818,7 +815,7 @@ def test_a_solved_exercise_unfolds_its_solution_and_what_goes_wrong(monkeypatch)
 # ---- questions
 
 
-@pytest.mark.parametrize("quiz", exercises.QUIZZES.values(), ids=lambda q: q.id)
+@pytest.mark.parametrize("quiz", exercises.QUIZZES.values())
 def test_each_answer_of_a_question_is_explained(quiz):
     right, text = quiz.reply(quiz.answer)
     assert right

@@ -23,7 +23,7 @@ from numba import cuda
 from course import exercises
 from course.checking import cuda_c_files, drawn, limits
 from course.checking.checker import check_answer
-from utils.cpu.cuda_c.build import BuildError, compiler
+from tests.needs import cpp_compiler
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 ANSWERS = Path(__file__).with_name("answers")
@@ -68,17 +68,10 @@ def names_for(exercise):
     return names
 
 
-def skip_without_compiler():
-    try:
-        compiler()
-    except BuildError as error:
-        pytest.skip(str(error).splitlines()[0])
-
-
 def handed_in(exercise, source, folder):
     """An answer as a learner hands it in: the path of a file, else the last function."""
     if exercise.in_file:
-        skip_without_compiler()
+        cpp_compiler()
         path = folder / Path(exercise.path).name
         path.write_text(source)
         return path
@@ -109,7 +102,7 @@ def test_a_right_answer_is_solved(exercise, source, tmp_path, few_draws):
 @pytest.mark.parametrize("exercise, sources", list(in_one_file()))
 def test_right_answers_in_cuda_c_are_solved(exercise, sources, tmp_path, monkeypatch):
     """All in one file, each as a kernel of another name: compiled once."""
-    skip_without_compiler()
+    cpp_compiler()
     least = cuda_c_files.least_counts(exercise)
     monkeypatch.setattr(cuda_c_files, "least_counts", lambda _: least)
     with_nvcc = functools.cache(cuda_c_files.reject_if_nvcc_does)

@@ -3,10 +3,11 @@
 import pytest
 
 from course.pictures import memory
-from utils import hardware, has_gpu, plots
+from tests.needs import without_gpu
+from utils import hardware, plots
 
 
-@pytest.mark.skipif(has_gpu(), reason="asks for the data sheet that stands in for a GPU")
+@without_gpu("asks for the data sheet that stands in for a GPU")
 def test_without_a_gpu_the_sizes_are_a_data_sheets_and_say_so():
     whose, sizes = hardware.memories()
     assert "data sheet" in whose
@@ -55,7 +56,7 @@ def test_the_latency_chart_names_each_size():
     assert "16 KiB 40, 16 MiB 270, 256 MiB 800" in figure.alt
 
 
-@pytest.mark.skipif(has_gpu(), reason="draws what was recorded, for want of a GPU")
+@without_gpu("draws what was recorded, for want of a GPU")
 def test_without_a_gpu_the_latencies_are_recorded_ones_and_say_whose():
     figure = memory.latencies({}, [])
     assert "16 KiB" in figure.alt and "256 MiB" in figure.alt

@@ -56,12 +56,12 @@ def missing(cells):
     return wrong
 
 
-@pytest.mark.parametrize("chapter", WRITTEN, ids=lambda chapter: chapter.name)
+@pytest.mark.parametrize("chapter", WRITTEN)
 def test_a_chapter_runs_without_what_is_folded(chapter):
     assert missing(hygiene.read(chapter.path).cells) == []
 
 
-@pytest.mark.parametrize("chapter", WRITTEN, ids=lambda chapter: chapter.name)
+@pytest.mark.parametrize("chapter", WRITTEN)
 def test_nothing_to_solve_is_folded(chapter):
     cells = hygiene.read(chapter.path).cells
     shown = {cell.id for cell in unfolded(cells)}

@@ -13,19 +13,19 @@ from tests import hygiene
 CLOSE = 0.2  # of the minutes by the rule
 
 
-@pytest.mark.parametrize("chapter", WRITTEN, ids=lambda chapter: chapter.name)
+@pytest.mark.parametrize("chapter", WRITTEN)
 def test_the_stated_minutes_are_those_of_the_rule(chapter):
     by_rule = minutes.of_chapter(chapter).all
     assert abs(chapter.minutes - by_rule) <= CLOSE * by_rule, f"by the rule {by_rule:.0f}"
 
 
-@pytest.mark.parametrize("chapter", WRITTEN, ids=lambda chapter: chapter.name)
+@pytest.mark.parametrize("chapter", WRITTEN)
 def test_an_exercise_or_a_question_is_never_far(chapter):
     stretches = [round(stretch) for stretch in minutes.of_chapter(chapter).stretches]
     assert max(stretches) <= minutes.LONGEST, f"minutes of reading before each: {stretches}"
 
 
-@pytest.mark.parametrize("chapter", WRITTEN, ids=lambda chapter: chapter.name)
+@pytest.mark.parametrize("chapter", WRITTEN)
 def test_the_title_says_what_comes_to_the_minutes(chapter):
     title = hygiene.read(chapter.path).cells[0].source
     exercises = round(minutes.of_chapter(chapter).exercises)

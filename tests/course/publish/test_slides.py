@@ -67,7 +67,7 @@ def problems(page, file):
     return found + page.evaluate(PROBLEMS, SMALLEST)
 
 
-@pytest.mark.parametrize("path", slides.notebooks(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", slides.notebooks())
 def test_every_slide_fits_and_is_whole(page, tmp_path, path):
     (file,) = slides.write(tmp_path, [path])
     assert problems(page, file) == [], "CONTRIBUTING.md says how much a slide takes"

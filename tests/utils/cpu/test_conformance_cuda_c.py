@@ -8,6 +8,7 @@ import pytest
 
 from tests.conformance import derive, mistakes
 from tests.conformance.record import flags
+from tests.needs import cpp_compiler
 from utils.cpu.cuda_c.build import BuildError, build_program, compiler
 from utils.cpu.cuda_c.compiler import is_gcc
 
@@ -57,10 +58,7 @@ CHECKED = [
 
 SEVERAL_DEVICES = [name for name in PROGRAMS if name.startswith(("devices_", "nccl_"))]
 
-try:
-    compiler()
-except BuildError as error:
-    pytest.skip(str(error), allow_module_level=True)
+cpp_compiler()
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -109,7 +107,7 @@ def test_mistake_is_found(name):
     assert found, f"expected {words} at line {lines}, got:\n{said}"
 
 
-@pytest.mark.parametrize("source", mistakes.of_many(), ids=lambda source: source.stem)
+@pytest.mark.parametrize("source", mistakes.of_many())
 def test_mistakes_are_found_in_any_order(source):
     assert len(mistakes.cases(source)) >= 8
     executable = build_program(source, check=True)

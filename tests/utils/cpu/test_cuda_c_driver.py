@@ -7,17 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.needs import cpp_compiler
 from tests.processes import completed
 from utils.cpu.cuda_c import driver
 from utils.cpu.cuda_c.architecture import Architecture, architecture
-from utils.cpu.cuda_c.build import BuildError, build_program, compiler
+from utils.cpu.cuda_c.build import BuildError, build_program
 from utils.cpu.cuda_c.rewrite import rewrite
 from utils.cpu.cuda_c.tokens import RewriteError
 
-try:
-    compiler()
-except BuildError as error:
-    pytest.skip(str(error), allow_module_level=True)
+cpp_compiler()
 
 NVCC = Path(driver.__file__).with_name("bin") / "nvcc"
 HEADER = "__device__ int scaled(int);\n"

@@ -14,13 +14,11 @@ import pytest
 import torch
 
 from tests.conformance import derive, mistakes
-from utils.cpu.cuda_c.build import BuildError, build_program, compiler
+from tests.needs import cpp_compiler
+from utils.cpu.cuda_c.build import build_program
 from utils.cpu.cuda_c.library import Library
 
-try:
-    compiler()
-except BuildError as error:
-    pytest.skip(str(error), allow_module_level=True)
+cpp_compiler()
 
 RANDOM = np.random.default_rng(5)
 KERNELS = """

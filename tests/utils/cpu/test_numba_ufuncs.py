@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from numba import float32, float64, guvectorize, int32, int64, uint32, vectorize, void
 
-from utils import engine as where
+from tests.needs import without_gpu
 from utils.cpu.numba_cuda import KernelError, KernelIndexError, UninitializedError, cuda
 
-pytestmark = pytest.mark.skipif(where.has_gpu(), reason="numba.cuda is the real one here")
+pytestmark = without_gpu("numba.cuda is the real one here")
 
 
 @vectorize(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.needs import without_gpu
 from utils import check, cuda_c
 from utils.engine import has_gpu
 
@@ -174,7 +175,7 @@ def test_macros_from_flags(tmp_path):
         assert x[0] == n
 
 
-@pytest.mark.skipif(has_gpu(), reason="on a GPU this would poison the context")
+@without_gpu("on a GPU this would poison the context")
 def test_a_crashing_kernel_raises_and_python_lives(tmp_path):
     path = tmp_path / "crash.cu"
     path.write_text("__global__ void k(int *x) { x[1ll << 40] = 1; }")

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from numba import cuda
 
+from tests.compiling import needs_nvcc
 from utils.tools import machine_code, nvcc
 
 CU = """#include <cstdio>
@@ -37,7 +38,6 @@ def add(out, a, n, BLOCK: tl.constexpr):
 needs_disassembler = pytest.mark.skipif(
     not machine_code.find_tool("nvdisasm"), reason="no nvdisasm here"
 )
-needs_nvcc = pytest.mark.skipif(not nvcc.find_nvcc(), reason="no nvcc here")
 needs_triton = pytest.mark.skipif(not importlib.util.find_spec("triton"), reason="no Triton here")
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.compiling import needs_nvcc
 from tests.processes import completed
 from utils import engine
 from utils.tools import nvcc, process
@@ -14,7 +15,6 @@ HELLO = (
     '#include <cstdio>\n__global__ void k() { printf("hello from %d\\n", threadIdx.x); }\n'
     "int main() { k<<<1, 2>>>(); cudaDeviceSynchronize(); return 0; }\n"
 )
-needs_nvcc = pytest.mark.skipif(not nvcc.find_nvcc(), reason="no nvcc here")
 
 
 @pytest.fixture

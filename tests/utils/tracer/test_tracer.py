@@ -3,6 +3,7 @@ ones.
 """
 
 import utils  # noqa: F401  first: it puts Numba on this machine's engine
+from tests.needs import without_gpu
 from tests.processes import completed
 
 # isort: split
@@ -639,7 +640,7 @@ def test_a_lock_orders_what_it_guards():
         assert trace(kernel, 4, 1, floats(1), np.zeros(1, np.int32), False).races
 
 
-@pytest.mark.skipif(has_gpu(), reason="the allocation of numba-cuda's array cannot be seen")
+@without_gpu("the allocation of numba-cuda's array cannot be seen")
 def test_two_arguments_over_one_device_array_can_race():
     a = cuda.to_device(floats(65))
     (race,) = trace(copy_strided, 1, 64, a[1:], a[:-1], 1, 0).races

@@ -3,8 +3,7 @@
 import pytest
 
 from course.kernels.convolution import hopper
-from tests.processes import completed
-from utils.tools.nvcc import find_nvcc
+from tests.compiling import compiled, needs_nvcc
 
 #: (file, architecture, flags)
 CASES = [
@@ -29,10 +28,7 @@ CASES = [
 ]
 
 
-@pytest.mark.skipif(find_nvcc() is None, reason="there is no nvcc here")
+@needs_nvcc
 @pytest.mark.parametrize("file, arch, flags", CASES)
 def test_compiles(file, arch, flags, tmp_path):
-    command = [find_nvcc(), "-std=c++17", f"-arch={arch}", "-cubin", "-Werror", "all-warnings"]
-    command += [*flags, "-o", str(tmp_path / "out.cubin"), str(hopper.KERNELS / file)]
-    done = completed(command)
-    assert done.returncode == 0, done.stderr
+    compiled(hopper.KERNELS / file, tmp_path, arch, "-Werror", "all-warnings", *flags)

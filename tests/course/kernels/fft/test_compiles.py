@@ -4,8 +4,7 @@ import pytest
 
 from course.kernels.fft import other_plans, plans
 from course.kernels.fft.kernels import FOLDER
-from tests.processes import completed
-from utils.tools.nvcc import find_nvcc
+from tests.compiling import compiled, instances, needs_nvcc
 
 POINTS = "const float2*, float2*"
 PARAMETERS = {
@@ -21,15 +20,9 @@ CODES = {
 }
 
 
-@pytest.mark.skipif(find_nvcc() is None, reason="there is no nvcc here")
+@needs_nvcc
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
 @pytest.mark.parametrize("file", CODES)
 def test_compiles(file, arch, tmp_path):
-    source = tmp_path / "source.cu"
-    lines = [f'#include "{FOLDER / file}"']
-    lines += [f"template __global__ void {code[-1]}({PARAMETERS[file]});" for code in CODES[file]]
-    source.write_text("\n".join(lines) + "\n")
-    command = [find_nvcc(), "-std=c++17", f"-arch={arch}", "-cubin"]
-    command += ["-o", str(tmp_path / "out.cubin"), str(source)]
-    done = completed(command)
-    assert done.returncode == 0, done.stderr[-3000:]
+    templates = [f"{code[-1]}({PARAMETERS[file]})" for code in CODES[file]]
+    compiled(instances(FOLDER / file, templates, tmp_path), tmp_path, arch)

@@ -8,9 +8,8 @@ import pytest
 import torch
 
 from course.kernels.low_precision import digits, fp8_matmul, int4, loss_scaling, rightness, sparse
-from tests.processes import completed
+from tests.compiling import compiled, needs_nvcc
 from utils import cuda_c, has_gpu, machine
-from utils.tools.nvcc import find_nvcc
 
 # ---- int4
 
@@ -157,7 +156,7 @@ def test_three_of_four_are_refused():
 # ---- networks
 
 
-@pytest.mark.parametrize("scheme", digits.SCHEMES, ids=lambda s: s.name)
+@pytest.mark.parametrize("scheme", digits.SCHEMES)
 def test_weights_have_as_many_values_as_their_bits_allow(scheme):
     weights = np.random.default_rng(0).normal(size=(3, 400)).astype(np.float32)
     kept = digits.quantized(weights, scheme)
@@ -200,14 +199,11 @@ COMPILED = [
 ]
 
 
-@pytest.mark.skipif(not find_nvcc(), reason="needs nvcc")
+@needs_nvcc
 @pytest.mark.parametrize("file, shape", COMPILED, ids=str)
 def test_hopper_kernels_compile(file, shape, tmp_path):
-    source = fp8_matmul.KERNELS / file
-    command = [find_nvcc(), "-arch=sm_90a", "-std=c++17", "-cubin", "-o", tmp_path / "out"]
-    run = completed([*command, *shape.flags, source])
-    assert run.returncode == 0, run.stderr
-    assert "serialized" not in run.stderr
+    report, _ = compiled(fp8_matmul.KERNELS / file, tmp_path, "sm_90a", *shape.flags)
+    assert "serialized" not in report
 
 
 SMALL = [

@@ -7,7 +7,7 @@ import torch
 from course.kernels.low_precision import every_code, formats
 
 
-@pytest.mark.parametrize("format", every_code.TYPES, ids=lambda f: f.name)
+@pytest.mark.parametrize("format", every_code.TYPES)
 def test_every_code_and_every_midpoint_is_as_pytorch_has_it(format):
     codes, numbers = every_code.compare(format)
     assert codes == 1 << format.bits
@@ -35,7 +35,7 @@ def test_float32_keeps_its_bits_and_tf32_its_upper_19():
     assert np.array_equal(cut, x.view(np.uint32) >> 13)
 
 
-@pytest.mark.parametrize("format", formats.FORMATS, ids=lambda f: f.name)
+@pytest.mark.parametrize("format", formats.FORMATS)
 def test_what_is_too_large_saturates_or_does_not(format):
     beyond = np.float32([format.largest, 3e38, -3e38, np.inf])
     kept = formats.rounded(beyond, format, saturate=True)
@@ -79,7 +79,7 @@ def test_mx_scales_are_what_pytorch_decodes():
     assert np.abs(values.reshape(-1) - x).max() <= np.abs(x).max() / 16
 
 
-@pytest.mark.parametrize("format", [formats.E4M3, formats.E2M1], ids=lambda f: f.name)
+@pytest.mark.parametrize("format", [formats.E4M3, formats.E2M1])
 def test_numbers_that_a_block_can_hold_stay_as_they_are(format):
     numbers = formats.numbers(format)
     rng = np.random.default_rng(2)

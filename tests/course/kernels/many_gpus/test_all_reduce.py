@@ -8,7 +8,7 @@ import torch
 
 from course.kernels.many_gpus import communicator as comm
 from course.kernels.many_gpus.communicator import Choice
-from utils.engine import has_gpu
+from tests.needs import without_gpu
 
 KINDS = {"float32": (0, torch.float32), "bfloat16": (1, torch.bfloat16)}
 HEAP = 1 << 18
@@ -89,7 +89,7 @@ def test_pull(ranks, kind, count):
     run(ranks, count, kind, Choice("pull", blocks=4, threads=64), rounds=3)
 
 
-@pytest.mark.skipif(has_gpu(), reason="shows the refusal's text only")
+@without_gpu("shows the refusal's text only")
 def test_refusals(ranks):
     with pytest.raises(comm.CommunicatorError, match="too long for one shot"):
         run(ranks, 8192, "float32", Choice("one_shot", blocks=1))

@@ -4,11 +4,10 @@ import os
 import sys
 
 import numpy as np
-import pytest
 
 from course.kernels.many_gpus import trying
+from tests.needs import without_gpu
 from tests.processes import completed
-from utils.engine import has_gpu
 from utils.files import ROOT
 
 APART = """
@@ -40,7 +39,7 @@ def test_who_was_waited_for_is_named():
     assert "of rank 1" in trying.call_alone()
 
 
-@pytest.mark.skipif(has_gpu(), reason="the CPU runtime plays the devices")
+@without_gpu("the CPU runtime plays the devices")
 def test_each_rank_on_a_device_of_its_own():
     done = completed(
         [sys.executable, "-c", APART], cwd=ROOT, env={**os.environ, "CUDA_CPU_DEVICES": "8"}

@@ -8,9 +8,8 @@ import pytest
 from course.kernels.matmul import search
 from course.kernels.matmul.ladder import KERNELS
 from tests.cells import write_file
-from tests.processes import completed
+from tests.compiling import needs_nvcc, sass, unspilled
 from utils.files import ROOT
-from utils.tools import machine_code, nvcc
 
 CHAPTER = ROOT / "chapters" / "11_matmul.ipynb"
 TUNED = search.flags(search.EVERY["128 × 256, warps 64 × 64", "BK 32, 3 stages"])
@@ -26,36 +25,18 @@ PROMISED = {
 }
 
 
-def compiled(source, folder, *flags):
-    """(the compiler's report, the machine code or None) of a file for a Hopper GPU."""
-    cubin = folder / "out.cubin"
-    arch = "-gencode=arch=compute_90a,code=sm_90a"
-    line = [nvcc.find_nvcc(), "-cubin", arch, "-std=c++17", "-Xptxas=-v", *flags]
-    done = completed([*line, str(source), "-o", str(cubin)], timeout=600)
-    report = done.stdout + done.stderr
-    assert done.returncode == 0, report
-    cuobjdump = machine_code.find_tool("cuobjdump")
-    if not cuobjdump:
-        return report, None
-    dump = [cuobjdump, "--dump-sass", str(cubin)]
-    return report, completed(dump, timeout=600).stdout
-
-
-@pytest.mark.skipif(not nvcc.find_nvcc(), reason="no nvcc here")
+@needs_nvcc
 @pytest.mark.parametrize("name", PROMISED)
 def test_compiles_to_the_promised_instructions(name, tmp_path):
     flags = TUNED if name in ("tuned", "split_k", "l2_order", "stream_k") else ()
-    report, sass = compiled(KERNELS / f"{name}.cu", tmp_path, *flags)
-    assert "0 bytes spill stores" in report and "warning" not in report, report
-    if sass:
-        assert [each for each in PROMISED[name] if each not in sass] == []
+    code = sass(unspilled(KERNELS / f"{name}.cu", tmp_path, "sm_90a", *flags))
+    assert [each for each in PROMISED[name] if each not in code] == []
 
 
-@pytest.mark.skipif(not nvcc.find_nvcc(), reason="no nvcc here")
+@needs_nvcc
 @pytest.mark.parametrize("switches", [("-DAHEAD=0",), ("-DTO_AND_FRO=0",)], ids=str)
 def test_each_switch_compiles_without_spills(switches, tmp_path):
-    report, _ = compiled(KERNELS / "tuned.cu", tmp_path, *TUNED, *switches)
-    assert "0 bytes spill stores" in report and "warning" not in report, report
+    unspilled(KERNELS / "tuned.cu", tmp_path, "sm_90a", *TUNED, *switches)
 
 
 def test_what_the_chapter_writes_is_what_later_rungs_include(tmp_path):

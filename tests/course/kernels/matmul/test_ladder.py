@@ -8,7 +8,8 @@ import torch
 
 from course.kernels.matmul import ladder, numba_rungs, records, search
 from course.kernels.matmul.records import Measured
-from utils import hardware, has_gpu, results, timing
+from tests.needs import without_gpu
+from utils import hardware, results, timing
 
 SHAPES = ((37, 70, 19), (1, 1, 1))
 
@@ -30,9 +31,7 @@ def rounded_to_tf32(c, a, b):
     torch.matmul(a.bfloat16().float(), b.bfloat16().float(), out=c)
 
 
-@pytest.mark.parametrize(
-    "wrong", [one_element_left_out, last_of_k_left_out, rounded_to_tf32], ids=lambda f: f.__name__
-)
+@pytest.mark.parametrize("wrong", [one_element_left_out, last_of_k_left_out, rounded_to_tf32])
 def test_a_wrong_product_is_found(wrong):
     with pytest.raises(AssertionError, match="wrong is wrong at 37 × 70 × 19"):
         ladder.prove("wrong", wrong, SHAPES)
@@ -59,7 +58,7 @@ def test_a_shape_that_a_kernel_cannot_take_is_refused(tmp_path):
         multiply(*ladder.operands(4, 12, 8))
 
 
-@pytest.mark.skipif(has_gpu(), reason="what stands in for a time without a GPU")
+@without_gpu("what stands in for a time without a GPU")
 def test_without_a_gpu_a_rung_is_checked_and_its_record_shown(capsys):
     rungs = ladder.Ladder()
     rungs.add("naive", ladder.cublas)
@@ -210,7 +209,7 @@ def test_the_table_has_only_rungs_whose_error_is_known(one_ladder):
     assert len(lines) == 1 and "naive" in lines[0] and "1.0e-05" in lines[0]
 
 
-@pytest.mark.skipif(has_gpu(), reason="asks for the data sheet that stands in for a GPU")
+@without_gpu("asks for the data sheet that stands in for a GPU")
 def test_without_a_gpu_the_roofs_are_a_data_sheets_and_say_so():
     whose, peak, bandwidth = hardware.fp32_roofs()
     assert "data sheet" in whose and 60e12 < peak < 70e12 and 4e12 < bandwidth < 5e12

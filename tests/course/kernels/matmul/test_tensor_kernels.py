@@ -10,10 +10,10 @@ import torch
 
 from course.kernels.matmul import tensor
 from course.kernels.matmul.ladder import EVEN_SIZES, launcher, prove
-from tests.processes import completed
+from tests.compiling import compiled, needs_nvcc, sass, unspilled
+from tests.needs import without_gpu
 from utils import cuda_c
 from utils.engine import gpu, has_gpu
-from utils.tools import machine_code, nvcc
 
 #: What does the arithmetic and what brings the tiles.
 INSTRUCTIONS = {
@@ -41,61 +41,39 @@ SWITCHES = (
     ("hopper", "-DCLUSTER=1 -DGROUP=1"),
     ("hopper", "-DCLUSTER=1 -DGROUP=16"),
 )
-needs_nvcc = pytest.mark.skipif(not nvcc.find_nvcc(), reason="no nvcc here")
-
-
-def compiled(name, folder, flags="", arch="90a"):
-    """(nvcc's report, the cubin's path) of one of the chapter's kernels."""
-    cubin = folder / f"{name}.cubin"
-    target = f"-gencode=arch=compute_{arch},code=sm_{arch}"
-    options = ["-cubin", target, "-O3", "-std=c++17", "-Xptxas=-v", *flags.split()]
-    command = [nvcc.find_nvcc(), *options, str(tensor.KERNELS / f"{name}.cu"), "-o", str(cubin)]
-    done = completed(command, timeout=600)
-    return done, cubin
-
-
-def no_spills(done):
-    report = done.stdout + done.stderr
-    assert done.returncode == 0, report
-    assert "0 bytes spill stores" in report and "warning" not in report, report
 
 
 @needs_nvcc
 @pytest.mark.parametrize("name", INSTRUCTIONS)
 def test_compiles_to_the_promised_instructions(tmp_path, name):
-    done, cubin = compiled(name, tmp_path)
-    no_spills(done)
-    cuobjdump = machine_code.find_tool("cuobjdump")
-    if not cuobjdump:
-        pytest.skip("compiled; no cuobjdump here to read the machine code")
-    command = [cuobjdump, "--dump-sass", str(cubin)]
-    sass = completed(command, timeout=600).stdout
-    assert [i for i in INSTRUCTIONS[name] if i not in sass] == []
-    loop = sass[sass.find("HGMMA") : sass.rfind("HGMMA")]
+    code = sass(unspilled(tensor.KERNELS / f"{name}.cu", tmp_path, "sm_90a"))
+    assert [i for i in INSTRUCTIONS[name] if i not in code] == []
+    loop = code[code.find("HGMMA") : code.rfind("HGMMA")]
     assert "MEMBAR.ALL.GPU" not in loop  # a fence for the whole GPU in the inner loop is dear
 
 
 @needs_nvcc
 @pytest.mark.parametrize("name, flags", SWITCHES)
 def test_every_switch_compiles_without_spills(tmp_path, name, flags):
-    no_spills(compiled(name, tmp_path, flags)[0])
+    unspilled(tensor.KERNELS / f"{name}.cu", tmp_path, "sm_90a", *flags.split())
 
 
 @needs_nvcc
 def test_before_ampere_wmma_takes_float16(tmp_path):
-    no_spills(compiled("wmma", tmp_path, "-DHALF", arch="75")[0])
+    unspilled(tensor.KERNELS / "wmma.cu", tmp_path, "sm_75", "-DHALF")
 
 
 @needs_nvcc
 @pytest.mark.parametrize(
-    "name, arch, why", [("hopper", "80", "only Hopper has"), ("mma_bf16", "75", "8.0 (Ampere)")]
+    "name, arch, why",
+    [("hopper", "sm_80", "only Hopper has"), ("mma_bf16", "sm_75", "8.0 (Ampere)")],
 )
 def test_other_gpus_are_told_why(tmp_path, name, arch, why):
-    done, _ = compiled(name, tmp_path, arch=arch)
-    assert done.returncode and why in done.stderr
+    with pytest.raises(AssertionError, match=re.escape(why)):
+        compiled(tensor.KERNELS / f"{name}.cu", tmp_path, arch)
 
 
-@pytest.mark.skipif(has_gpu(), reason="the chapter checks them on the GPU")
+@without_gpu("the chapter checks them on the GPU")
 @pytest.mark.parametrize("switches", [{}, {"AHEAD": 0}, {"PAD": 0}], ids=str)
 def test_mma_is_right_on_the_cpu(switches):
     prove("mma_bf16", tensor.mma_launcher("mma_bf16", **switches), EVEN_SIZES, "bf16")
@@ -117,14 +95,14 @@ def test_the_launch_is_computed_from_the_file(monkeypatch, name, shared):
     assert asked["flags"] == ()
 
 
-@pytest.mark.skipif(has_gpu(), reason="the chapter checks them on the GPU")
+@without_gpu("the chapter checks them on the GPU")
 @pytest.mark.parametrize("kind, flags", [("bf16", ()), ("fp16", ("-DHALF",))])
 def test_wmma_is_right_on_the_cpu(kind, flags):
     how = {"tile": (128, 128), "threads": 256, "flags": flags}
     prove("wmma", launcher(tensor.KERNELS / "wmma.cu", **how), EVEN_SIZES, kind)
 
 
-@pytest.mark.skipif(has_gpu(), reason="the chapter checks them on the GPU")
+@without_gpu("the chapter checks them on the GPU")
 def test_a_wrong_fragment_is_found(tmp_path):
     """The judge sees a fragment whose lower half is taken from the upper."""
     for path in tensor.KERNELS.glob("mma*"):
@@ -176,7 +154,7 @@ def test_fastest_kernel_is_right_for_odd_shapes(m, n, k, flags):
 # ---- what the chapter says where a rung cannot run
 
 
-@pytest.mark.skipif(has_gpu(), reason="says what there is without a GPU")
+@without_gpu("says what there is without a GPU")
 def test_without_a_gpu_the_records_speak(capsys):
     def make():
         raise AssertionError("nothing is compiled that cannot run")
@@ -187,7 +165,7 @@ def test_without_a_gpu_the_records_speak(capsys):
     assert len(re.findall(r"bf16, (4096|8192): ", said)) == 2
 
 
-@pytest.mark.skipif(has_gpu(), reason="a GPU has TF32")
+@without_gpu("a GPU has TF32")
 def test_a_cpu_rounds_to_tf32_by_hand():
     ways, exact = tensor.three_formats(64)
     errors = {}

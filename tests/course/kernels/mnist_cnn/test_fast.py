@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from course.kernels.mnist_cnn import SHAPES, fast, pytorch
 from course.kernels.mnist_cnn.pytorch_modes import SIXTEEN_BITS
+from tests.needs import without_gpu
 from utils.engine import has_gpu
 
 # on the CPU runtime "tf32" does not round
@@ -117,7 +118,7 @@ def one_step(weights, images, labels, precision, **switches):
         return trainer.losses()[0], trainer.step_logits(), trainer.gradients(), trainer.weights()
 
 
-@pytest.mark.skipif(has_gpu(), reason="a GPU's tensor cores round")
+@without_gpu("a GPU's tensor cores round")
 @pytest.mark.parametrize(
     "batch", [1, 3, 70]
 )  # 70: more than a tile of 64 images, more images than blocks

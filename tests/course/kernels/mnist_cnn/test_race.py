@@ -13,6 +13,7 @@ import pytest
 from course.kernels.mnist_cnn import SHAPES, fast, program, race
 from course.kernels.mnist_cnn.pytorch import initial_weights
 from course.kernels.mnist_cnn.pytorch_modes import ALL_MODES, MODES, modes_for
+from tests.needs import without_gpu
 from utils import data, engine, hardware, results
 
 RIVAL = SimpleNamespace(name="pytorch/graph_tf32", precision="tf32")
@@ -147,7 +148,7 @@ def test_everything(ours, tmp_path, monkeypatch, capsys):
     assert ("gate passed by bf16" in said.out) is (ours > 0.98)
 
 
-@pytest.mark.skipif(engine.has_gpu(), reason="on a GPU the race verifies it")
+@without_gpu("on a GPU the race verifies it")
 def test_without_an_optimization_the_results_are_the_same():
     images, labels = (digits[:2].copy() for digits in data.mnist(subset=True))
     weights, found = initial_weights(0), []

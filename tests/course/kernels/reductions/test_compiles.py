@@ -3,8 +3,7 @@
 import pytest
 
 from course.kernels.reductions import kernels, scans, sorts, sums
-from tests.processes import completed
-from utils.tools.nvcc import find_nvcc
+from tests.compiling import compiled, instances, needs_nvcc
 
 FAST = sums.Shape()
 SUMMED = "const float*, long long, double*, unsigned*, float*"
@@ -37,15 +36,8 @@ CASES = [(file, arch) for file in TEMPLATES for arch in ("sm_75", "sm_90")]
 CASES += [(file, "sm_90") for file in FOR_HOPPER]
 
 
-@pytest.mark.skipif(find_nvcc() is None, reason="there is no nvcc here")
+@needs_nvcc
 @pytest.mark.parametrize("file, arch", CASES)
 def test_compiles(file, arch, tmp_path):
     templates = {**TEMPLATES, **FOR_HOPPER}[file]
-    source = tmp_path / "source.cu"
-    lines = [f'#include "{kernels.FOLDER / file}"']
-    lines += [f"template __global__ void {template};" for template in templates]
-    source.write_text("\n".join(lines) + "\n")
-    command = [find_nvcc(), "-std=c++17", f"-arch={arch}", "-cubin", "-Werror", "all-warnings"]
-    command += ["-o", str(tmp_path / "out.cubin"), str(source)]
-    done = completed(command)
-    assert done.returncode == 0, done.stderr[-3000:]
+    compiled(instances(kernels.FOLDER / file, templates, tmp_path), tmp_path, arch)

@@ -8,8 +8,8 @@ import torch
 from numba import cuda
 
 from course.kernels.reductions import kernels, scan_ladder, scan_lookback, scans
+from tests.needs import without_gpu
 from utils import cuda_c
-from utils.engine import has_gpu
 from utils.occupancy import limits
 
 SIZES = [1, 2, 3, 31, 32, 33, 127, 128, 129, 255, 257, 511, 513, 1023, 1024, 1025, 9_001]
@@ -58,7 +58,7 @@ def ring():
     return cuda_c.load(kernels.FOLDER / "scan_ring.cu")
 
 
-@pytest.mark.skipif(has_gpu(), reason="the bench checks the ring where there is a GPU")
+@without_gpu("the bench checks the ring where there is a GPU")
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 @pytest.mark.parametrize("method", RING, ids=str)
 def test_ring(ring, method, dtype):

@@ -13,10 +13,10 @@ from course.kernels.row_kernels import norms
 from course.kernels.row_kernels.fast import KERNELS
 from course.kernels.row_kernels.shapes import Shape
 from tests.course.kernels.row_kernels import expected as exact
+from tests.needs import without_gpu
 from utils import cuda_c
-from utils.engine import has_gpu
 
-pytestmark = pytest.mark.skipif(has_gpu(), reason="stands in for a GPU")
+pytestmark = without_gpu("stands in for a GPU")
 
 ROWS, BLOCKS = 9, 2  # more tiles than the ring has stages, and a last tile that is not full
 SHAPES = [
