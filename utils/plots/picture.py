@@ -47,7 +47,9 @@ NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 
 @functools.cache
 def _figure_class():
-    from matplotlib.figure import Figure  # a third of a second: only once a picture is drawn
+    # a third of a second: only once a picture is drawn
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     class Picture(Figure):
         """A figure that notebooks show as SVG, with a description (`alt`)."""
@@ -60,6 +62,16 @@ def _figure_class():
         def savefig(self, *where, **how):
             """As matplotlib's, on white, unless another ground is asked for."""
             super().savefig(*where, **{"facecolor": "white", **how})
+
+        def draw(self, renderer):
+            """As matplotlib's, which saves in two: a draw for the layout, which nobody sees, then
+            one without. Here the first does the layout alone.
+            """
+            engine = self.get_layout_engine()
+            if self.axes and isinstance(engine, ConstrainedLayoutEngine):
+                engine.execute(self)
+            else:
+                super().draw(renderer)
 
     from IPython import get_ipython
 

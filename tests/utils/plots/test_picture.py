@@ -22,3 +22,12 @@ def test_an_axis_of_less_than_a_power_keeps_its_names():
     fig, drawn = log_chart(2, 9)
     assert len(fig.axes[0].xaxis.get_minorticklocs()) > 3
     assert ">6<" in drawn and "10^" not in drawn and "×" not in drawn
+
+
+def test_a_picture_is_laid_out_then_drawn_once():
+    fig, axes = picture.chart(alt="a chart")
+    drawn = []
+    axes.plot([1, 2])[0].draw = drawn.append
+    around = axes.get_position().bounds
+    picture.themed(fig)
+    assert len(drawn) == 1 and axes.get_position().bounds != around
