@@ -29,6 +29,7 @@ from utils.tools import process
 CHILD_SECONDS = 600  # by the clock, on a busy computer: what is endless ends by its CPU time
 LAUNCH_SECONDS = 4  # of CPU time, for one launch; whole ones, so it may be nearly one more
 ORDER_SECONDS = 10  # for all launches of one order
+GPU_ORDER_SECONDS = 60  # where to wait for a GPU, which others may use, takes CPU time, too
 MOST_ZONE = 1 << 16  # elements before and behind an array
 LOST_TWICE = (
     "The process in which it ran was killed, and killed again at a second try. Does this computer "
@@ -202,18 +203,33 @@ def compare_guards(run, name, before, after, shape, zone):
         run.outside_writes[name] = [(int(i),) for i in outside]
 
 
-def run_guarded(kernel, shape, launch, arguments, expected, rng, order):
-    """Launch on this machine's engine (GPU or CPU) with real arrays between guard zones."""
+def run_guarded(kernel, shape, launch, arguments, expected, rng, order, watched=True):
+    """Launch on this machine's engine (GPU or CPU) with real arrays between guard zones.
+
+    watched: it has been launched so before with watched arrays. A GPU does not survive every
+    mistake, so that other launches come to the CPU engine first.
+    """
     output = output_name(arguments)
     arrays = host_arrays(arguments, expected, rng)
     initial = arrays[output].copy()
     zone = zone_for(launch, arrays)
     before = guarded(arrays, zone, rng)
+    if has_gpu() and not watched:
+        rehearsal = {n: flat.copy() for n, flat in before.items()}
+        launch_between_zones(on_cpu_engine(kernel), launch, arrays, rehearsal, zone, order)
     device = {n: cuda.to_device(flat) for n, flat in before.items()}
+    launch_between_zones(kernel, launch, arrays, device, zone, order)
+    run = Run(shape, launch, "GPU" if has_gpu() else "CPU", expected, initial, initial, arguments)
+    collect(run, arrays, before, {n: d.copy_to_host() for n, d in device.items()}, zone, output)
+    return run
+
+
+def launch_between_zones(kernel, launch, arrays, flats, zone, order):
+    """Launch with those arrays that have a flat one, guard zones and all, inside that."""
     views = []
     for name, value in arrays.items():
-        if name in device:
-            value = device[name][zone : zone + value.size].reshape(value.shape)
+        if name in flats:
+            value = flats[name][zone : zone + value.size].reshape(value.shape)
         views.append(value)
     with schedule(order), warnings.catch_warnings():
         # Numba's, about grids that are too small for a GPU: they are meant to be
@@ -223,9 +239,15 @@ def run_guarded(kernel, shape, launch, arguments, expected, rng, order):
             cuda.synchronize()
         except Exception as error:
             raise Stopped(error) from None
-    run = Run(shape, launch, "GPU" if has_gpu() else "CPU", expected, initial, initial, arguments)
-    collect(run, arrays, before, {n: d.copy_to_host() for n, d in device.items()}, zone, output)
-    return run
+
+
+def context_is_gone():
+    """Whether a mistake, in an answer or in any cell, has made the GPU refuse all further work."""
+    try:
+        cuda.synchronize()
+    except Exception:  # the driver's, of several kinds
+        return True
+    return False
 
 
 def collect(run, arrays, before, after, zone, output):
@@ -271,7 +293,8 @@ def run_cuda_c(path, kernel_name, cases, rng, environment, check=False):
         runs.append((run, arrays, before, zone))
     with scratch_folder() as folder:
         (folder / "jobs.pickle").write_bytes(pickle.dumps([tuple(job) for job in jobs]))
-        seconds = str(LAUNCH_SECONDS), str(ORDER_SECONDS)
+        order_seconds = GPU_ORDER_SECONDS if engine == "GPU" else ORDER_SECONDS
+        seconds = str(LAUNCH_SECONDS), str(order_seconds)
         command = [str(path), kernel_name, str(folder), *seconds]
         if check:
             command.append("check")

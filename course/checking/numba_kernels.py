@@ -39,6 +39,12 @@ from utils import has_gpu
 from utils.cpu.numba_cuda import IN_STEP, lanes_apart
 from utils.tracer import trace
 
+GONE = (
+    "A kernel, of this cell or of an earlier one, read or wrote outside its arrays, and the GPU"
+    " takes no more work from this notebook: Kernel > Restart Kernel, then run the set-up cell and"
+    " what you need."
+)
+
 
 def check_numba(exercise, answer, seed):
     """Say what was tried, or raise Rejected."""
@@ -48,6 +54,8 @@ def check_numba(exercise, answer, seed):
     except Rejected as no:
         if not has_gpu() and no.reason != "does_not_compile":  # that is what was asked last
             reject_untyped(kernel, exercise, seed, no.reason)
+        if engines.context_is_gone():
+            no.lines += (GONE,)
         raise
 
 
@@ -63,13 +71,16 @@ def try_numba(exercise, kernel, seed):
         reject_means(kernel, exercise, seed)  # before many launches that another way would spare
         reject_drawn(kernel, exercise, seed)
         # only now on the real engine: a GPU does not survive every mistake
+        if engines.context_is_gone():
+            raise Rejected("not_checked", "Nothing is known against the answer.")
         budget = limits.budget_of_gpu() if has_gpu() else limits.budget_of_engine()
         for case in (*cases(exercise, seed), *large_trial(exercise, seed)):
             rng = np.random.default_rng((seed, len(runs)))
             # in order where threads are many, and where a trace has looked for races
             order = None if exercise.race_free or case[0] == exercise.large else seed
             with budget.piece():
-                runs.append(engines.run_guarded(kernel, *case, rng, order))
+                watched = case[0] != exercise.large
+                runs.append(engines.run_guarded(kernel, *case, rng, order, watched))
         case = ()
         runs += special_runs(kernel, exercise, seed)
     except (engines.Stopped, TooLong, TooSlow) as stopped:
@@ -115,7 +126,7 @@ def special_runs(kernel, exercise, seed):
         rng = np.random.default_rng(seed)
         try:
             with budget.piece():
-                runs.append(engines.run_guarded(kernel, *trial, rng, None))
+                runs.append(engines.run_guarded(kernel, *trial, rng, None, watched=False))
         except engines.Stopped as stopped:
             found = crashed(stopped, kernel.py_func)
             raise Rejected(found.reason, *found.lines, SPECIAL_INPUT, code=found.code) from None
