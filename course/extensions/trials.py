@@ -547,10 +547,23 @@ def another_step(operator, rng):
             if not torch.allclose(got, exact):
                 says = f"With the rate {rate:.2f}, it leaves other {name} behind than `update`."
                 return Finding("wrong_value", says)
-        if inputs[-1]._version:
+        if inputs[-1]._version or refuses_one_for_all(operator, rate):
             says = "grads is written to, if only with what it held, and the schema does not say so."
             return Finding("unannounced", says)
     return None
+
+
+def refuses_one_for_all(operator, rate):
+    """Whether it writes to grads, which PyTorch refuses where all elements lie in one place.
+
+    Before PyTorch 2.13 a tensor's version does not tell what an operator writes.
+    """
+    one_for_all = torch.ones(1, dtype=torch.float64).expand(6)
+    try:
+        operator(torch.zeros(6).double(), torch.zeros(6).double(), one_for_all, rate)
+    except RuntimeError as error:
+        return "single memory location" in str(error)
+    return False
 
 
 def behaves(operator):
