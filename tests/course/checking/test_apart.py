@@ -16,6 +16,7 @@ from course import exercises
 from course.checking import apart, limits
 from course.checking.checker import check_answer
 from course.exercises import first_kernels
+from utils import has_gpu
 
 pytestmark = pytest.mark.skipif(not apart.POSSIBLE, reason="this system cannot copy a process")
 BLOCKS_FOR = exercises.EXERCISES["first_kernels.blocks_for"]
@@ -73,7 +74,6 @@ def catches_all(height, width, block_x, block_y):
         (hoards, "crashed", "MemoryError"),
         (catches_all, "timeout", ""),
     ],
-    ids=lambda v: getattr(v, "__name__", None),
 )
 def test_every_end_is_an_outcome(answer, reason, word, monkeypatch):
     monkeypatch.setattr(apart, "MOST_BYTES", 1 << 28)
@@ -94,6 +94,7 @@ def exits_in_a_kernel(out, a, factor):
     os._exit(0)
 
 
+@pytest.mark.skipif(has_gpu(), reason="beside a GPU's context kernels are checked in this process")
 def test_the_next_check_is_as_ever():
     scale = exercises.EXERCISES["first_kernels.scale_guard"]
     assert check_answer(scale, exits_in_a_kernel, seed=1).reason == "crashed"

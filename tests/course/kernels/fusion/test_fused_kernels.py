@@ -38,7 +38,7 @@ def test_the_backward_rings_rows_fit_a_blocks_shared_memory(kilobytes, stages):
 
 def test_chunks_cover_every_number_once():
     sizes = ((3, 7), (adamw.FASTEST.chunk,), (adamw.FASTEST.chunk + 1,), (1,))
-    weights = [torch.zeros(size) for size in sizes]
+    weights = [torch.zeros(size, device=rightness.DEVICE) for size in sizes]
     optimizer = adamw.AdamW(weights, [torch.zeros_like(w) for w in weights])
     chunks = [tuple(chunk) for chunk in optimizer._chunks.tolist()]
     assert chunks == [(0, 0), (1, 0), (2, 0), (2, 1), (3, 0)]
@@ -46,7 +46,7 @@ def test_chunks_cover_every_number_once():
 
 @pytest.mark.parametrize("view", [lambda x: x[1:], lambda x: x[::2]], ids=["moved", "gaps"])
 def test_an_optimizer_refuses_what_wide_loads_cannot_read(view):
-    weights = [view(torch.zeros(64))]
+    weights = [view(torch.zeros(64, device=rightness.DEVICE))]
     gradients = [torch.zeros_like(weights[0])]
     with pytest.raises(ValueError, match="16 bytes"):
         adamw.AdamW(weights, gradients)
