@@ -71,7 +71,10 @@ class Shape:
 
 @dataclass(frozen=True)
 class Deal:
-    """What suits rows of at most so many columns; the other fields as in `shape_for`."""
+    """What suits rows of at most so many columns: values kept by a thread, threads, blocks.
+
+    The fields are `shape_for`'s.
+    """
 
     columns: int
     kept: int
@@ -83,60 +86,61 @@ class Deal:
 
 #: What was fastest on an H200, by operation (`bench` tries them all). Rows of a few thousand values
 #: are best left to many small blocks. Where a block must hold many columns' parameters or sums too,
-#: registers are short: the row is read twice, or a ring keeps memory busy instead.
+#: registers are short: the row is read twice, or a ring keeps memory busy instead. A Deal says columns,
+#: kept, threads, blocks.
 DEALS = {
     "softmax": (
-        Deal(4096, kept=8, threads=512, blocks=4),
-        Deal(16384, kept=16, threads=256, blocks=6),
-        Deal(131072, kept=32, threads=256, blocks=4),
+        Deal(4096, 8, 512, 4),
+        Deal(16384, 16, 256, 6),
+        Deal(131072, 32, 256, 4),
     ),
     "layer_norm": (
-        Deal(1024, kept=8, threads=512, blocks=4, twice=True),
-        Deal(4096, kept=8, threads=512, blocks=4, twice=True),
-        Deal(8192, kept=32, threads=256, blocks=2),
-        Deal(16384, kept=16, threads=1024, blocks=2, twice=True),
-        Deal(65536, kept=32, threads=256, blocks=1, ring=True),
-        Deal(131072, kept=32, threads=512, blocks=1, ring=True),
+        Deal(1024, 8, 512, 4, twice=True),
+        Deal(4096, 8, 512, 4, twice=True),
+        Deal(8192, 32, 256, 2),
+        Deal(16384, 16, 1024, 2, twice=True),
+        Deal(65536, 32, 256, 1, ring=True),
+        Deal(131072, 32, 512, 1, ring=True),
     ),
     "layer_norm_backward": (
-        Deal(1024, kept=16, threads=256, blocks=2),
-        Deal(8192, kept=8, threads=512, blocks=2),
-        Deal(16384, kept=16, threads=128, blocks=4),
-        Deal(131072, kept=32, threads=256, blocks=1, ring=True),
+        Deal(1024, 16, 256, 2),
+        Deal(8192, 8, 512, 2),
+        Deal(16384, 16, 128, 4),
+        Deal(131072, 32, 256, 1, ring=True),
     ),
     "rms_norm": (
-        Deal(1024, kept=8, threads=256, blocks=6),
-        Deal(4096, kept=8, threads=512, blocks=4),
-        Deal(8192, kept=16, threads=512, blocks=2),
-        Deal(16384, kept=16, threads=512, blocks=3),
-        Deal(65536, kept=16, threads=512, blocks=3),
-        Deal(131072, kept=32, threads=512, blocks=1, ring=True),
+        Deal(1024, 8, 256, 6),
+        Deal(4096, 8, 512, 4),
+        Deal(8192, 16, 512, 2),
+        Deal(16384, 16, 512, 3),
+        Deal(65536, 16, 512, 3),
+        Deal(131072, 32, 512, 1, ring=True),
     ),
     "rms_norm_backward": (
-        Deal(1024, kept=4, threads=256, blocks=6),
-        Deal(4096, kept=8, threads=512, blocks=2),
-        Deal(16384, kept=8, threads=256, blocks=4),
-        Deal(131072, kept=32, threads=256, blocks=1, ring=True),
+        Deal(1024, 4, 256, 6),
+        Deal(4096, 8, 512, 2),
+        Deal(16384, 8, 256, 4),
+        Deal(131072, 32, 256, 1, ring=True),
     ),
     "cross_entropy": (
-        Deal(8192, kept=32, threads=128, blocks=9),
-        Deal(16384, kept=32, threads=512, blocks=1, ring=True),
-        Deal(131072, kept=64, threads=256, blocks=1, ring=True),
+        Deal(8192, 32, 128, 9),
+        Deal(16384, 32, 512, 1, ring=True),
+        Deal(131072, 64, 256, 1, ring=True),
     ),
     "cross_entropy_and_gradient": (
-        Deal(2048, kept=16, threads=128, blocks=12),
-        Deal(4096, kept=32, threads=512, blocks=2),
-        Deal(16384, kept=16, threads=512, blocks=3),
-        Deal(131072, kept=32, threads=256, blocks=4),
+        Deal(2048, 16, 128, 12),
+        Deal(4096, 32, 512, 2),
+        Deal(16384, 16, 512, 3),
+        Deal(131072, 32, 256, 4),
     ),
     "cross_entropy_backward": (
-        Deal(2048, kept=8, threads=256, blocks=8),
-        Deal(4096, kept=16, threads=1024, blocks=1),
-        Deal(16384, kept=16, threads=1024, blocks=1),
-        Deal(131072, kept=16, threads=512, blocks=3),
+        Deal(2048, 8, 256, 8),
+        Deal(4096, 16, 1024, 1),
+        Deal(16384, 16, 1024, 1),
+        Deal(131072, 16, 512, 3),
     ),
 }
-LAST_RESORT = Deal(1 << 18, kept=32, threads=512, blocks=1)  # right, if not fast
+LAST_RESORT = Deal(1 << 18, 32, 512, 1)  # right, if not fast
 
 
 def best_shape(

@@ -7,6 +7,11 @@ import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 
+def on_a_vector(kernel, programs, n, size=None, out=torch.empty, **constants):
+    """Run it on n random numbers, and on an output of n or of this size."""
+    return lambda: kernel[(programs,)](torch.randn(n), out(size or n), n, **constants)
+
+
 @triton.jit
 def no_mask_on_the_store(x, out, n, B: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)
@@ -14,8 +19,7 @@ def no_mask_on_the_store(x, out, n, B: tl.constexpr):
     tl.store(out + i, value)  # mistake: outside
 
 
-def run_no_mask_on_the_store():
-    no_mask_on_the_store[(4,)](torch.randn(100), torch.empty(100), 100, B=32)
+run_no_mask_on_the_store = on_a_vector(no_mask_on_the_store, 4, 100, B=32)
 
 
 @triton.jit
@@ -25,8 +29,7 @@ def no_mask_on_the_load(x, out, n, B: tl.constexpr):
     tl.store(out + i, value, mask=i < n)
 
 
-def run_no_mask_on_the_load():
-    no_mask_on_the_load[(4,)](torch.randn(100), torch.empty(100), 100, B=32)
+run_no_mask_on_the_load = on_a_vector(no_mask_on_the_load, 4, 100, B=32)
 
 
 @triton.jit
@@ -36,8 +39,7 @@ def mask_off_by_one(x, out, n, B: tl.constexpr):
     tl.store(out + i, value, mask=i < n)
 
 
-def run_mask_off_by_one():
-    mask_off_by_one[(4,)](torch.randn(100), torch.empty(100), 100, B=32)
+run_mask_off_by_one = on_a_vector(mask_off_by_one, 4, 100, B=32)
 
 
 @triton.jit
@@ -60,8 +62,7 @@ def before_the_first(x, out, n, B: tl.constexpr):
     tl.store(out + i, left, mask=i < n)
 
 
-def run_before_the_first():
-    before_the_first[(1,)](torch.randn(20), torch.empty(20), 20, B=32)
+run_before_the_first = on_a_vector(before_the_first, 1, 20, B=32)
 
 
 @triton.jit
@@ -119,8 +120,7 @@ def negative_row(x, out, n, B: tl.constexpr):
     tl.store(out + i, 1.0, mask=i < n)  # mistake: outside
 
 
-def run_negative_row():
-    negative_row[(2,)](torch.randn(32), torch.empty(32), 32, B=16)
+run_negative_row = on_a_vector(negative_row, 2, 32, B=16)
 
 
 @triton.jit
@@ -131,8 +131,7 @@ def block_pointer_without_boundary(x, out, n, B: tl.constexpr):
     tl.store(out + i, value, mask=i < n)
 
 
-def run_block_pointer_without_boundary():
-    block_pointer_without_boundary[(1,)](torch.randn(20), torch.empty(20), 20, B=32)
+run_block_pointer_without_boundary = on_a_vector(block_pointer_without_boundary, 1, 20, B=32)
 
 
 # ---- what nobody wrote
@@ -145,8 +144,7 @@ def sum_without_other(x, out, n, B: tl.constexpr):
     tl.store(out, tl.sum(values, 0))  # mistake: undefined
 
 
-def run_sum_without_other():
-    sum_without_other[(1,)](torch.randn(50), torch.empty(1), 50, B=64)
+run_sum_without_other = on_a_vector(sum_without_other, 1, 50, B=64, size=1)
 
 
 @triton.jit
@@ -157,8 +155,7 @@ def softmax_without_other(x, out, n, B: tl.constexpr):
     tl.store(out + i, powers / tl.sum(powers, 0), mask=i < n)  # mistake: undefined
 
 
-def run_softmax_without_other():
-    softmax_without_other[(1,)](torch.randn(50), torch.empty(50), 50, B=64)
+run_softmax_without_other = on_a_vector(softmax_without_other, 1, 50, B=64)
 
 
 @triton.jit
@@ -181,8 +178,7 @@ def stored_beyond_the_read(x, out, n, B: tl.constexpr):
     tl.store(out + i, value, mask=i < n)  # mistake: undefined
 
 
-def run_stored_beyond_the_read():
-    stored_beyond_the_read[(1,)](torch.randn(20), torch.empty(20), 20, B=32)
+run_stored_beyond_the_read = on_a_vector(stored_beyond_the_read, 1, 20, B=32)
 
 
 @triton.jit
@@ -193,8 +189,7 @@ def adds_to_empty_memory(x, out, n, B: tl.constexpr):
     tl.store(out + i, total, mask=inside)  # mistake: undefined
 
 
-def run_adds_to_empty_memory():
-    adds_to_empty_memory[(1,)](torch.randn(20), torch.empty(20), 20, B=32)
+run_adds_to_empty_memory = on_a_vector(adds_to_empty_memory, 1, 20, B=32)
 
 
 @triton.jit
@@ -228,8 +223,7 @@ def atomic_of_undefined(x, out, n, B: tl.constexpr):
     tl.atomic_add(out, tl.sum(value, 0))  # mistake: undefined
 
 
-def run_atomic_of_undefined():
-    atomic_of_undefined[(1,)](torch.randn(5), torch.zeros(1), 5, B=8)
+run_atomic_of_undefined = on_a_vector(atomic_of_undefined, 1, 5, B=8, size=1, out=torch.zeros)
 
 
 # ---- programs that meet
@@ -243,8 +237,7 @@ def sum_without_atomic(x, out, n, B: tl.constexpr):
     tl.store(out, before + part)
 
 
-def run_sum_without_atomic():
-    sum_without_atomic[(4,)](torch.randn(100), torch.zeros(1), 100, B=32)
+run_sum_without_atomic = on_a_vector(sum_without_atomic, 4, 100, B=32, size=1, out=torch.zeros)
 
 
 @triton.jit
@@ -254,8 +247,7 @@ def everybody_writes_the_result(x, out, n, B: tl.constexpr):
     tl.store(out, part)  # mistake: race
 
 
-def run_everybody_writes_the_result():
-    everybody_writes_the_result[(4,)](torch.randn(100), torch.empty(1), 100, B=32)
+run_everybody_writes_the_result = on_a_vector(everybody_writes_the_result, 4, 100, B=32, size=1)
 
 
 @triton.jit
@@ -264,8 +256,7 @@ def blocks_overlap(x, out, n, B: tl.constexpr, STEP: tl.constexpr):
     tl.store(out + i, tl.load(x + i, mask=i < n), mask=i < n)  # mistake: race
 
 
-def run_blocks_overlap():
-    blocks_overlap[(4,)](torch.randn(100), torch.empty(100), 100, B=32, STEP=24)
+run_blocks_overlap = on_a_vector(blocks_overlap, 4, 100, B=32, STEP=24)
 
 
 @triton.jit
@@ -313,8 +304,7 @@ def store_beside_atomics(x, out, n, B: tl.constexpr):
     tl.atomic_add(out, part, sem="relaxed")  # mistake: race
 
 
-def run_store_beside_atomics():
-    store_beside_atomics[(4,)](torch.randn(100), torch.empty(1), 100, B=32)
+run_store_beside_atomics = on_a_vector(store_beside_atomics, 4, 100, B=32, size=1)
 
 
 @triton.jit
@@ -324,8 +314,9 @@ def atomic_of_one_program(x, out, n, B: tl.constexpr):
     tl.atomic_add(out, part, scope="cta")  # mistake: race
 
 
-def run_atomic_of_one_program():
-    atomic_of_one_program[(4,)](torch.randn(100), torch.zeros(1), 100, B=32)
+run_atomic_of_one_program = on_a_vector(
+    atomic_of_one_program, 4, 100, B=32, size=1, out=torch.zeros
+)
 
 
 @triton.jit

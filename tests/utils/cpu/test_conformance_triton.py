@@ -27,7 +27,7 @@ def names(pattern: str, *files: str) -> list[str]:
 
 
 RIGHT = names(r"def check_(\w+)\(", *sorted(FOLDER.glob("right_*.py")))
-WRONG = names(r"def run_(\w+)\(", FOLDER / "broken.py")
+WRONG = names(r"(?:def )?run_(\w+)(?:\(| = )", FOLDER / "broken.py")
 
 
 @pytest.fixture(scope="module")
