@@ -25,6 +25,7 @@ import pytest
 
 from course.publish import browsers
 from utils.files import ROOT
+from utils.setup import lab
 from utils.setup.install import LAB_ADDITIONS, LAB_SETTINGS
 
 SCREENSHOTS = ROOT / "build" / "screenshots"
@@ -186,11 +187,12 @@ def write_settings(folder, settings):
 
 
 def server_command(folder, port, token):
-    """The command that starts JupyterLab, without a browser of its own."""
+    """The command that starts JupyterLab as `make lab` does, without a browser of its own."""
     return [
         sys.executable,
         "-m",
         "jupyterlab",
+        *lab.flags(root=False, container=False),
         "--no-browser",
         "--allow-root",
         "--ip=127.0.0.1",
