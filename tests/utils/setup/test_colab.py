@@ -165,6 +165,7 @@ def publish(folder):
     git = ["git", "-c", "user.name=test", "-c", "user.email=test@example.org"]
     for command in (
         ["init", "--quiet"],
+        ["config", "pack.window", "0"],  # a clone looks for no likeness among the files
         ["add", "."],
         ["commit", "--quiet", "--message", "the course"],
         ["tag", colab.tag()],
