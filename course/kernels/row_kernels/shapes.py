@@ -86,8 +86,8 @@ class Deal:
 
 #: What was fastest on an H200, by operation (`bench` tries them all). Rows of a few thousand values
 #: are best left to many small blocks. Where a block must hold many columns' parameters or sums too,
-#: registers are short: the row is read twice, or a ring keeps memory busy instead. A Deal says columns,
-#: kept, threads, blocks.
+#: registers are short: the row is read twice, or a ring keeps memory busy instead.
+#: A Deal says columns, kept, threads, blocks.
 DEALS = {
     "softmax": (
         Deal(4096, 8, 512, 4),
