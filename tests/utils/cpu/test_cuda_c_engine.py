@@ -416,6 +416,17 @@ def test_macros_for_the_system_headers_reach_them(tmp_path):
     assert run(build_program(source)).returncode != 0
 
 
+def test_the_special_functions_are_there_and_are_not_compiled_into_every_program(tmp_path):
+    includes = "#include <cmath>\n"
+    call = 'int main() { printf("%.4f\\n", std::cyl_bessel_j(0.0, 1.0)); }'
+    done = build_and_run(tmp_path, includes + call)
+    assert done.stdout == "0.7652\n"
+    if compilers.is_gcc(compilers.compiler()):
+        (tmp_path / "empty.cu").write_text("int main() {}\n")
+        keep = ["-Xcompiler", "-fkeep-inline-functions"]
+        assert b"bessel_j" not in build_program(tmp_path / "empty.cu", keep).read_bytes()
+
+
 @pytest.mark.parametrize("check", [False, True], ids=["fast", "check"])
 def test_a_compiler_that_hardens_programs_by_itself_makes_the_same_code(tmp_path, check):
     """Ubuntu's g++ does: its checks of a stack speak before the runtime, and of another line."""

@@ -1,10 +1,15 @@
 // Mathematical functions and intrinsics. The fast versions (__expf ...) are the plain ones: a GPU's
 // differ in the last digits. Names that the C library declares for itself (__expf) are macros.
 #pragma once
-#include <math.h>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
+// Bessel's functions and their like come with lib/cmath, to who includes that: here they would be
+// instantiated anew for every program.
+#pragma push_macro("_GLIBCXX_USE_STD_SPEC_FUNCS")
+#undef _GLIBCXX_USE_STD_SPEC_FUNCS
+#include <math.h>
+#include <cmath>
+#pragma pop_macro("_GLIBCXX_USE_STD_SPEC_FUNCS")
 #include "types.h"
 
 #define CUDA_CPU_MIN_MAX(A, B, R)         \
@@ -554,34 +559,23 @@ inline unsigned __dp2a_hi(unsigned a, unsigned b, unsigned c) {
     return __dp2a_lo(a, b >> 16, c);
 }
 
-// SIMD within a word: two halves or four bytes at a time.
-namespace cuda_cpu {
-template <int Bits, class F>
-inline unsigned each(unsigned a, unsigned b, F f) {
-    unsigned r = 0, mask = (1u << Bits) - 1;
-    for (int i = 0; i < 32; i += Bits)
-        r |= (unsigned(f(a >> i & mask, b >> i & mask)) & mask) << i;
-    return r;
-}
-template <int Bits>
-inline int sign_of(unsigned v) {
-    return int(v << (32 - Bits)) >> (32 - Bits);
-}
-}  // namespace cuda_cpu
-#define CUDA_CPU_SIMD(name, expression)                                                           \
-    inline unsigned name##2(unsigned a, unsigned b) {                                             \
-        constexpr int n = 16;                                                                     \
-        (void)n;                                                                                  \
-        return cuda_cpu::each<16>(a, b,                                                           \
-                                  [](unsigned x, unsigned y) -> unsigned { return expression; }); \
-    }                                                                                             \
-    inline unsigned name##4(unsigned a, unsigned b) {                                             \
-        constexpr int n = 8;                                                                      \
-        (void)n;                                                                                  \
-        return cuda_cpu::each<8>(a, b,                                                            \
-                                 [](unsigned x, unsigned y) -> unsigned { return expression; });  \
+// SIMD within a word: two halves or four bytes at a time. No templates: the compiler would
+// instantiate them anew for every program.
+#define CUDA_CPU_EACH(name, bits, expression)                    \
+    inline unsigned name(unsigned a, unsigned b) {               \
+        constexpr int n = bits;                                  \
+        constexpr unsigned mask = (1u << n) - 1;                 \
+        unsigned r = 0;                                          \
+        for (int i = 0; i < 32; i += n) {                        \
+            const unsigned x = a >> i & mask, y = b >> i & mask; \
+            r |= (unsigned(expression) & mask) << i;             \
+        }                                                        \
+        return r;                                                \
     }
-#define CUDA_CPU_SIGNED(v) cuda_cpu::sign_of<n>(v)
+#define CUDA_CPU_SIMD(name, expression)    \
+    CUDA_CPU_EACH(name##2, 16, expression) \
+    CUDA_CPU_EACH(name##4, 8, expression)
+#define CUDA_CPU_SIGNED(v) (int(v << (32 - n)) >> (32 - n))
 CUDA_CPU_SIMD(__vadd, x + y)
 CUDA_CPU_SIMD(__vsub, x - y)
 CUDA_CPU_SIMD(__vavgu, (x + y + 1) / 2)
@@ -607,6 +601,7 @@ CUDA_CPU_SIMD(__vsetne, x != y)
 CUDA_CPU_SIMD(__vsetltu, x < y)
 CUDA_CPU_SIMD(__vsetgtu, x > y)
 #undef CUDA_CPU_SIMD
+#undef CUDA_CPU_EACH
 #undef CUDA_CPU_SIGNED
 inline unsigned __vneg4(unsigned a) {
     return __vsub4(0, a);

@@ -1,6 +1,5 @@
 // Complex numbers as pairs: CUDA's cuComplex.h.
 #pragma once
-#include <cmath>
 #include "macros_aside.inc"
 typedef float2 cuFloatComplex;
 typedef float2 cuComplex;

@@ -9,7 +9,6 @@
 // 2, 3" (2011); the cuRAND guide, "Device API", for seeding, 2^67 numbers a sequence and the order
 // of the outputs.
 #pragma once
-#include <cmath>
 #include <type_traits>
 #include "macros_aside.inc"
 

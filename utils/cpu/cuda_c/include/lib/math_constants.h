@@ -1,7 +1,6 @@
 // Constants by CUDA's names.
 #pragma once
 #include <cfloat>
-#include <cmath>
 
 #define CUDART_INF_F __builtin_huge_valf()
 #define CUDART_NAN_F __builtin_nanf("")

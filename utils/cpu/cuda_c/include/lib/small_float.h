@@ -6,7 +6,6 @@
 // multiply-add needs more; it goes through rounding to odd, which keeps what the last rounding has
 // to know.
 #pragma once
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <type_traits>

@@ -1,7 +1,6 @@
 // Registers of inline PTX as C++ values. An instruction looks at a register's bits in its own type;
 // which variable of the program holds them does not matter. Source: PTX ISA, "Types".
 #pragma once
-#include <cmath>
 #include <cstring>
 #include <type_traits>
 #include "../thread.h"

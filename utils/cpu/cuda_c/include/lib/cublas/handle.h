@@ -1,7 +1,6 @@
 // cuBLAS on the CPU: statuses, handles, scalars, and copies of vectors and matrices.
 #pragma once
 #include <algorithm>
-#include <cmath>
 #include <vector>
 #include "../cuComplex.h"
 #include "../cuda_bf16.h"

@@ -3,7 +3,6 @@
 // Sizes that are powers of two go through a radix-2 transform, others through Bluestein's algorithm
 // (L. Bluestein, 1970) on top of it; everything is computed in double.
 #pragma once
-#include <cmath>
 #include <complex>
 #include <vector>
 #include "../cuComplex.h"

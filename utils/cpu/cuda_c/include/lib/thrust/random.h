@@ -1,7 +1,6 @@
 // Thrust's random numbers: the default engine and the uniform distributions are Thrust's own
 // formulas; the normal distribution is Box-Muller, so its numbers differ from the library's.
 #pragma once
-#include <cmath>
 #include <random>
 #include "../macros_aside.inc"
 
