@@ -79,7 +79,7 @@ HEAP = "malloc free _Znwm _Znam _ZdlPv _ZdaPv _ZdlPvm _ZdaPvm".split()
 def runtime_objects(program: bool, check: bool) -> list[Path]:
     """The runtime's object files for this compiler, compiled if they are not there yet."""
     command = compiler()
-    flags = ["-std=c++17", "-O2", "-g1", "-fPIC", "-fvisibility=hidden"]
+    flags = ["-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden"]
     digest = hash_of(compiler_version(tuple(command)), runtime_hash(), *command, *flags)
     folder = cache_folder() / f"runtime-{digest}"
     folder.mkdir(parents=True, exist_ok=True)
