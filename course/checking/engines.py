@@ -28,7 +28,7 @@ from utils.tools import process
 
 CHILD_SECONDS = 600  # by the clock, on a busy computer: what is endless ends by its CPU time
 LAUNCH_SECONDS = 4  # of CPU time, for one launch; whole ones, so it may be nearly one more
-ORDER_SECONDS = 10  # for all launches of one order
+ORDER_SECONDS = 30  # for all launches of one order, which take a good computer two or three
 GPU_ORDER_SECONDS = 60  # where to wait for a GPU, which others may use, takes CPU time, too
 MOST_ZONE = 1 << 16  # elements before and behind an array
 LOST_TWICE = (
