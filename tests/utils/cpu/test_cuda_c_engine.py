@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -261,6 +262,40 @@ int main() {
 }""",
     )
     assert done.stdout == "1 0\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere pages cannot be given back so")
+def test_large_memory_is_zeroed_to_its_ends_and_takes_no_room(tmp_path):
+    done = build_and_run(
+        tmp_path,
+        """
+#include <algorithm>
+#include <vector>
+long pages() {
+  long resident;
+  FILE* file = fopen("/proc/self/statm", "r");
+  if (fscanf(file, "%*s %ld", &resident) != 1) return -1;
+  fclose(file);
+  return resident;
+}
+int main() {
+  size_t n = (96 << 20) + 999;
+  char* c;
+  cudaMalloc(&c, n);
+  cudaMemset(c, 1, n);
+  cudaDeviceSynchronize();
+  long filled = pages();
+  cudaMemset(c + 1, 0, n - 2);
+  cudaDeviceSynchronize();
+  long zeroed = pages();
+  std::vector<char> host(n);
+  cudaMemcpy(host.data(), c, n, cudaMemcpyDefault);
+  long ones = std::count(host.begin(), host.end(), 1);
+  long zeros = std::count(host.begin(), host.end(), 0);
+  printf("%d %ld %ld\\n", zeroed < filled / 2, ones, long(n) - zeros);
+}""",
+    )
+    assert done.stdout == "1 2 2\n"
 
 
 def test_compile_error_names_the_line(tmp_path):

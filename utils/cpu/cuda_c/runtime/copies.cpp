@@ -1,4 +1,5 @@
 // Copies and fills, by one row or many, and what is checked of them first.
+#include <sys/mman.h>
 #include <memory>
 #include "internal.h"
 
@@ -129,6 +130,22 @@ cudaError_t copy_peer(void* to, int to_device, const void* from, int from_device
     return copy_2d(to, bytes, from, bytes, bytes, 1, cudaMemcpyDeviceToDevice, s, async, at,
                    async ? "cudaMemcpyPeerAsync" : "cudaMemcpyPeer");
 }
+// Large memory is zeroed by giving its pages back: who opens, closes or copies what no kernel uses
+// afterwards does not pay for it.
+static void set_bytes(char* p, int value, size_t bytes) {
+#ifdef __linux__
+    constexpr uintptr_t page = 65536, large = 1 << 24;  // any system's page or several of them
+    uintptr_t start = reinterpret_cast<uintptr_t>(p), end = start + bytes;
+    uintptr_t first = (start + page - 1) / page * page, last = end / page * page;
+    if (!(value & 255) && bytes > large && in_arena(p) &&
+        madvise(p + (first - start), last - first, MADV_DONTNEED) == 0) {
+        memset(p, 0, first - start);
+        memset(p + (last - start), 0, end - last);
+        return;
+    }
+#endif
+    memset(p, value, bytes);
+}
 cudaError_t fill(void* p, int value, size_t bytes, cudaStream_t s, bool async, Site at) {
     if (cudaError_t e = async ? sticky_error() : wait_for_device())
         return e;
@@ -150,7 +167,7 @@ cudaError_t fill(void* p, int value, size_t bytes, cudaStream_t s, bool async, S
         [=] {
             Open open;
             check_range(p, bytes, true, at);
-            memset(p, value, bytes);
+            set_bytes(static_cast<char*>(p), value, bytes);
             return cudaSuccess;
         },
         at, "cudaMemset");
