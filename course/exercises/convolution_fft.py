@@ -18,41 +18,6 @@ def out_size(size, side, stride, padding, dilation):
     return max(0, room // stride + 1)
 
 
-def one_sided(size, side, stride, padding, dilation):
-    room = size + padding - (side - 1) * dilation - 1
-    return max(0, room // stride + 1)
-
-
-def undilated(size, side, stride, padding, dilation):
-    return max(0, (size + 2 * padding - side) // stride + 1)
-
-
-def too_wide(size, side, stride, padding, dilation):
-    return max(0, (size + 2 * padding - side * dilation) // stride + 1)
-
-
-def rounded_up(size, side, stride, padding, dilation):
-    room = size + 2 * padding - (side - 1) * dilation - 1
-    return max(0, -(-room // stride) + 1)
-
-
-def without_first(size, side, stride, padding, dilation):
-    room = size + 2 * padding - (side - 1) * dilation - 1
-    return max(0, room // stride)
-
-
-def by_signal_alone(size, side, stride, padding, dilation):
-    return 0 if size < side else out_size(size, side, stride, padding, dilation)
-
-
-def by_one_end(size, side, stride, padding, dilation):
-    return 0 if size + padding < side else out_size(size, side, stride, padding, dilation)
-
-
-def below_zero(size, side, stride, padding, dilation):
-    return (size + 2 * padding - (side - 1) * dilation - 1) // stride + 1
-
-
 OUT_SIZE = Exercise(
     id="convolution_fft.out_size",
     title="How large is the result?",
@@ -97,22 +62,49 @@ def out_size(size, side, stride, padding, dilation):
         "`(size + 2 * padding - reach - 1) // stride + 1`, and never below 0.",
     ),
     wrong=(
-        Wrong(one_sided, "wrong_value", "There are `padding` zeros at *each* end."),
-        Wrong(undilated, "wrong_value", "With dilation the filter reaches further."),
-        Wrong(
-            too_wide,
+        ("2 * padding", "padding", "wrong_value", "There are `padding` zeros at *each* end."),
+        (
+            "return max(0, room // stride + 1)",
+            "return max(0, (size + 2 * padding - side) // stride + 1)",
+            "wrong_value",
+            "With dilation the filter reaches further.",
+        ),
+        (
+            "return max(0, room // stride + 1)",
+            "return max(0, (size + 2 * padding - side * dilation) // stride + 1)",
             "wrong_value",
             "Between `side` taps there are `side - 1` gaps: the last tap has none behind it.",
         ),
-        Wrong(rounded_up, "wrong_value", "A last step that does not fit is not made: round down."),
-        Wrong(without_first, "wrong_value", "The place where it starts counts, too."),
-        Wrong(
-            by_signal_alone,
+        (
+            "room // stride",
+            "-(-room // stride)",
+            "wrong_value",
+            "A last step that does not fit is not made: round down.",
+        ),
+        (
+            "room // stride + 1",
+            "room // stride",
+            "wrong_value",
+            "The place where it starts counts, too.",
+        ),
+        (
+            "max(0, room // stride + 1)",
+            "0 if size < side else out_size(size, side, stride, padding, dilation)",
             "wrong_value",
             "A filter longer than the signal can fit all the same: in the signal with its zeros.",
         ),
-        Wrong(by_one_end, "wrong_value", "Whether it fits depends on the zeros of both ends."),
-        Wrong(below_zero, "wrong_value", "Where the filter does not fit there are 0 places."),
+        (
+            "max(0, room // stride + 1)",
+            "0 if size + padding < side else out_size(size, side, stride, padding, dilation)",
+            "wrong_value",
+            "Whether it fits depends on the zeros of both ends.",
+        ),
+        (
+            "max(0, room // stride + 1)",
+            "(size + 2 * padding - (side - 1) * dilation - 1) // stride + 1",
+            "wrong_value",
+            "Where the filter does not fit there are 0 places.",
+        ),
     ),
 )
 
@@ -173,27 +165,6 @@ def blurred_with_zeros(out, a):
     around = np.pad(a.astype(np.float64), 1)
     windows = np.lib.stride_tricks.sliding_window_view(around, (3, 3))
     return windows.mean((2, 3)).astype(np.float32)
-
-
-@cuda.jit
-def blur_by_one_thread(out, a):
-    tile = cuda.shared.array((10, 18), np.float32)
-    height, width = a.shape
-    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    left, top = 16 * cuda.blockIdx.x, 8 * cuda.blockIdx.y
-    if tx == 0 and ty == 0:
-        for r in range(10):
-            for s in range(18):
-                y = min(max(top + r - 1, 0), height - 1)
-                x = min(max(left + s - 1, 0), width - 1)
-                tile[r, s] = a[y, x]
-    cuda.syncthreads()
-    if top + ty < height and left + tx < width:
-        total = np.float32(0)
-        for r in range(3):
-            for s in range(3):
-                total += tile[ty + r, tx + s]
-        out[top + ty, left + tx] = total / np.float32(9)
 
 
 def reads_again(trace):
@@ -280,7 +251,7 @@ def blur(out, a):
             "wrong_value",
         ),
         Wrong(blur_own_pixel_only, "too_much_work"),
-        Wrong(blur_by_one_thread, "one_thread"),
+        ("range(16 * ty + tx, 180, 128)", "range(0 if tx or ty else 180)", "one_thread"),
     ),
     hypotheses=(
         Hypothesis(

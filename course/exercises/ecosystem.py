@@ -4,7 +4,7 @@ import numpy as np
 from numba import cuda
 
 from course.checking.inputs import a_thread_each, lengths, some_length, uniform
-from course.checking.model import Exercise, Hypothesis, Out, Wrong
+from course.checking.model import Exercise, Hypothesis, Out
 from course.checking.quiz import Quiz, one_of
 
 # ---- bytes_moved: one kernel an operation, or one for all
@@ -119,14 +119,6 @@ def kernels_after_fusion(operations):
     return kernels
 
 
-def kernels_all_fused(operations):
-    return operations.count("matmul") + ("elementwise" in operations)
-
-
-def kernels_epilogues(operations):
-    return max(1, operations.count("matmul")) if operations else 0
-
-
 KERNELS_AFTER_FUSION = Exercise(
     id="ecosystem.kernels_after_fusion",
     title="A fusing compiler",
@@ -162,8 +154,9 @@ def kernels_after_fusion(operations):
             "wrong_value",
             "This is one kernel an operation: nothing is fused.",
         ),
-        Wrong(
-            kernels_all_fused,
+        (
+            "return kernels",
+            'return operations.count("matmul") + ("elementwise" in operations)',
             "wrong_value",
             "Elementwise operations with a matmul between them cannot share a kernel here.",
         ),
@@ -179,11 +172,14 @@ def kernels_after_fusion(operations):
             "wrong_value",
             "The matmuls are kernels, too.",
         ),
-        Wrong(
-            kernels_epilogues,
+        (
+            "return kernels",
+            'return max(1, operations.count("matmul")) if operations else 0',
             "wrong_value",
-            "This compiler does not put elementwise work into the matmul's kernel. (Better ones"
-            " do.)",
+            (
+                "This compiler does not put elementwise work into the matmul's kernel. (Better ones"
+                " do.)"
+            ),
         ),
     ),
 )

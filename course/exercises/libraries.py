@@ -433,20 +433,6 @@ def play_twice(answer, r2c, c2r, p, q):
     return returned
 
 
-def multiply_in_a_power_of_two(r2c, c2r, p, q):
-    """The mistake: all n coefficients are returned, the padding's zeros too."""
-    n = 1 << (len(p) + len(q) - 2).bit_length()
-    padded = np.zeros((2, n))
-    padded[0, : len(p)] = p
-    padded[1, : len(q)] = q
-    return np.rint(c2r(r2c(padded[0]) * r2c(padded[1]), n) / n).astype(int)
-
-
-def without_transforms(r2c, c2r, p, q):
-    """The dodge: no transform of the library at all."""
-    return np.convolve(p, q)
-
-
 POLYNOMIALS = Exercise(
     id="libraries.polynomials",
     title="Products of polynomials",
@@ -500,8 +486,9 @@ def multiply(r2c, c2r, p, q):
             "wrong_value",
             "One coefficient too many: the product has len(p) + len(q) - 1.",
         ),
-        Wrong(
-            multiply_in_a_power_of_two,
+        (
+            "len(p) + len(q) - 1",
+            "1 << (len(p) + len(q) - 2).bit_length()",
             "wrong_value",
             "The padding is still there: return only the first len(p) + len(q) - 1 coefficients.",
         ),
@@ -515,7 +502,7 @@ def multiply(r2c, c2r, p, q):
             "    p = np.trim_zeros(p) if p.any() else p\n    n = len(p)",
             "wrong_value",
         ),
-        Wrong(without_transforms, "other_means"),
+        ("np.rint(product).astype(int)", "np.convolve(p, q)", "other_means"),
         ("r2c(padded[1])", "np.fft.rfft(padded[1])", "other_means"),
         (
             "c2r(r2c(padded[0]) * r2c(padded[1]), n) / n",

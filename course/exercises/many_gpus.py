@@ -13,22 +13,6 @@ def hop(rank, step, ranks):
     return (rank + 1) % ranks, (rank - step) % ranks
 
 
-def hop_without_wrapping(rank, step, ranks):
-    return rank + 1, (rank - step) % ranks
-
-
-def hop_wrong_neighbour(rank, step, ranks):
-    return (rank - 1) % ranks, (rank - step) % ranks
-
-
-def hop_part_of_the_next(rank, step, ranks):
-    return (rank + 1) % ranks, (rank + step) % ranks
-
-
-def hop_own_part_always(rank, step, ranks):
-    return (rank + 1) % ranks, rank
-
-
 def some_hop(rng):
     ranks = int(rng.integers(2, 80))
     return int(rng.integers(ranks)), int(rng.integers(2 * ranks - 2)), ranks
@@ -60,31 +44,33 @@ def hop(rank, step, ranks):
         "`(rank + 1) % ranks, (rank - step) % ranks`.",
     ),
     wrong=(
-        Wrong(hop_without_wrapping, "wrong_value"),
-        Wrong(hop_wrong_neighbour, "wrong_value"),
-        Wrong(hop_part_of_the_next, "wrong_value"),
-        Wrong(hop_own_part_always, "wrong_value"),
-        ("rank - step", "rank - step * (ranks > 2)", "wrong_value"),
-    ),
-    hypotheses=(
-        Hypothesis(
-            "wrong_value", "After the last rank comes rank 0: a ring has no end.",
-            hop_without_wrapping,
+        (
+            "(rank + 1) % ranks,",
+            "rank + 1,",
+            "wrong_value",
+            "After the last rank comes rank 0: a ring has no end.",
         ),
-        Hypothesis(
-            "wrong_value", "That is the wrong neighbour: data goes to the next rank.",
-            hop_wrong_neighbour,
+        (
+            "return (rank + 1)",
+            "return (rank - 1)",
+            "wrong_value",
+            "That is the wrong neighbour: data goes to the next rank.",
         ),
-        Hypothesis(
+        (
+            "ranks, (rank - step)",
+            "ranks, (rank + step)",
             "wrong_value",
             "What a rank sends came from the rank before it, so its number falls with the steps.",
-            hop_part_of_the_next,
         ),
-        Hypothesis(
-            "wrong_value", "Its own part leaves a rank in step 0 only.", hop_own_part_always,
+        (
+            "(rank - step) % ranks",
+            "rank",
+            "wrong_value",
+            "Its own part leaves a rank in step 0 only.",
         ),
+        ("rank - step", "rank - step * (ranks > 2)", "wrong_value"),
     ),
-)  # fmt: skip
+)
 
 
 # ---- many_gpus.cost: what a ring costs
@@ -288,20 +274,6 @@ def share(count, rank, ranks):
     return first, first + each + (rank < rest)
 
 
-def share_loses_the_rest(count, rank, ranks):
-    each = count // ranks
-    return rank * each, (rank + 1) * each
-
-
-def share_of_rank_0(count, rank, ranks):
-    return share(count, 0, ranks)
-
-
-def share_rest_to_the_last(count, rank, ranks):
-    each = count // ranks
-    return rank * each, count if rank == ranks - 1 else (rank + 1) * each
-
-
 def some_share(rng):
     ranks = int(rng.integers(1, 80))
     count = rng.integers(1 << rng.integers(18))  # few as often as many
@@ -347,24 +319,26 @@ def share(count, rank, ranks):
         "`first = rank * each + min(rank, rest)`, where `each, rest = divmod(count, ranks)`.",
     ),
     wrong=(
-        Wrong(share_loses_the_rest, "wrong_value"),
-        Wrong(share_of_rank_0, "wrong_value"),
-        Wrong(share_rest_to_the_last, "wrong_value"),
-        ("min(rank, rest)", "rest", "wrong_value"),
-        ("divmod(count", "divmod(max(count, 1)", "wrong_value"),
-    ),
-    hypotheses=(
-        Hypothesis(
+        (
+            "first, first + each + (rank < rest)",
+            "rank * each, (rank + 1) * each",
             "wrong_value",
             "When the ranks do not divide the batch, its last digits belong to nobody.",
-            share_loses_the_rest,
         ),
-        Hypothesis("wrong_value", "All ranks train on the first rank's share.", share_of_rank_0),
-        Hypothesis(
+        (
+            "first, first + each + (rank < rest)",
+            "share(count, 0, ranks)",
+            "wrong_value",
+            "All ranks train on the first rank's share.",
+        ),
+        (
+            "first, first + each + (rank < rest)",
+            "rank * each, count if rank == ranks - 1 else (rank + 1) * each",
             "wrong_value",
             "The last rank gets all the rest, and everyone waits for it.",
-            share_rest_to_the_last,
         ),
+        ("min(rank, rest)", "rest", "wrong_value"),
+        ("divmod(count", "divmod(max(count, 1)", "wrong_value"),
     ),
 )
 
@@ -460,10 +434,6 @@ def memory(parameters, ranks, stage):
     return weights + gradients + state
 
 
-def memory_all_shared(parameters, ranks, stage):
-    return 16 * parameters // (ranks if stage else 1)
-
-
 def memory_one_stage_only(parameters, ranks, stage):
     parts = [12 * parameters, 2 * parameters, 2 * parameters]
     if stage:
@@ -507,17 +477,17 @@ def memory(parameters, ranks, stage):
         "the parameters in 3.",
     ),
     wrong=(
-        Wrong(memory_all_shared, "wrong_value"),
+        (
+            "weights + gradients + state",
+            "16 * parameters // (ranks if stage else 1)",
+            "wrong_value",
+            "Everything is shared out as soon as anything is: stages 1 and 2 keep the parameters.",
+        ),
         Wrong(memory_one_stage_only, "wrong_value"),
         ("12 * parameters", "8 * parameters", "wrong_value"),
         ("stage >= 2", "stage >= 1", "wrong_value"),
     ),
     hypotheses=(
-        Hypothesis(
-            "wrong_value",
-            "Everything is shared out as soon as anything is: stages 1 and 2 keep the parameters.",
-            memory_all_shared,
-        ),
         Hypothesis(
             "wrong_value",
             "A stage keeps what those before it have shared out.",

@@ -455,40 +455,6 @@ def percent_of_peak(tm, tn, wide):
     return min(100, 100 * tm * tn // (4 * loads))
 
 
-def percent_of_products(tm, tn, wide):
-    loads = (tm + wide - 1) // wide * ((tn + wide - 1) // wide)
-    return min(100, 100 * tm * tn // (4 * loads))
-
-
-def percent_without_width(tm, tn, wide):
-    return min(100, 100 * tm * tn // (4 * (tm + tn)))
-
-
-def percent_without_four(tm, tn, wide):
-    return min(100, 100 * tm * tn // ((tm + wide - 1) // wide + (tn + wide - 1) // wide))
-
-
-def percent_without_limit(tm, tn, wide):
-    return 100 * tm * tn // (4 * ((tm + wide - 1) // wide + (tn + wide - 1) // wide))
-
-
-def percent_rounded_down(tm, tn, wide):
-    return min(100, 100 * tm * tn // (4 * (max(1, tm // wide) + max(1, tn // wide))))
-
-
-def percent_of_joined_loads(tm, tn, wide):
-    return min(100, 100 * tm * tn * wide // (4 * (tm + tn)))
-
-
-def percent_rounded_to_nearest(tm, tn, wide):
-    loads = (tm + wide - 1) // wide + (tn + wide - 1) // wide
-    return min(100, round(100 * tm * tn / (4 * loads)))
-
-
-def percent_as_fraction(tm, tn, wide):
-    return min(1, tm * tn / (4 * ((tm + wide - 1) // wide + (tn + wide - 1) // wide)))
-
-
 GAIN = Exercise(
     id="matmul.gain",
     title="Predict a rung's gain",
@@ -532,42 +498,52 @@ def percent_of_peak(tm, tn, wide):
         "`min(100, 100 * tm * tn // (4 * loads))`",
     ),
     wrong=(
-        Wrong(percent_of_products, "wrong_value"),
-        Wrong(percent_without_width, "wrong_value"),
-        Wrong(percent_without_four, "wrong_value"),
-        Wrong(percent_without_limit, "wrong_value"),
-        Wrong(percent_rounded_down, "wrong_value"),
-        Wrong(percent_of_joined_loads, "wrong_value"),
-        Wrong(percent_rounded_to_nearest, "wrong_value"),
-        Wrong(percent_as_fraction, "wrong_dtype"),
-    ),
-    hypotheses=(
-        Hypothesis(
+        (
+            "+ (tn + wide - 1) // wide",
+            "* ((tn + wide - 1) // wide)",
             "wrong_value",
             "Values of a and of b are loaded once each: their loads add up.",
-            percent_of_products,
         ),
-        Hypothesis("wrong_value", "One load brings up to `wide` values.", percent_without_width),
-        Hypothesis(
-            "wrong_value", "Four multiply-adds start in the time of one load.", percent_without_four
-        ),
-        Hypothesis(
-            "wrong_value", "No kernel gets more than 100 % of the peak.", percent_without_limit
-        ),
-        Hypothesis(
+        (
+            "min(100, 100 * tm * tn // (4 * loads))",
+            "min(100, 100 * tm * tn // (4 * (tm + tn)))",
             "wrong_value",
-            "The share is to be rounded down: 37.5 % becomes 37.",
-            percent_rounded_to_nearest,
+            "One load brings up to `wide` values.",
         ),
-        Hypothesis(
+        (
+            "min(100, 100 * tm * tn // (4 * loads))",
+            "min(100, 100 * tm * tn // ((tm + wide - 1) // wide + (tn + wide - 1) // wide))",
+            "wrong_value",
+            "Four multiply-adds start in the time of one load.",
+        ),
+        (
+            "min(100, 100 * tm * tn // (4 * loads))",
+            "100 * tm * tn // (4 * ((tm + wide - 1) // wide + (tn + wide - 1) // wide))",
+            "wrong_value",
+            "No kernel gets more than 100 % of the peak.",
+        ),
+        (
+            "min(100, 100 * tm * tn // (4 * loads))",
+            "min(100, 100 * tm * tn // (4 * (max(1, tm // wide) + max(1, tn // wide))))",
             "wrong_value",
             "A load that brings fewer than `wide` values is a load too: round up.",
-            percent_rounded_down,
         ),
-        Hypothesis(
+        (
+            "min(100, 100 * tm * tn // (4 * loads))",
+            "min(100, 100 * tm * tn * wide // (4 * (tm + tn)))",
             "wrong_value",
             "No load brings values of a and of b: round up the loads of each.",
-            percent_of_joined_loads,
+        ),
+        (
+            "min(100, 100 * tm * tn // (4 * loads))",
+            "min(100, round(100 * tm * tn / (4 * loads)))",
+            "wrong_value",
+            "The share is to be rounded down: 37.5 % becomes 37.",
+        ),
+        (
+            "min(100, 100 * tm * tn // (4 * loads))",
+            "min(1, tm * tn / (4 * ((tm + wide - 1) // wide + (tn + wide - 1) // wide)))",
+            "wrong_dtype",
         ),
     ),
 )
@@ -579,22 +555,6 @@ def percent_of_peak(tm, tn, wide):
 def ring(step, stages):
     ahead = stages - 1
     return step % stages, (step + ahead) % stages, step + ahead
-
-
-def ring_fills_what_is_read(step, stages):
-    return step % stages, step % stages, step + stages
-
-
-def ring_one_ahead(step, stages):
-    return step % stages, (step + 1) % stages, step + 1
-
-
-def ring_all_ahead(step, stages):
-    return step % stages, (step + stages - 1) % stages, step + stages
-
-
-def ring_without_turn(step, stages):
-    return step, step + stages - 1, step + stages - 1
 
 
 STAGES = Exercise(
@@ -627,34 +587,34 @@ def ring(step, stages):
         "`stages - 1` steps ahead: `step + stages - 1`, and that modulo `stages`.",
     ),
     wrong=(
-        Wrong(ring_fills_what_is_read, "wrong_value"),
-        Wrong(ring_one_ahead, "wrong_value"),
-        Wrong(ring_all_ahead, "wrong_value"),
-        Wrong(ring_without_turn, "wrong_value"),
-        ("stages, step + ahead", "stages, (step + ahead) % 1000", "wrong_value"),
-    ),
-    hypotheses=(
-        Hypothesis(
+        (
+            "(step + ahead) % stages, step + ahead",
+            "step % stages, step + stages",
             "wrong_value",
             "The copies would overwrite the very tiles that this step reads.",
-            ring_fills_what_is_read,
         ),
-        Hypothesis(
+        (
+            "(step + ahead) % stages, step + ahead",
+            "(step + 1) % stages, step + 1",
             "wrong_value",
             "Only one pair would be on its way, however many stages there are.",
-            ring_one_ahead,
         ),
-        Hypothesis(
+        (
+            "(step + ahead) % stages, step + ahead",
+            "(step + stages - 1) % stages, step + stages",
             "wrong_value",
-            "With `stages` pairs, one of them being read, `stages - 1` steps ahead is as far as "
-            "copies can run.",
-            ring_all_ahead,
+            (
+                "With `stages` pairs, one of them being read, `stages - 1` steps ahead is as far "
+                "as copies can run."
+            ),
         ),
-        Hypothesis(
+        (
+            "step % stages, (step + ahead) % stages, step + ahead",
+            "step, step + stages - 1, step + stages - 1",
             "wrong_value",
             "There are only `stages` places: they are taken in turn.",
-            ring_without_turn,
         ),
+        ("stages, step + ahead", "stages, (step + ahead) % 1000", "wrong_value"),
     ),
 )
 

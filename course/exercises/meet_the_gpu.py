@@ -4,7 +4,7 @@ import numpy as np
 from numba import cuda
 
 from course.checking.inputs import a_thread_each, arguments_of, lengths, some_numbers
-from course.checking.model import Exercise, Hypothesis, Out, Wrong, ceil_div
+from course.checking.model import Exercise, Hypothesis, Out, Wrong
 from course.checking.quiz import Quiz, one_of
 
 # ---- warp_and_lane: which warp, which lane
@@ -103,14 +103,6 @@ def issued(threads, split, then_cost, else_cost):
     return total
 
 
-def issued_by_every_warp(threads, split, then_cost, else_cost):
-    return ceil_div(threads, 32) * (then_cost + else_cost)
-
-
-def issued_by_threads(threads, split, then_cost, else_cost):
-    return min(split, threads) * then_cost + max(threads - split, 0) * else_cost
-
-
 def dearer_side(threads, split, then_cost, else_cost):
     total = 0
     for first in range(0, threads, 32):
@@ -175,13 +167,15 @@ def issued(threads, split, then_cost, else_cost):
         ),
     ),
     wrong=(
-        Wrong(
-            issued_by_every_warp,
+        (
+            "return total",
+            "return (threads + 31) // 32 * (then_cost + else_cost)",
             "wrong_value",
             "Every warp is counted with both sides. A warp whose lanes all agree issues only one.",
         ),
-        Wrong(
-            issued_by_threads,
+        (
+            "return total",
+            "return min(split, threads) * then_cost + max(threads - split, 0) * else_cost",
             "wrong_value",
             "This counts threads. A warp issues an instruction once for all its lanes.",
         ),

@@ -64,16 +64,6 @@ def scale_four(out, a, factor):
             out[i] = factor * a[i]
 
 
-@cuda.jit
-def four_backwards_in_steps(out, a, factor):
-    lanes = cuda.blockDim.x // 8  # eight lanes apart
-    t = cuda.threadIdx.x % lanes * 8 + cuda.threadIdx.x // lanes
-    for k in range(4):
-        i = 4 * (cuda.blockIdx.x * cuda.blockDim.x + t) + k
-        if i < out.size:
-            out[i] = factor * a[i]
-
-
 SCALE_FOUR = Exercise(
     id="memory.scale_four",
     title="Four elements a thread",
@@ -123,7 +113,15 @@ def scale_four(out, a, factor):
     ),
     wrong=(
         ("start + k * cuda.blockDim.x", "4 * cuda.grid(1) + k", "uncoalesced"),
-        Wrong(four_backwards_in_steps, "uncoalesced"),
+        (
+            (
+                "start = 4 * cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x",
+                "lanes = cuda.blockDim.x // 8  # eight lanes apart\n"
+                "    t = cuda.threadIdx.x % lanes * 8 + cuda.threadIdx.x // lanes",
+            ),
+            ("start + k * cuda.blockDim.x", "4 * (cuda.blockIdx.x * cuda.blockDim.x + t) + k"),
+            "uncoalesced",
+        ),
         ("i < out.size", "True", "out_of_bounds"),
         ("4 * cuda.blockIdx.x", "cuda.blockIdx.x", "duplicate_work"),
         ("4 * cuda.blockIdx.x * cuda.blockDim.x + ", "", "duplicate_work"),

@@ -108,27 +108,6 @@ def count(counts, values):
         cuda.atomic.add(counts, values[i], 1)
 
 
-@cuda.jit
-def count_with_barrier(counts, values):
-    i = cuda.grid(1)
-    bin = values[min(i, values.size - 1)]
-    before = counts[bin]
-    cuda.syncthreads()
-    if i < values.size:
-        counts[bin] = before + 1
-
-
-@cuda.jit
-def count_in_pairs(counts, values):
-    i = cuda.grid(1)
-    if i < values.size:
-        if i % 2 == 0:
-            both = i + 1 < values.size and values[i + 1] == values[i]
-            cuda.atomic.add(counts, values[i], 2 if both else 1)
-        elif values[i - 1] != values[i] or cuda.threadIdx.x == 0:
-            cuda.atomic.add(counts, values[i], 1)
-
-
 BINS = 16
 
 
@@ -188,8 +167,25 @@ def count(counts, values):
             "exch(counts, values[i], counts[values[i]] + 1)",
             "race",
         ),
-        Wrong(count_with_barrier, "race"),
-        Wrong(count_in_pairs, "fixed_block"),
+        (
+            (
+                "    if i",
+                "    before = counts[values[min(i, values.size - 1)]]\n"
+                "    cuda.syncthreads()\n"
+                "    if i",
+            ),
+            ("cuda.atomic.add(counts, values[i], 1)", "counts[values[i]] = before + 1"),
+            "race",
+        ),
+        (
+            "        cuda.atomic.add(counts, values[i], 1)",
+            "        if i % 2 == 0:\n"
+            "            both = i + 1 < values.size and values[i + 1] == values[i]\n"
+            "            cuda.atomic.add(counts, values[i], 2 if both else 1)\n"
+            "        elif values[i - 1] != values[i] or cuda.threadIdx.x == 0:\n"
+            "            cuda.atomic.add(counts, values[i], 1)",
+            "fixed_block",
+        ),
         ("values[i], 1", "values[i], values[i]", "wrong_value"),
         ("i < values.size", "True", "out_of_bounds"),
         (

@@ -252,27 +252,6 @@ def place(lane, register, half):
     return row, column
 
 
-def place_registers_swapped(lane, register, half):
-    return place(lane, register % 2 * 2 + register // 2, half)
-
-
-def place_one_number_a_lane(lane, register, half):
-    return lane // 4 + register % 2 * 8, lane % 4 + half + register // 2 * 8
-
-
-def place_by_columns(lane, register, half):
-    row, column = place(lane, register, half)
-    return column, row
-
-
-def place_in_four_lines(lane, register, half):
-    return lane // 8 + register % 2 * 8, lane % 8 * 2 + half + register // 2 * 8
-
-
-def place_of_first_half(lane, register, half):
-    return place(lane, register, 0)
-
-
 FRAGMENT = Exercise(
     id="tensor_cores.fragment",
     title="Who holds what",
@@ -299,30 +278,27 @@ def place(lane, register, half):
         "`lane // 4 + register % 2 * 8`, and `lane % 4 * 2 + half + register // 2 * 8`.",
     ),
     wrong=(
-        Wrong(place_registers_swapped, "wrong_value"),
-        Wrong(place_one_number_a_lane, "wrong_value"),
-        Wrong(place_by_columns, "wrong_value"),
-        Wrong(place_in_four_lines, "wrong_value"),
-        Wrong(place_of_first_half, "wrong_value"),
-        ("half +", "half * (lane != 21) +", "wrong_value"),
-    ),
-    hypotheses=(
-        Hypothesis(
+        (
+            "row, column",
+            "place(lane, register % 2 * 2 + register // 2, half)",
             "wrong_value",
             "Register 1 is 8 rows below register 0, and register 2 is 8 columns to its right.",
-            place_registers_swapped,
         ),
-        Hypothesis(
+        (
+            "row, column",
+            "lane // 4 + register % 2 * 8, lane % 4 + half + register // 2 * 8",
             "wrong_value",
             "A register holds two neighbours, so the next lane begins two columns further.",
-            place_one_number_a_lane,
         ),
-        Hypothesis("wrong_value", "Rows and columns are exchanged.", place_by_columns),
-        Hypothesis(
+        ("row, column", "column, row", "wrong_value", "Rows and columns are exchanged."),
+        (
+            "row, column",
+            "lane // 8 + register % 2 * 8, lane % 8 * 2 + half + register // 2 * 8",
             "wrong_value",
             "A row of a block of 8 by 8 has eight numbers: four lanes, two each.",
-            place_in_four_lines,
         ),
+        ("row, column", "place(lane, register, 0)", "wrong_value"),
+        ("half +", "half * (lane != 21) +", "wrong_value"),
     ),
 )
 
@@ -338,23 +314,6 @@ def passes(pitch):
 def passes_of_words(pitch):
     banks = [row * pitch // 4 % 32 for row in range(8)]
     return 2 * max(banks.count(bank) for bank in banks)
-
-
-def passes_of_memory(pitch):
-    places = [row * pitch // 16 % 32 for row in range(8)]
-    return max(places.count(place) for place in places)
-
-
-def passes_without_banks(pitch):
-    return max(1, pitch // 128)
-
-
-def passes_of_neighbours(pitch):
-    return 8 if pitch % 128 == 0 else 1
-
-
-def passes_of_free_places(pitch):
-    return 8 - len({row * pitch // 16 % 8 for row in range(8)}) + 1
 
 
 PASSES = Exercise(
@@ -386,26 +345,24 @@ def passes(pitch):
     ),
     wrong=(
         Wrong(passes_of_words, "wrong_value"),
-        Wrong(passes_of_memory, "wrong_value"),
-        Wrong(passes_without_banks, "wrong_value"),
-        Wrong(passes_of_free_places, "wrong_value"),
-        Wrong(passes_of_neighbours, "wrong_value"),
-    ),
-    hypotheses=(
-        Hypothesis(
+        (
+            "% 8 for",
+            "% 32 for",
             "wrong_value",
             "The banks begin again after 128 bytes, which is 8 pieces of 16 bytes, not 32.",
-            passes_of_memory,
         ),
-        Hypothesis(
+        ("max(places.count(place) for place in places)", "max(1, pitch // 128)", "wrong_value"),
+        (
+            "max(places.count(place) for place in places)",
+            "8 - len({row * pitch // 16 % 8 for row in range(8)}) + 1",
             "wrong_value",
             "What counts is the place that most rows want, not how many places stay free.",
-            passes_of_free_places,
         ),
-        Hypothesis(
+        (
+            "max(places.count(place) for place in places)",
+            "8 if pitch % 128 == 0 else 1",
             "wrong_value",
             "Rows that are not neighbours may meet too: count for all eight.",
-            passes_of_neighbours,
         ),
     ),
 )
@@ -417,26 +374,6 @@ def passes(pitch):
 def address(row, column):
     piece = column // 8
     return row * 128 + (piece ^ row % 8) * 16 + column % 8 * 2
-
-
-def address_plain(row, column):
-    return row * 128 + column * 2
-
-
-def address_by_numbers(row, column):
-    return row * 128 + (column ^ row % 8) * 2
-
-
-def address_shifted(row, column):
-    return row * 128 + (column // 8 + row) % 8 * 16 + column % 8 * 2
-
-
-def address_of_all_rows(row, column):
-    return row * 128 + (column // 8 ^ row) * 16 + column % 8 * 2
-
-
-def address_in_numbers(row, column):
-    return address(row, column) // 2
 
 
 SWIZZLE = Exercise(
@@ -466,25 +403,37 @@ def address(row, column):
         "`row * 128 + (column // 8 ^ row % 8) * 16 + column % 8 * 2`",
     ),
     wrong=(
-        Wrong(address_plain, "wrong_value"),
-        Wrong(address_by_numbers, "wrong_value"),
-        Wrong(address_shifted, "wrong_value"),
-        Wrong(address_of_all_rows, "wrong_value"),
-        Wrong(address_in_numbers, "wrong_value"),
-        ("row * 128", "row % 256 * 128", "wrong_value"),
-    ),
-    hypotheses=(
-        Hypothesis("wrong_value", "That is the tile without a swizzle.", address_plain),
-        Hypothesis(
+        (
+            "(piece ^ row % 8) * 16 + column % 8",
+            "column",
+            "wrong_value",
+            "That is the tile without a swizzle.",
+        ),
+        (
+            "(piece ^ row % 8) * 16 + column % 8",
+            "(column ^ row % 8)",
             "wrong_value",
             "Whole pieces of 8 numbers change places, not single numbers.",
-            address_by_numbers,
         ),
-        Hypothesis("wrong_value", "The place is p XOR r % 8, not (p + r) % 8.", address_shifted),
-        Hypothesis(
-            "wrong_value", "The rows' pattern begins again after 8 rows.", address_of_all_rows
+        (
+            "(piece ^ row % 8)",
+            "(column // 8 + row) % 8",
+            "wrong_value",
+            "The place is p XOR r % 8, not (p + r) % 8.",
         ),
-        Hypothesis("wrong_value", "Bytes are asked for: a number has two.", address_in_numbers),
+        (
+            "(piece ^ row % 8)",
+            "(column // 8 ^ row)",
+            "wrong_value",
+            "The rows' pattern begins again after 8 rows.",
+        ),
+        (
+            "row * 128 + (piece ^ row % 8) * 16 + column % 8 *",
+            "address(row, column) //",
+            "wrong_value",
+            "Bytes are asked for: a number has two.",
+        ),
+        ("row * 128", "row % 256 * 128", "wrong_value"),
     ),
 )
 
@@ -495,27 +444,6 @@ def address(row, column):
 def waits(step, stages):
     lap = step // stages
     return step % stages, (lap + 1) % 2, lap % 2
-
-
-def waits_alike(step, stages):
-    return step % stages, step // stages % 2, step // stages % 2
-
-
-def waits_exchanged(step, stages):
-    slot, producer, consumer = waits(step, stages)
-    return slot, consumer, producer
-
-
-def waits_by_step(step, stages):
-    return step % stages, (step + 1) % 2, step % 2
-
-
-def waits_by_lap(step, stages):
-    return step % stages, step // stages - 1, step // stages
-
-
-def waits_without_ring(step, stages):
-    return step, (step // stages + 1) % 2, step // stages % 2
 
 
 RING = Exercise(
@@ -548,30 +476,38 @@ def waits(step, stages):
         "before, `(lap + 1) % 2`.",
     ),
     wrong=(
-        Wrong(waits_alike, "wrong_value"),
-        Wrong(waits_exchanged, "wrong_value"),
-        Wrong(waits_by_step, "wrong_value"),
-        Wrong(waits_by_lap, "wrong_value"),
-        Wrong(waits_without_ring, "wrong_value"),
-    ),
-    hypotheses=(
-        Hypothesis(
+        (
+            "(lap + 1) % 2, lap",
+            "step // stages % 2, step // stages",
             "wrong_value",
-            "Then the producer waits in lap 0 for slots that nobody has filled, and nothing "
-            "begins: it must wait for the lap before.",
-            waits_alike,
+            (
+                "Then the producer waits in lap 0 for slots that nobody has filled, and nothing "
+                "begins: it must wait for the lap before."
+            ),
         ),
-        Hypothesis(
+        (
+            "(lap + 1) % 2, lap % 2",
+            "lap % 2, (lap + 1) % 2",
             "wrong_value",
             "Producer and consumers are exchanged: it is `full` that the consumers wait for.",
-            waits_exchanged,
         ),
-        Hypothesis(
+        (
+            "(lap + 1) % 2, lap",
+            "(step + 1) % 2, step",
             "wrong_value",
             "A slot's barriers count laps, not steps: a phase ends once each time round.",
-            waits_by_step,
         ),
-        Hypothesis("wrong_value", "A parity is 0 or 1: the lap modulo 2.", waits_by_lap),
+        (
+            "(lap + 1) % 2, lap % 2",
+            "step // stages - 1, step // stages",
+            "wrong_value",
+            "A parity is 0 or 1: the lap modulo 2.",
+        ),
+        (
+            "step % stages, (lap + 1) % 2, lap",
+            "step, (step // stages + 1) % 2, step // stages",
+            "wrong_value",
+        ),
     ),
 )
 
@@ -584,27 +520,6 @@ def tile(t, down, across, group):
     height = min(group, down - first)
     inside = t % (group * across)
     return first + inside % height, inside // height
-
-
-def tile_with_full_groups(t, down, across, group):
-    inside = t % (group * across)
-    return t // (group * across) * group + inside % group, inside // group
-
-
-def tile_rows_in_a_group(t, down, across, group):
-    first = t // (group * across) * group
-    inside = t % (group * across)
-    return first + inside // across, inside % across
-
-
-def tile_in_group_columns(t, down, across, group):
-    column, row = tile(t, across, down, group)
-    return row, column
-
-
-def tile_exchanged(t, down, across, group):
-    row, column = tile(t, down, across, group)
-    return column, row
 
 
 def order_call(rng, shape):
@@ -660,24 +575,30 @@ def tile(t, down, across, group):
         "the column `inside // height`.",
     ),
     wrong=(
-        Wrong(tile_with_full_groups, "wrong_value"),
-        Wrong(tile_rows_in_a_group, "wrong_value"),
-        Wrong(tile_in_group_columns, "wrong_value"),
-        Wrong(tile_exchanged, "wrong_value"),
-    ),
-    hypotheses=(
-        Hypothesis(
+        (
+            "min(group, down - first)",
+            "group",
             "wrong_value",
             "The last group may have fewer rows of tiles: `down - first` of them.",
-            tile_with_full_groups,
         ),
-        Hypothesis(
+        (
+            "first + inside % height, inside // height",
+            "first + inside // across, inside % across",
             "wrong_value",
             "Within a group the tiles go down a column first.",
-            tile_rows_in_a_group,
         ),
-        Hypothesis("wrong_value", "Groups are rows of tiles, not columns.", tile_in_group_columns),
-        Hypothesis("wrong_value", "Row and column are exchanged.", tile_exchanged),
+        (
+            "first + inside % height, inside // height",
+            "tile(t, across, down, group)[::-1]",
+            "wrong_value",
+            "Groups are rows of tiles, not columns.",
+        ),
+        (
+            "first + inside % height, inside // height",
+            "inside // height, first + inside % height",
+            "wrong_value",
+            "Row and column are exchanged.",
+        ),
     ),
 )
 
