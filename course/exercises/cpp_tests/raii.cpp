@@ -1,24 +1,37 @@
 // Tests of exercise c_for_cuda.raii; the learner's file is "answer.h".
 #include "tests.h"
-#include <map>
 #include <new>
 #include <type_traits>
 #include <utility>
 
 enum cudaError_t { cudaSuccess, cudaErrorInvalidValue };
-static std::map<void*, size_t> live;  // what is allocated now, and its bytes
+static struct {
+    void* data;
+    size_t bytes;
+} live[1000];  // what is allocated now
+static int n_live;
+static int place_of(void* p) {  // in `live`, n_live if it is not there
+    int i = 0;
+    while (i < n_live && live[i].data != p)
+        ++i;
+    return i;
+}
 template <typename T>
 cudaError_t cudaMalloc(T** p, size_t bytes) {
     // more than there may be room for: nobody looks into it
     *p = (T*)malloc(bytes > size_t(1) << 32 ? 1 : bytes + !bytes);
-    live[*p] = bytes;
+    int i = place_of(*p);
+    n_live += i == n_live;
+    live[i] = {*p, bytes};
     return cudaSuccess;
 }
 static cudaError_t cudaFree(void* p) {
     if (!p)
         return cudaSuccess;  // as CUDA's: nothing to do
-    if (!live.erase(p))
+    int i = place_of(p);
+    if (i == n_live)
         FAIL("double_free", "cudaFree got an address that is not allocated, or not any more.");
+    live[i] = live[--n_live];
     free(p);
     return cudaSuccess;
 }
@@ -28,18 +41,18 @@ template <typename T>
 static void owns_and_frees(size_t n) {
     {
         DeviceArray<T> a(n);
-        if (live.size() != 1)
+        if (n_live != 1)
             FAIL("wrong_value", "The constructor must call cudaMalloc once.");
-        if (!a.data || !live.count(a.data))
+        if (!a.data || place_of(a.data) == n_live)
             FAIL("unwritten", "`data` does not hold the address that cudaMalloc gave.");
         if (a.size != n)
             FAIL("wrong_value", "`size` must be %zu, and is %zu.", n, a.size);
-        if (live[a.data] != n * sizeof(T))
+        if (live[place_of(a.data)].bytes != n * sizeof(T))
             FAIL("wrong_size",
                  "%zu values of %zu bytes are %zu bytes; cudaMalloc was asked for %zu.", n,
-                 sizeof(T), n * sizeof(T), live[a.data]);
+                 sizeof(T), n * sizeof(T), live[place_of(a.data)].bytes);
     }
-    if (!live.empty())
+    if (n_live)
         FAIL("leak", "The owner is gone, and its memory is still allocated.");
 }
 
@@ -53,9 +66,9 @@ static void moves() {
             DeviceArray<T> b(std::move(a));
             if (b.data != data || b.size != size)
                 FAIL("wrong_value", "After a move the new owner must hold the old data and size.");
-            if (live.size() > 1)
+            if (n_live > 1)
                 FAIL("leak", "A move must not allocate.");
-            if (live.empty())
+            if (!n_live)
                 FAIL("use_after_free",
                      "A move must not free: the new owner holds memory that is gone.");
             if (a.data)
@@ -66,10 +79,10 @@ static void moves() {
                 FAIL("wrong_value",
                      "After a move the old owner must be empty: its `size` is still %zu.", a.size);
         }
-        if (!live.empty())
+        if (n_live)
             FAIL("leak", "The new owner is gone, and the memory is still allocated.");
     }
-    if (!live.empty())
+    if (n_live)
         FAIL("leak", "Both owners are gone, and the memory is still allocated.");
 }
 
@@ -84,7 +97,7 @@ static void is_assigned() {
             if (a.data != data)
                 FAIL("wrong_value", "After `a = std::move(b)` a must hold what was b's.");
         }
-        if (!live.empty())
+        if (n_live)
             FAIL("leak", "`a = std::move(b)` forgets what a held: nobody frees it any more.");
     }
 }
