@@ -483,16 +483,13 @@ def memory(parameters, ranks, stage):
             "wrong_value",
             "Everything is shared out as soon as anything is: stages 1 and 2 keep the parameters.",
         ),
-        Wrong(memory_one_stage_only, "wrong_value"),
-        ("12 * parameters", "8 * parameters", "wrong_value"),
-        ("stage >= 2", "stage >= 1", "wrong_value"),
-    ),
-    hypotheses=(
-        Hypothesis(
+        Wrong(
+            memory_one_stage_only,
             "wrong_value",
             "A stage keeps what those before it have shared out.",
-            memory_one_stage_only,
         ),
+        ("12 * parameters", "8 * parameters", "wrong_value"),
+        ("stage >= 2", "stage >= 1", "wrong_value"),
     ),
 )
 

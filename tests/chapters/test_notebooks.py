@@ -135,6 +135,16 @@ def code(notebook):
     return notebook.cells[1]
 
 
+def written(source):
+    """Give the notebook's text cell this text."""
+    return lambda notebook: text(notebook).update(source=source)
+
+
+def shown(*output, **more):
+    """Give the notebook's code cell one more output."""
+    return lambda notebook: code(notebook).outputs.append(new_output(*output, **more))
+
+
 # <svg><g></svg>
 BROKEN_PICTURE = '<img alt="a warp" src="data:image/svg+xml;base64,PHN2Zz48Zz48L3N2Zz4=">'
 DEFECTS = {
@@ -152,9 +162,7 @@ DEFECTS = {
     ),
     "widget without state": (
         "state is not saved",
-        lambda nb: code(nb).outputs.append(
-            new_output("display_data", {hygiene.WIDGET_VIEW: {"model_id": "b2"}})
-        ),
+        shown("display_data", {hygiene.WIDGET_VIEW: {"model_id": "b2"}}),
     ),
     "widget without a picture": (
         "widget's name in Python",
@@ -181,7 +189,7 @@ DEFECTS = {
     ),
     "large output": (
         "300,000 at most",
-        lambda nb: code(nb).outputs.append(new_output("stream", text="x" * 300_001)),
+        shown("stream", text="x" * 300_001),
     ),
     "large notebook": (
         "together",
@@ -193,63 +201,57 @@ DEFECTS = {
     ),
     "mac home folder": (
         "local path /Users/ada",
-        lambda nb: text(nb).update(source="see /Users/ada/x.cu"),
+        written("see /Users/ada/x.cu"),
     ),
     "temporary file in a warning": (
         "local path /tmp/ipykernel_12",
-        lambda nb: code(nb).outputs.append(
-            new_output("stream", name="stderr", text="/tmp/ipykernel_12/3.py:1: UserWarning")
-        ),
+        shown("stream", name="stderr", text="/tmp/ipykernel_12/3.py:1: UserWarning"),
     ),
     "path in a traceback": (
         "local path /root/x",
         lambda nb: nb.cells[2].outputs[0].update(traceback=["File /root/x/y.py:3"]),
     ),
-    "no alt text": ("has no alt text", lambda nb: text(nb).update(source="![](grid.svg)")),
+    "no alt text": ("has no alt text", written("![](grid.svg)")),
     "no alt text in HTML": (
         "has no alt text",
-        lambda nb: text(nb).update(source='<img src="grid.svg">'),
+        written('<img src="grid.svg">'),
     ),
     "empty alt text in HTML": (
         "has no alt text",
-        lambda nb: text(nb).update(source='<img src="grid.svg" alt="">'),
+        written('<img src="grid.svg" alt="">'),
     ),
     "a picture that JupyterLab cannot describe": (
         "no alt text in JupyterLab",
-        lambda nb: code(nb).outputs.append(new_output("display_data", {"image/png": "iVBOR"})),
+        shown("display_data", {"image/png": "iVBOR"}),
     ),
     "no alt text in an output": (
         "has no alt text",
-        lambda nb: code(nb).outputs.append(
-            new_output("display_data", {"text/html": '<img src="data:image/png;base64,iVBOR">'})
-        ),
+        shown("display_data", {"text/html": '<img src="data:image/png;base64,iVBOR">'}),
     ),
     "a broken SVG": (
         "no browser shows",
-        lambda nb: code(nb).outputs.append(
-            new_output("display_data", {"text/html": BROKEN_PICTURE})
-        ),
+        shown("display_data", {"text/html": BROKEN_PICTURE}),
     ),
     "dead link": (
         "leads nowhere",
-        lambda nb: text(nb).update(source="[next](06_next.ipynb#start)"),
+        written("[next](06_next.ipynb#start)"),
     ),
     "dead link in HTML": (
         "leads nowhere",
-        lambda nb: text(nb).update(source='<a href="06.ipynb">next</a>'),
+        written('<a href="06.ipynb">next</a>'),
     ),
-    "dead picture": ("leads nowhere", lambda nb: text(nb).update(source="![a warp](warp.svg)")),
+    "dead picture": ("leads nowhere", written("![a warp](warp.svg)")),
     "a picture from the network": (
         "comes from the network",
-        lambda nb: text(nb).update(source="![a badge](https://example.com/badge.svg)"),
+        written("![a badge](https://example.com/badge.svg)"),
     ),
     "dead heading": (
         "no heading #Nowhere",
-        lambda nb: text(nb).update(source="# Here\n[there](#Nowhere)"),
+        written("# Here\n[there](#Nowhere)"),
     ),
     "dead attachment": (
         "no such attachment",
-        lambda nb: text(nb).update(source="![a](attachment:a.png)"),
+        written("![a](attachment:a.png)"),
     ),
 }
 

@@ -33,6 +33,12 @@ def digits():
     return mnist("train", subset=True)
 
 
+def some(digits, end, start=0):
+    """(images, labels) of a few digits."""
+    images, labels = digits
+    return images[start:end], labels[start:end]
+
+
 @pytest.fixture(scope="module")
 def weights():
     return pytorch.initial_weights(16)
@@ -43,7 +49,7 @@ def weights():
 
 @pytest.mark.parametrize("batch", [1, 3, 7])
 def test_reference_agrees_with_autograd(digits, weights, batch):
-    images, labels = digits[0][:batch], digits[1][:batch]
+    images, labels = some(digits, batch)
     weights = {
         name: value + np.float32(0.1) * (value.ndim == 1) for name, value in weights.items()
     }  # beta, gamma: not 0 and 1
@@ -114,7 +120,7 @@ def test_weights_that_are_not_the_networks_are_refused(weights):
 
 
 def test_an_epoch_uses_each_digit_once_and_the_next_another_order(digits):
-    images, labels = digits[0][:50], digits[1][:50]
+    images, labels = some(digits, 50)
     loader = Loader(images, labels, 10, seed=5)
     first, second = np.concatenate(loader.order(0)), np.concatenate(loader.order(1))
     assert sorted(first) == list(range(50)) and not np.array_equal(first, second)
@@ -126,14 +132,14 @@ def test_an_epoch_uses_each_digit_once_and_the_next_another_order(digits):
 
 @pytest.mark.parametrize("last, sizes", [("drop", [20, 20]), ("keep", [20, 20, 10])])
 def test_a_batch_that_does_not_divide_the_set(digits, last, sizes):
-    loader = Loader(digits[0][:50], digits[1][:50], 20, last=last)
+    loader = Loader(*some(digits, 50), 20, last=last)
     assert [len(batch) for batch in loader.order(0)] == sizes
     assert [len(images) for images, _ in loader.epoch(0)] == sizes
     assert len(loader) == len(sizes)
 
 
 def test_what_cannot_be_loaded_is_refused(digits):
-    images, labels = digits[0][:50], digits[1][:50]
+    images, labels = some(digits, 50)
     refused = {
         "at least 1": (images, labels, -3),
         "must be at least 1, not 0": (images, labels, 0),
@@ -152,7 +158,7 @@ def test_what_cannot_be_loaded_is_refused(digits):
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="copies to a GPU need one")
 def test_batches_arrive_on_the_gpu_as_they_were(digits):
-    loader = Loader(digits[0][:500], digits[1][:500], 64, last="keep")
+    loader = Loader(*some(digits, 500), 64, last="keep")
     sent = [(i.clone(), a.clone()) for i, a in loader.epoch(2, "cuda")]
     for chosen, (images, labels) in zip(loader.order(2), sent, strict=True):
         assert np.array_equal(images.cpu(), loader.images[chosen]) and np.array_equal(
@@ -265,12 +271,10 @@ def trainer(source, digits, weights):
     """
     program = nvcc.build(nvcc.Request(source / "build" / "train.cu", ["-O3"], cpu=True))
     folder = source / "build" / "digits"
-    files.write_digits(folder, "train", digits[0][:21], digits[1][:21])
-    files.write_digits(folder, "t10k", digits[0][30:40], digits[1][30:40])
+    files.write_digits(folder, "train", *some(digits, 21))
+    files.write_digits(folder, "t10k", *some(digits, 40, 30))
     files.save_weights(source / "build" / "start.weights", weights)
-    files.write_order(
-        source / "build" / "order.bin", Loader(digits[0][:21], digits[1][:21], 7, seed=2), 2
-    )
+    files.write_order(source / "build" / "order.bin", Loader(*some(digits, 21), 7, seed=2), 2)
 
     def run(preexec_fn=None, **options):
         words = [f"{name}={value}" for name, value in ({"batch": 7} | options).items()]
@@ -292,7 +296,7 @@ def test_one_step_is_the_gradient(trainer, source, digits, weights):
     """
     done = trainer(steps=1, lr=1, checkpoint="build/one.weights")
     assert done.returncode == 0, done.stderr
-    chosen = Loader(digits[0][:21], digits[1][:21], 7, seed=2).order(0)[0]
+    chosen = Loader(*some(digits, 21), 7, seed=2).order(0)[0]
     loss, _, gradients = pytorch.loss_and_gradients(weights, digits[0][chosen], digits[1][chosen])
     moved = files.load_weights(source / "build" / "one.weights")
     for name in SHAPES:
@@ -305,7 +309,7 @@ def test_one_step_is_the_gradient(trainer, source, digits, weights):
 def test_losses_follow_pytorchs(trainer, source, digits, weights):
     done = trainer(lr=0.01)
     assert done.returncode == 0, done.stderr
-    loader = Loader(digits[0][:21], digits[1][:21], 7, seed=2)
+    loader = Loader(*some(digits, 21), 7, seed=2)
     expected = pytorch.train(pytorch.model_from(weights, dtype=torch.float64), loader, 2, 0.01)
     result = result_in(source)
     assert len(result["losses"]) == 6 and len(result["accuracies"]) == 2
@@ -409,9 +413,9 @@ def test_out_of_memory_says_what_to_do(trainer, source, digits):
 def test_a_step_touches_nothing_else_and_does_not_race(source, digits, trainer):
     """Under the CPU runtime's slow checks: bounds, races, uninitialised memory."""
     folder = source / "build"
-    files.write_digits(folder / "two", "train", digits[0][:2], digits[1][:2])
-    files.write_digits(folder / "two", "t10k", digits[0][:1], digits[1][:1])
-    files.write_order(folder / "two.bin", Loader(digits[0][:2], digits[1][:2], 2), 1)
+    files.write_digits(folder / "two", "train", *some(digits, 2))
+    files.write_digits(folder / "two", "t10k", *some(digits, 1))
+    files.write_order(folder / "two.bin", Loader(*some(digits, 2), 2), 1)
     program = nvcc.build(
         nvcc.Request(folder / "train.cu", output=folder / "checked", cpu=True, check=True)
     )
