@@ -118,7 +118,7 @@ def refused(says):
 # ---- the committed data
 
 
-@pytest.mark.parametrize(("split", "count"), [("train", 2000), ("test", 500)])
+@pytest.mark.parametrize("split, count", [("train", 2000), ("test", 500)])
 def test_the_subset_is_balanced(split, count, cache):
     images, labels = data.mnist(split, subset=True)
     assert images.shape == (count, 28, 28) and images.dtype == np.uint8
@@ -175,7 +175,7 @@ def test_a_broken_picture_is_named(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("content", "named"),
+    "content, named",
     [
         (b"", "it starts with nothing"),
         (b"<html>", "it starts with 3c 68 74 6d, not 00 00 08"),

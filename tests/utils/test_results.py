@@ -61,7 +61,7 @@ def changed(path, value):
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "named"),
+    "path, value, named",
     [
         (["schema"], 2, "schema: 1 was expected"),
         (["schema"], ..., "'schema' is a required property"),

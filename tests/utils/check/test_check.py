@@ -49,7 +49,7 @@ def test_one_line_on_success(capsys):
 
 
 @pytest.mark.parametrize(
-    ("n", "dtype"),
+    "n, dtype",
     [(n, np.float32) for n in (1, 7, 100, 4096, 100_000)]
     + [(n, np.float16) for n in (1, 7, 100, 4096)],
 )
@@ -211,7 +211,7 @@ def test_a_number_stands_for_every_element():
 
 
 @pytest.mark.parametrize(
-    ("dtype", "reference"),
+    "dtype, reference",
     [
         (np.float64, np.float32),
         (np.float32, np.float16),
@@ -232,7 +232,7 @@ def test_a_wrong_dtype_is_named(dtype, reference):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "reference"),
+    "dtype, reference",
     [
         (np.float32, np.float64),
         (np.float16, np.float32),

@@ -121,7 +121,7 @@ def test_errors_name_the_line_of_the_source(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("flags", "expected"),
+    "flags, expected",
     [
         ([], "sm_90a"),
         (["-arch=sm_75"], "sm_75"),
@@ -144,7 +144,7 @@ def test_macros_are_those_of_nvcc():
 
 
 @pytest.mark.parametrize(
-    ("opcode", "first"),
+    "opcode, first",
     [
         ("ldmatrix.sync.aligned.m8n8.x4.shared.b16", "sm_75"),
         ("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32", "sm_75"),

@@ -72,7 +72,7 @@ def test_groups_that_say_nothing_go_with_or_without_content():
 
 
 @pytest.mark.parametrize(
-    ("long", "short"),
+    "long, short",
     [
         ("M 1.50 2.00 L 9 2.00 L 9 7.25 L 1.50 7.25 z ", "M1.5 2H9V7.25H1.5z"),
         ("M 0 0 L 3 4 Q 1 2 3 4 L 3 9 ", "M0 0L3 4Q1 2 3 4V9"),

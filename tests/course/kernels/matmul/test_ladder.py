@@ -114,7 +114,7 @@ def test_every_choice_of_the_chapter_comes_out_even():
         assert search.shared(choice) * choice["BLOCKS"] <= 227 << 10
 
 
-@pytest.mark.parametrize(("kib_of_an_sm", "blocks"), [(228, 2), (100, 1)])
+@pytest.mark.parametrize("kib_of_an_sm, blocks", [(228, 2), (100, 1)])
 def test_places_are_no_more_than_shared_memory_holds(monkeypatch, kib_of_an_sm, blocks):
     """Blocks wait for one another in stream-K: all must run at once."""
     sm = SimpleNamespace(

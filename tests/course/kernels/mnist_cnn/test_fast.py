@@ -218,7 +218,7 @@ def test_weights_survive_the_kernels_order():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    "arguments, message",
     [
         ({"batch": 0}, "at least 1"),
         ({"precision": "fp8"}, "bf16 or tf32 or fp16"),
@@ -251,7 +251,7 @@ def test_a_batch_must_be_one():
 
 
 @pytest.mark.parametrize(
-    ("capability", "types", "fitting"),
+    "capability, types, fitting",
     [
         ((7, 5), ("fp16",), ("fp16",)),
         ((8, 0), ("bf16", "tf32"), ("bf16",)),

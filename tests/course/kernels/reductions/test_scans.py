@@ -74,7 +74,7 @@ def test_ring(ring, method, dtype):
 
 
 @pytest.mark.parametrize(
-    ("capability", "method"),
+    "capability, method",
     [
         ((7, 5), scans.Lookback),
         ((9, 0), scans.Ring),

@@ -146,7 +146,7 @@ def test_targets_of_the_wrong_kind_are_refused():
         cross_entropy(normal(4, 9), torch.zeros(4, dtype=torch.int32, device=DEVICE))
 
 
-@pytest.mark.parametrize(("gib", "rows"), [(140, 1 << 14), (16, 1 << 14), (8, 1 << 13)])
+@pytest.mark.parametrize("gib, rows", [(140, 1 << 14), (16, 1 << 14), (8, 1 << 13)])
 def test_matrices_of_a_chapter_fit_a_small_gpu(monkeypatch, gib, rows):
     monkeypatch.setattr(classic, "has_gpu", lambda: True)
     monkeypatch.setattr(classic, "gpu", lambda: SimpleNamespace(memory_bytes=gib << 30))
