@@ -26,6 +26,12 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # a core each: OpenMP's threads would w
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
+# What NumPy and PyTorch free stays with the process, and with those that it starts: to give it back
+# and fetch it anew, a page at a time, is a fifth of a small network's training.
+os.environ.setdefault("MALLOC_MMAP_THRESHOLD_", str(1 << 25))
+os.environ.setdefault("MALLOC_TRIM_THRESHOLD_", str(1 << 28))
+
+
 # Hundreds of tests start Python. Where a machine's setting keeps it from writing down what it has
 # compiled, each would compile the course's modules anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the workers inherit that
