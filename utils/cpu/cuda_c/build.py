@@ -57,7 +57,7 @@ __all__ = ["NO_COMPILER", "BuildError", "build", "build_program", "cache_folder"
 ALWAYS = """
     scheduler meetings blocks grids stacks fiber shared
     api errors launches streams graphs graph_nodes memory owners copies devices order report
-    lines collectives collectives_work
+    lines collectives collectives_numbers collectives_work
     window mbarrier copy_engine tensor_copy clusters warp_matrices warp_groups textures arrays
 """.split()
 #: and those of a program with the slow checks

@@ -114,7 +114,7 @@ static int run(const std::vector<Call>& calls, Site) {
 // ---- what is checked at once
 static const char* wrong_buffer(const Rank* r, const Collective& t, bool send, std::string* what) {
     const void* p = send ? t.send : t.recv;
-    size_t bytes = elements(t, send, int(r->clique->ranks.size())) * t.element;
+    size_t bytes = elements(t, send, int(r->clique->ranks.size())) * t.numbers.bytes;
     if (!bytes)
         return nullptr;
     if (!p || on_host_only(p)) {
@@ -167,8 +167,8 @@ static int check_call(const Rank* r, const Collective& t) {
     return success;
 }
 
-int call_collective(Rank* r, const Collective& call) {
-    if (!r)
+int call_collective(Rank* r, Collective call) {
+    if (!r || !find_numbers(call))
         return invalid_argument;
     if (wait_for_device())
         return cuda_error;

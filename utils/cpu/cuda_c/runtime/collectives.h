@@ -36,6 +36,7 @@ struct Rank {
     Site last = {"", 0};  // the last call
     const char* last_name = nullptr;
 };
+bool find_numbers(Collective& t);  // collectives_numbers.cpp; false: there are no such
 // collectives_work.cpp, all under the lock of collectives.cpp
 void progress(Clique& c);  // does what all ranks have called for
 bool all_wait(const Clique& c);

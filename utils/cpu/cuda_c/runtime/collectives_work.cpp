@@ -47,8 +47,8 @@ static void told_mismatch(Clique& c, const std::vector<Rank*>& ranks,
     for (size_t i = 0; i < calls.size(); ++i) {
         const Collective& t = calls[i]->call;
         text += std::string(i ? "; " : "") + "rank " + std::to_string(ranks[i]->number) +
-                " calls " + t.name + " of " + std::to_string(t.count) + " " + t.type_name + " in " +
-                line_of(t.at);
+                " calls " + t.name + " of " + std::to_string(t.count) + " " + t.numbers.type +
+                " in " + line_of(t.at);
     }
     report("collective-mismatch", calls.back()->call.at,
            "the ranks' calls differ in %s: %s. All ranks must make the same calls in the same "
@@ -96,30 +96,30 @@ static void note_work(const std::vector<Rank*>& ranks, const std::vector<Pending
         streams.push_back(stream_on(t.stream, ranks[i]->device));
         begin_operation(streams.back(), t.at, t.name);
         if (uses(t, ranks[i]->number, true))
-            check_range(t.send, elements(t, true, size) * t.element, false, t.at);
+            check_range(t.send, elements(t, true, size) * t.numbers.bytes, false, t.at);
         if (uses(t, ranks[i]->number, false))
-            check_range(t.recv, elements(t, false, size) * t.element, true, t.at);
+            check_range(t.recv, elements(t, false, size) * t.numbers.bytes, true, t.at);
     }
     order_together(streams);
 }
 typedef std::vector<char> Bytes;
 static Bytes reduced(const std::vector<Pending*>& calls, size_t count) {
     const Collective& first = calls[0]->call;
-    size_t bytes = count * first.element;
+    size_t bytes = count * first.numbers.bytes;
     Bytes sum(bytes), other(bytes);
     memcpy(sum.data(), first.send, bytes);
     for (size_t r = 1; r < calls.size(); ++r) {
         memcpy(other.data(), calls[r]->call.send, bytes);
-        first.combine(sum.data(), other.data(), count);
+        first.numbers.combine(sum.data(), other.data(), count);
     }
-    if (first.finish)
-        first.finish(sum.data(), count, int(calls.size()));
+    if (first.numbers.finish)
+        first.numbers.finish(sum.data(), count, int(calls.size()));
     return sum;
 }
 static void perform(const std::vector<Rank*>& ranks, const std::vector<Pending*>& calls) {
     note_work(ranks, calls);
     const Collective& first = calls[0]->call;
-    size_t n = calls.size(), bytes = first.count * first.element;
+    size_t n = calls.size(), bytes = first.count * first.numbers.bytes;
     Bytes data;
     open_device();
     switch (first.kind) {
@@ -206,7 +206,8 @@ static bool progress_pair(Clique& c) {
             Pending* recv = matching(to, CollectiveKind::recv, from->number);
             if (!send || !recv)
                 continue;
-            if (send->call.count * send->call.element != recv->call.count * recv->call.element)
+            if (send->call.count * send->call.numbers.bytes !=
+                recv->call.count * recv->call.numbers.bytes)
                 told_mismatch(c, {from, to}, {send, recv}, "the count or the type");
             else
                 perform({from, to}, {send, recv});

@@ -6,6 +6,13 @@
 namespace cuda_cpu {
 enum class CollectiveKind { all_reduce, reduce, broadcast, all_gather, reduce_scatter, send, recv };
 
+// What a call does with the numbers of its type.
+struct Numbers {
+    const char* type;
+    size_t bytes;
+    void (*combine)(void* to, const void* from, size_t count);
+    void (*finish)(void* to, size_t count, int ranks);  // of a mean, or null
+};
 // One rank's call.
 struct Collective {
     CollectiveKind kind;
@@ -13,13 +20,10 @@ struct Collective {
     const void* send;
     void* recv;
     size_t count;  // of elements: what the function is given
-    const char* type_name;
-    int type, operation, peer;  // peer: the root, or the other rank
-    size_t element;  // bytes
-    void (*combine)(void* to, const void* from, size_t count);
-    void (*finish)(void* to, size_t count, int ranks);  // of a mean, or null
+    int type, operation, peer;  // NCCL's numbers; peer: the root, or the other rank
     cudaStream_t stream;
     Site at;
+    Numbers numbers = {};  // the runtime finds them
 };
 struct Rank;  // a communicator, as one rank has it
 
@@ -27,7 +31,7 @@ struct Rank;  // a communicator, as one rank has it
 int join_clique(Rank** rank, int size, unsigned long long id, int number, Site at);
 int make_clique(Rank** ranks, int size, const int* devices, Site at);
 int leave_clique(Rank* rank);
-int call_collective(Rank* rank, const Collective& call);
+int call_collective(Rank* rank, Collective call);
 int start_group();
 int end_group(Site at);
 unsigned long long new_clique_id();

@@ -59,90 +59,11 @@ typedef enum {
 } ncclDataType_t;
 
 namespace cuda_cpu {
-template <class T>
-struct ReduceValues {
-    using Wide = std::conditional_t<std::is_arithmetic_v<T>, T, float>;
-    template <class F>
-    static void each(void* to, const void* from, size_t count, F f) {
-        for (size_t i = 0; i < count; i++) {
-            T& a = static_cast<T*>(to)[i];
-            a = T(f(Wide(a), Wide(static_cast<const T*>(from)[i])));
-        }
-    }
-    static void sum(void* to, const void* from, size_t count) {
-        each(to, from, count, [](Wide a, Wide b) { return a + b; });
-    }
-    static void product(void* to, const void* from, size_t count) {
-        each(to, from, count, [](Wide a, Wide b) { return a * b; });
-    }
-    static void larger(void* to, const void* from, size_t count) {
-        each(to, from, count, [](Wide a, Wide b) { return a < b ? b : a; });
-    }
-    static void smaller(void* to, const void* from, size_t count) {
-        each(to, from, count, [](Wide a, Wide b) { return b < a ? b : a; });
-    }
-    static void mean(void* to, size_t count, int ranks) {
-        each(to, to, count, [=](Wide a, Wide) { return a / Wide(ranks); });
-    }
-    static void fill(Collective& call, ncclRedOp_t operation) {
-        void (*const functions[])(void*, const void*, size_t) = {sum, product, larger, smaller,
-                                                                 sum};
-        call.element = sizeof(T);
-        call.combine = functions[operation];
-        call.finish = operation == ncclAvg ? mean : nullptr;
-    }
-};
-inline bool fill_type(Collective& call, ncclDataType_t type, ncclRedOp_t operation) {
-    if (unsigned(operation) >= ncclNumOps)
-        return false;
-    switch (type) {
-        case ncclInt8:
-            ReduceValues<signed char>::fill(call, operation);
-            return true;
-        case ncclUint8:
-            ReduceValues<unsigned char>::fill(call, operation);
-            return true;
-        case ncclInt32:
-            ReduceValues<int>::fill(call, operation);
-            return true;
-        case ncclUint32:
-            ReduceValues<unsigned>::fill(call, operation);
-            return true;
-        case ncclInt64:
-            ReduceValues<long long>::fill(call, operation);
-            return true;
-        case ncclUint64:
-            ReduceValues<unsigned long long>::fill(call, operation);
-            return true;
-        case ncclFloat16:
-            ReduceValues<__half>::fill(call, operation);
-            return true;
-        case ncclFloat32:
-            ReduceValues<float>::fill(call, operation);
-            return true;
-        case ncclFloat64:
-            ReduceValues<double>::fill(call, operation);
-            return true;
-        case ncclBfloat16:
-            ReduceValues<__nv_bfloat16>::fill(call, operation);
-            return true;
-        default:
-            return false;
-    }
-}
 inline ncclResult_t collective(ncclComm_t comm, CollectiveKind kind, const char* name,
                                const void* send, void* recv, size_t count, ncclDataType_t type,
                                ncclRedOp_t operation, int peer, cudaStream_t stream, Site at) {
-    static const char* const types[] = {"ncclInt8",    "ncclUint8",   "ncclInt32",   "ncclUint32",
-                                        "ncclInt64",   "ncclUint64",  "ncclFloat16", "ncclFloat32",
-                                        "ncclFloat64", "ncclBfloat16"};
-    if (unsigned(type) >= ncclNumTypes)
-        return ncclInvalidArgument;
-    Collective call{kind,      name, send, recv,    count,   types[type], type,
-                    operation, peer, 0,    nullptr, nullptr, stream,      at};
-    if (!fill_type(call, type, operation))
-        return ncclInvalidArgument;
-    return ncclResult_t(call_collective(comm, call));
+    return ncclResult_t(
+        call_collective(comm, {kind, name, send, recv, count, type, operation, peer, stream, at}));
 }
 }  // namespace cuda_cpu
 
