@@ -10,6 +10,7 @@ from course.kernels.many_gpus.launch import launch
 from course.kernels.many_gpus.trainer import ParallelTrainer
 from course.kernels.mnist_cnn import fast
 from course.kernels.mnist_cnn.pytorch import initial_weights
+from tests.needs import without_gpu
 
 HEAP, SCRATCH = 20 << 20, 1 << 16
 
@@ -114,5 +115,6 @@ def test_two_ranks_have_the_same_weights_and_those_of_the_whole_batch(statistics
     launch(ranks_as_threads, 1, [2, statistics, bucket])  # in a fresh process: a fresh device
 
 
+@without_gpu("one GPU need not run four ranks at a time that wait for one another")
 def test_four_ranks_have_the_same_weights_and_those_of_the_whole_batch():
     launch(ranks_as_threads, 1, [4, True, True, 1])
