@@ -15,8 +15,8 @@ from course.extensions.streams import ORDERS, Model
 
 #: Elements of the two x whose calls are weighed, and of how many times y's memory kept is too much
 SIZES, MORE = (1 << 8, 1 << 12), 1.05
-#: Calls of which the one counts that left least behind: Python, too, keeps things now and then
-CALLS = 3
+#: Tries that must all find it: Python, too, keeps things now and then
+TRIES = 3
 #: Bytes besides, of objects that any call makes: three times what there are
 ALWAYS = 1 << 15
 
@@ -121,27 +121,28 @@ def unnoticed_change(apply, x, scale):
 
 
 def copy_kept(apply, scale):
-    """A Finding if more than y lives as long as y, be it a tensor, a list or an array.
+    """A Finding if more than y lives as long as y, be it a tensor, a list or an array."""
+    apply(torch.ones(SIZES[0], dtype=torch.float64, requires_grad=True), scale)  # made once
+    for _ in range(TRIES):
+        finding = kept_beside(apply, scale)
+        if finding is None:
+            break
+    return finding
 
-    Two calls tell what grows with x from what is always there.
-    """
+
+def kept_beside(apply, scale):
+    """What one try says. Two calls tell what grows with x from what is always there."""
     few, many = SIZES
-    apply(torch.ones(few, dtype=torch.float64, requires_grad=True), scale)  # what is made once
-    at_first = least_alive(apply, few, scale)
+    at_first = bytes_alive(apply, few, scale)
     if at_first > few * torch.float64.itemsize + ALWAYS:
         says = f"With a y of {few} numbers, {at_first:,} bytes stay. Backward reads one tensor."
         return Finding("wrong_size", says)
-    grown = least_alive(apply, many, scale) - at_first
+    grown = bytes_alive(apply, many, scale) - at_first
     needed = (many - few) * torch.float64.itemsize
     if grown > needed * MORE:
         says = f"With y, {grown / needed:.2g} times y's memory stays. Backward reads one tensor."
         return Finding("wrong_size", says)
     return None
-
-
-def least_alive(*call):
-    """`bytes_alive` of the call that left least behind."""
-    return min(bytes_alive(*call) for _ in range(CALLS))
 
 
 def bytes_alive(apply, size, scale):
