@@ -298,6 +298,23 @@ int main() {
     assert done.stdout == "1 2 2\n"
 
 
+def test_a_part_of_the_rows_is_set_in_each_slice(tmp_path):
+    done = build_and_run(
+        tmp_path,
+        """
+int main() {
+  char host[24];
+  char* c;
+  cudaMalloc(&c, 24);
+  cudaMemset(c, 1, 24);
+  cudaMemset3D(make_cudaPitchedPtr(c, 4, 4, 3), 0, make_cudaExtent(4, 2, 2));
+  cudaMemcpy(host, c, 24, cudaMemcpyDefault);
+  for (char byte : host) printf("%d", byte);
+}""",
+    )
+    assert done.stdout == "000000001111000000001111"
+
+
 def test_compile_error_names_the_line(tmp_path):
     source = tmp_path / "wrong.cu"
     source.write_text(

@@ -224,5 +224,9 @@ cudaError_t cudaMemset2D(void* p, size_t pitch, int value, size_t width, size_t 
     return cudaMemset2DAsync(p, pitch, value, width, height, nullptr);
 }
 cudaError_t cudaMemset3D(cudaPitchedPtr p, int value, cudaExtent e) {
-    return cudaMemset2DAsync(p.ptr, p.pitch, value, e.width, e.height * e.depth, nullptr);
+    for (size_t z = 0; z < e.depth; ++z)
+        if (cudaError_t error = cudaMemset2D(static_cast<char*>(p.ptr) + z * p.ysize * p.pitch,
+                                             p.pitch, value, e.width, e.height))
+            return error;
+    return cudaSuccess;
 }
