@@ -68,7 +68,8 @@ def _figure_class():
             one without. Here the first does the layout alone.
             """
             engine = self.get_layout_engine()
-            if self.axes and isinstance(engine, ConstrainedLayoutEngine):
+            saved = self.canvas.is_saving()
+            if saved and self.axes and isinstance(engine, ConstrainedLayoutEngine):
                 engine.execute(self)
             else:
                 super().draw(renderer)

@@ -1,5 +1,7 @@
 """matplotlib's figures in the page's colours: what is drawn of their axes."""
 
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
 from utils.plots import picture
 
 
@@ -31,3 +33,11 @@ def test_a_picture_is_laid_out_then_drawn_once():
     around = axes.get_position().bounds
     picture.themed(fig)
     assert len(drawn) == 1 and axes.get_position().bounds != around
+
+
+def test_a_picture_that_is_not_saved_is_drawn_whole():
+    fig, axes = picture.chart(alt="a chart")
+    drawn = []
+    axes.plot([1, 2])[0].draw = drawn.append
+    FigureCanvasAgg(fig).draw()
+    assert drawn
