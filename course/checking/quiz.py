@@ -38,7 +38,7 @@ def one_of(id, question, *choices, answer):
 
     answer: the letter of the right one.
     """
-    letters = dict(zip("abcdef", choices, strict=False))
+    letters = dict(zip("abcdef"[: len(choices)], choices, strict=True))
     return Quiz(
         id=id,
         question=question,
