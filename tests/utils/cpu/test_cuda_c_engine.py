@@ -523,6 +523,16 @@ def test_gold_links_where_it_can(finds_its_libraries, tmp_path, monkeypatch):
     assert tried.read_text().count(builder.GOLD) == 1  # what is known is not tried again
 
 
+def test_gold_links_where_nothing_can_be_kept(tmp_path, monkeypatch):
+    gone = tmp_path / "a file"
+    gone.touch()
+    monkeypatch.setattr(builder, "compiler", lambda: ["g++"])
+    monkeypatch.setattr(builder, "cache_folder", lambda: gone)
+    monkeypatch.setattr(builder.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(builder, "_tried", lambda command: command[-1])
+    assert builder.linker() == [builder.GOLD]
+
+
 # ---- mistakes: what the conformance bank does not cover
 def test_errors_are_sticky_and_the_program_goes_on(tmp_path):
     done = build_and_run(

@@ -350,9 +350,12 @@ def linker() -> list[str]:
     if not gold or not is_gcc(command):
         return []
     kept = cache_folder() / f"linker-{hash_of(compiler_version(tuple(command)), *command, gold)}"
-    if not kept.exists():
-        atomically(kept, lambda fresh: fresh.write_text(_tried([*command, GOLD])))
-    return kept.read_text().split()
+    with contextlib.suppress(OSError):  # not known yet
+        return kept.read_text().split()
+    found = _tried([*command, GOLD])
+    with contextlib.suppress(OSError):  # a full disk: it is tried again the next time
+        atomically(kept, lambda fresh: fresh.write_text(found))
+    return found.split()
 
 
 def _tried(command: Sequence[str]) -> str:
