@@ -16,7 +16,7 @@ from course import exercises
 from course.checking import apart, limits
 from course.checking.checker import check_answer
 from course.exercises import first_kernels
-from utils import has_gpu
+from tests.needs import without_gpu
 
 pytestmark = pytest.mark.skipif(not apart.POSSIBLE, reason="this system cannot copy a process")
 BLOCKS_FOR = exercises.EXERCISES["first_kernels.blocks_for"]
@@ -94,7 +94,7 @@ def exits_in_a_kernel(out, a, factor):
     os._exit(0)
 
 
-@pytest.mark.skipif(has_gpu(), reason="beside a GPU's context kernels are checked in this process")
+@without_gpu("beside a GPU's context kernels are checked in this process")
 def test_the_next_check_is_as_ever():
     scale = exercises.EXERCISES["first_kernels.scale_guard"]
     assert check_answer(scale, exits_in_a_kernel, seed=1).reason == "crashed"

@@ -10,7 +10,7 @@ from course.checking import engines, numba_kernels
 from course.checking.rejected import Rejected
 from course.checking.trials import cases
 from course.exercises import EXERCISES
-from utils import has_gpu
+from tests.needs import without_gpu
 from utils.cpu.numba_cuda import cpu_jit
 
 SCALE = EXERCISES["first_kernels.scale_guard"]
@@ -44,7 +44,7 @@ def test_what_was_not_watched_is_not_launched_on_a_gpu_first(watched, monkeypatc
     assert launched == [KERNEL if watched else engines.on_cpu_engine(KERNEL)]
 
 
-@pytest.mark.skipif(has_gpu(), reason="its kernel runs on the CPU engine alone")
+@without_gpu("its kernel runs on the CPU engine alone")
 def test_what_rehearses_sees_what_the_gpu_will(monkeypatch):
     monkeypatch.setattr(engines, "has_gpu", lambda: True)
     case = next(iter(cases(SCALE, 1)))

@@ -17,7 +17,7 @@ from course import exercises  # noqa: E402
 from course.checking import triton_front  # noqa: E402
 from course.checking.answers import but  # noqa: E402
 from course.exercises import triton_kernels as entries  # noqa: E402
-from utils import has_gpu  # noqa: E402
+from tests.needs import without_gpu  # noqa: E402
 
 NUMBER = 2.0
 CONSTANT = tl.constexpr(2.0)
@@ -115,7 +115,7 @@ def test_the_learner_sees_the_line_and_what_triton_says():
     assert "parts.append" in outcome.code
 
 
-@pytest.mark.skipif(has_gpu(), reason="a GPU's compiler is asked in any case")
+@without_gpu("a GPU's compiler is asked in any case")
 def test_without_the_compiler_the_outcome_says_so(monkeypatch):
     monkeypatch.setattr(triton_front.compiler, "ready", lambda: False)
     triton_front.ask.cache_clear()

@@ -14,10 +14,10 @@ from course import exercises  # noqa: E402
 from course.checking import triton_kernels as checking  # noqa: E402
 from course.exercises import triton_kernels as entries  # noqa: E402
 from tests.conformance.triton import right_programs  # noqa: E402
-from utils import has_gpu  # noqa: E402
+from tests.needs import without_gpu  # noqa: E402
 from utils.cpu.triton import IN_STEP, taking_turns  # noqa: E402
 
-pytestmark = pytest.mark.skipif(has_gpu(), reason="asks the CPU engine, in this process")
+pytestmark = without_gpu("asks the CPU engine, in this process")
 
 
 @pytest.mark.parametrize(
