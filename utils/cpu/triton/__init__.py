@@ -23,6 +23,7 @@ import sys
 from utils.cpu.triton.arithmetic import correct_arithmetic, tensor_core_dots
 from utils.cpu.triton.bfloat16 import correct_bfloat16
 from utils.cpu.triton.driver import correct_driver, correct_testing
+from utils.cpu.triton.libdevice import bind_functions, correct_libdevice
 from utils.cpu.triton.mistakes import KernelMistake
 from utils.cpu.triton.turns import IN_STEP, taking_turns
 from utils.cpu.triton.undefined import track_undefined
@@ -80,6 +81,7 @@ class _Loader(importlib.abc.Loader):
 def _correct_interpreter(module):
     correct_bfloat16(module)
     correct_arithmetic(module)
+    correct_libdevice(module)
     track_undefined(module)
     watch_launches(module)
 
@@ -87,5 +89,7 @@ def _correct_interpreter(module):
 _CORRECTIONS = {
     "triton.runtime.driver": correct_driver,
     "triton.runtime.interpreter": _correct_interpreter,
+    "triton.language.extra.libdevice": bind_functions,
+    "triton.language.extra.cuda.libdevice": bind_functions,
     "triton.testing": correct_testing,
 }
