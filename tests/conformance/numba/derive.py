@@ -50,6 +50,13 @@ def indices_3d():
 
 
 @program
+def early_return():
+    odd = sum(i % 2 for i in range(96))
+    out = [95 - i + 1000 * odd for i in range(96)] + [0] * 32
+    return f"{out[:4]} {out[95:97]}", [True, False], [2.0 * i for i in range(4)]
+
+
+@program
 def grid_stride():
     return [i * i for i in range(100)]
 

@@ -106,7 +106,8 @@ class Kernel:
         try:
             return self.variants[key]
         except KeyError:
-            self.variants[key] = namespace.specialize(self.py_func, kinds=kinds)
+            made = namespace.specialize(self.py_func, kinds=kinds, kernel=not self.device)
+            self.variants[key] = made
             return self.variants[key]
 
     def only_signature(self):

@@ -25,6 +25,7 @@ from .errors import BarrierError
 from .settings import WARP
 from .state import (
     HOST_CALLED,
+    LEFT,
     OUTSIDE,
     block_dim,
     block_idx,
@@ -83,7 +84,8 @@ class Block:
         self.todo = iter(launch.thread_order())
         self.started = 0
         self.size = launch.block_size
-        self.finished = []  # ranks of the threads that returned
+        self.finished = []  # ranks of the threads that are done
+        self.left = []  # ranks of those that ended at a `return`: barriers do not wait for them
         self.ready = deque()  # the fibres that can go on
         self.barrier = []  # waiters at __syncthreads
         self.grid_barrier = []  # waiters at grid.sync()
@@ -93,6 +95,10 @@ class Block:
         self.counted = 0  # ... as of this many of `finished`
         self.shared = {}  # call site -> array
         self.dynamic = None  # the dynamic shared memory, bytes
+
+    def all_but_left(self, waiters):
+        """Whether all threads wait here but those that have left."""
+        return len(waiters) + len(self.left) == self.size
 
     def live_mask(self, warp):
         """The lanes of `warp` that have not returned."""
@@ -237,7 +243,7 @@ class Launch:
             elif len(block.finished) == block.size:
                 return DONE
             elif not self.release(block):
-                if len(block.grid_barrier) == block.size:
+                if block.grid_barrier and block.all_but_left(block.grid_barrier):
                     return PARKED
                 raise stuck(self, block)
         return PREEMPTED
@@ -275,8 +281,11 @@ class Launch:
             tid.y = y
             tid.z = z
             now.rank = rank
-            if function(*args) is not None:
-                raise TypeError("CUDA kernel must have void return type.")
+            result = function(*args)
+            if result is not None:
+                if result is not LEFT:
+                    raise TypeError("CUDA kernel must have void return type.")
+                block.left.append(now.rank)
             finished.append(now.rank)
         self.workers.append(getcurrent())
         if block.ready and not self.schedule.random:
@@ -331,19 +340,23 @@ class Launch:
         """__syncthreads and its counting forms: all threads of the block, at the same call."""
         block = now.block
         waiter = Waiter(frame, what, value)
-        waiting = block.barrier
-        waiting.append(waiter)
-        if len(waiting) == block.size:
-            site = waiter.site
-            if any(other.site != site for other in waiting):
-                raise different_barriers(self, block)
-            if value is not None:
-                result = combine(what, [other.value for other in waiting])
-                for other in waiting:
-                    other.result = result
-            block.barrier = []
-            self.wake(block, waiting)
+        block.barrier.append(waiter)
+        if len(block.barrier) == block.size:
+            self.finish_barrier(block)
         return self.pause(waiter)
+
+    def finish_barrier(self, block):
+        """All threads of the block wait, or all that have not left."""
+        waiting = block.barrier
+        first = waiting[0]
+        if any(other.site != first.site for other in waiting):
+            raise different_barriers(self, block)
+        if first.value is not None:
+            result = combine(first.what, [other.value for other in waiting])
+            for other in waiting:
+                other.result = result
+        block.barrier = []
+        self.wake(block, waiting)
 
     def grid_sync(self, frame):
         block = now.block
@@ -389,6 +402,9 @@ class Launch:
 
     def release(self, block):
         """No thread of `block` can run: find those whose wait has ended because others returned."""
+        if block.barrier and block.all_but_left(block.barrier):
+            self.finish_barrier(block)
+            return True
         for key, group in block.groups.items():
             if len(group) == (key[1] & block.live_mask(key[0])).bit_count():
                 self.finish_warp(block, key)

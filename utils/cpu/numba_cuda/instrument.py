@@ -6,10 +6,16 @@ import inspect
 import textwrap
 import types
 
+import numpy as np
+
 from .engine import Site
 from .state import now
 
 _LINE, _BRANCH = "__line__", "__branch__"
+#: What `state.LEFT` is called in a kernel
+LEFT_NAME = "__left__"
+_NUMBERS = int, float, complex, np.generic
+_AROUND = "<free variables>"  # no kernel can be called so
 
 
 class _Reporter(ast.NodeTransformer):
@@ -67,6 +73,61 @@ def _source(code):
         return None
 
 
+class _Leaver(ast.NodeTransformer):
+    """Makes every `return` a `return __left__`."""
+
+    def __init__(self):
+        self.found = False
+
+    def visit_Return(self, node):
+        if node.value is None:
+            self.found = True
+            node.value = ast.copy_location(ast.Name(LEFT_NAME, ast.Load()), node)
+        return node
+
+
+class _Identities(ast.NodeTransformer):
+    """Makes `x is y` a `__same__(x, y)`."""
+
+    def __init__(self):
+        self.found = False
+
+    def visit_Compare(self, node):
+        self.generic_visit(node)
+        sides = [node.left, *node.comparators]
+        if not isinstance(node.ops[0], (ast.Is, ast.IsNot)) or len(sides) > 2:
+            return node
+        if any(isinstance(side, ast.Constant) for side in sides):  # None, True
+            return node
+        self.found = True
+        same = ast.Call(ast.Name("__same__", ast.Load()), sides, [])
+        if isinstance(node.ops[0], ast.IsNot):
+            same = ast.UnaryOp(ast.Not(), same)
+        return ast.copy_location(same, node)
+
+
+def compare_identities(function):
+    """Makes a function, given as a syntax tree, ask Numba's `is`; whether it has any."""
+    identities = _Identities()
+    identities.visit(function)
+    return identities.found
+
+
+def same(x, y):
+    """Numba's `x is y`: numbers of one type have no identity, so they are compared."""
+    return x is y or (type(x) is type(y) and isinstance(x, _NUMBERS) and bool(x == y))
+
+
+def leaves(function):
+    """Makes a kernel, given as a syntax tree, say where it ends early; whether it ever does.
+
+    A thread that leaves on purpose is one for which barriers do not wait (since Volta).
+    """
+    leaver = _Leaver()
+    leaver.visit(function)
+    return leaver.found
+
+
 def rebuilt(code, change):
     """`code` of a function after `change(function)` has changed its syntax tree in place.
 
@@ -86,7 +147,7 @@ def rebuilt(code, change):
     if code.co_freevars:  # the function must see the same names as free variables
         arguments = [ast.arg(name) for name in code.co_freevars]
         parameters = ast.arguments([], arguments, None, [], [], None, [])
-        outer = ast.FunctionDef("outer", parameters, [function], [])
+        outer = ast.FunctionDef(_AROUND, parameters, [function], [])
         if "type_params" in ast.FunctionDef._fields:
             outer.type_params = []
         tree.body = [ast.copy_location(outer, function)]

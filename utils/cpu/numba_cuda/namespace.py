@@ -19,10 +19,19 @@ from .arrays import view
 from .elements import as_dtype
 from .errors import KernelError, placed
 from .inference import Inference
-from .instrument import rebuilt, report, reporters, syntax_tree
+from .instrument import (
+    LEFT_NAME,
+    compare_identities,
+    leaves,
+    rebuilt,
+    report,
+    reporters,
+    same,
+    syntax_tree,
+)
 from .shapes import refuse_computed_shapes
 from .stand_ins import BUILTINS, FUNCTIONS, Cast, math_in_kernels, numpy_in_kernels
-from .state import now
+from .state import LEFT, now
 from .types_of_numbers import signed
 from .unsupported import refuse_unsupported
 
@@ -42,10 +51,11 @@ def is_users(code):
     )
 
 
-def specialize(function, done=None, kinds=()):
+def specialize(function, done=None, kinds=(), *, kernel=False):
     """`function` with the engine's globals, closure and float constants.
 
     kinds: the types of its arguments, where they are known; then integers have Numba's widths.
+    kernel: gives LEFT back where it ends at a `return`.
     """
     done = {} if done is None else done
     if (function, kinds) in done:
@@ -54,9 +64,10 @@ def specialize(function, done=None, kinds=()):
     names = {"__builtins__": BUILTINS}  # a function takes its builtins from here when it is made
     code = function.__code__
     refuse_unsupported(code)
-    code = rebuilt(code, lambda tree: _changed(tree, function, kinds, calls, done))
+    code = rebuilt(code, lambda tree: _changed(tree, function, kinds, calls, done, kernel))
     if code is not function.__code__:
         names.update(widths.NAMES)
+        names.update({LEFT_NAME: LEFT, "__same__": same})
     if now.observer is not None:
         names.update(reporters(code))
     code = convert_code(code)
@@ -85,12 +96,15 @@ def specialize(function, done=None, kinds=()):
     return made
 
 
-def _changed(tree, function, kinds, calls, done):
+def _changed(tree, function, kinds, calls, done, kernel):
     """Changes the syntax tree of a function as its types and an observer ask; whether anything."""
     refuse_computed_shapes(tree, function.__code__)
     inference = _inference(function, kinds, done)
     with _placing(function, inference):
         changed = widths.widen(tree, inference, calls)
+    changed = compare_identities(tree) or changed
+    if kernel:
+        changed = leaves(tree) or changed
     return report(tree) if now.observer is not None else changed
 
 

@@ -11,6 +11,8 @@ from utils.cpu.turns import turn
 
 from . import settings
 
+#: What a kernel gives back, in place of None, where a thread ends at a `return`
+LEFT = object()
 HOST_CALLED = "this part of numba.cuda works inside kernels only; the host called it"
 
 

@@ -45,7 +45,8 @@ def stuck(launch, block):
     places = {}
     for waiter in waiting:
         places.setdefault((waiter.what, waiter.line), []).append(waiter.rank)
-    gone = block.size - len(waiting)
+    missing = sorted(set(block.finished) - set(block.left))
+    gone = len(missing)
     text = "; ".join(
         f"{_some(launch, ranks)} in {what} at line {n}" for (what, n), ranks in places.items()
     )
@@ -58,7 +59,7 @@ def stuck(launch, block):
             + (f"; {gone} returned" if gone else ""),
             "Threads that wait for each other must wait at the same call.",
         )
-    out = as_text(launch.coordinates[min(block.finished)][:3])
+    out = as_text(launch.coordinates[missing[0]][:3])
     return _error(
         launch,
         block,

@@ -6,10 +6,9 @@ from numba import cuda
 @cuda.jit
 def kernel(out):
     i = cuda.grid(1)
-    if i >= 5:
-        return
-    out[i] = i
-    cuda.syncthreads()  # here
+    if i < 5:
+        out[i] = i
+        cuda.syncthreads()  # here
 
 
 kernel[1, 8](np.zeros(5))
