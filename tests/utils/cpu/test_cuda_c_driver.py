@@ -92,9 +92,45 @@ def test_kernels_are_refused_where_nvcc_sees_no_cuda_c(tmp_path, monkeypatch, ca
     monkeypatch.chdir(tmp_path)
     Path(name).write_text(KERNEL)
     assert driver.main(["-c", name]) == 1
-    assert f"{name}: to nvcc this is no CUDA C++" in capsys.readouterr().err
+    assert f"{name}:2: error: to nvcc this is no CUDA C++" in capsys.readouterr().err
     with pytest.raises(BuildError, match="ending .cu"):
         build_program(name)
+
+
+def built_and_run(folder, name, text):
+    (folder / name).write_text(text)
+    words = [str(folder / name), "-o", str(folder / "program")]
+    assert driver.main(words) == 0
+    return completed([str(folder / "program")]).stdout
+
+
+def test_a_cpp_file_may_call_a_library_whose_header_has_kernels_here(tmp_path):
+    text = """#include <cublas_v2.h>
+    #include <cstdio>
+    int main() { cublasHandle_t h; printf("%d", cublasCreate(&h)); cublasDestroy(h); }
+    """
+    assert built_and_run(tmp_path, "call.cpp", text) == "0"
+
+
+def test_a_cpp_file_without_cuda_has_its_names_to_itself(tmp_path):
+    text = """#include <cstdio>
+    static unsigned umin(unsigned a, unsigned b) { return a <= b ? a : b; }
+    int main() { printf("%u", umin(3, 4)); }
+    """
+    assert built_and_run(tmp_path, "plain.cpp", text) == "3"
+
+
+def test_kernels_are_refused_in_the_one_source_where_nvcc_sees_none(tmp_path, capsys):
+    """Each source of a build by its own ending, and with the line."""
+    (tmp_path / "main.cu").write_text("__global__ void k() {}\nint main() { k<<<1, 1>>>(); }\n")
+    (tmp_path / "more.cpp").write_text("#include <cuda_runtime.h>\n\n__global__ void m() {}\n")
+    with pytest.raises(BuildError, match=r"more.cpp:3: error: to nvcc this is no CUDA C\+\+"):
+        build_program(tmp_path / "main.cu", [str(tmp_path / "more.cpp")])
+
+
+def test_a_source_that_is_not_there_is_named(tmp_path, capsys):
+    assert driver.main([str(tmp_path / "absent.cu")]) == 1
+    assert capsys.readouterr().err.endswith("absent.cu: there is no such file\n")
 
 
 @pytest.mark.parametrize("words", [["-x", "cu"], ["-x=cu"], ["--x", "cu"]])

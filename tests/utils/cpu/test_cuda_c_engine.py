@@ -726,6 +726,55 @@ int main() { int *p, h[64]; for (int i = 0; i < 64; i++) h[i] = i;
   cudaMemcpy(h, p, 256, cudaMemcpyDeviceToHost); printf("%d\\n", h[0]); cudaFree(p); }"""
 
 
+SHIFTS = """#include <cstdio>
+template <class T>
+__global__ void __launch_bounds__(1 << 7) k(int* out) {
+    __shared__ __align__(1 << 5) T s[(16 + 2) << 1];
+    s[threadIdx.x % 36] = 7;
+    __syncthreads();
+    *out = int(s[35]) + int(size_t(s) % 32);
+}
+int main() {
+    int *d, h;
+    cudaMalloc(&d, 4);
+    k<float><<<1, 128>>>(d);
+    cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost);
+    printf("%d", h);
+    cudaFree(d);
+}
+"""
+
+
+def test_sizes_of_shared_arrays_may_be_shifts(tmp_path):
+    done = build_and_run(tmp_path, SHIFTS)
+    assert (done.stdout, done.stderr) == ("7", "")
+
+
+VOLATILE = """#include <cstdio>
+__global__ void k(volatile float* p, float* q) {
+    p[threadIdx.x] = 1;
+    if (q) q[threadIdx.x] = p[threadIdx.x + 32];
+}
+int main(int n, char**) {
+    float *p, *q;
+    cudaMalloc(&p, 256);
+    cudaMalloc(&q, 256);
+    k<<<1, 32>>>(p, n > 1 ? q : nullptr);
+    cudaDeviceSynchronize();
+    cudaFree(p);
+    cudaFree(q);
+}
+"""
+
+
+def test_check_takes_a_store_through_volatile_for_a_store(tmp_path):
+    """A read of what nobody has written is one, through volatile, too."""
+    (tmp_path / "p.cu").write_text(VOLATILE)
+    program = build_program(tmp_path / "p.cu", check=True)
+    assert run(program).stderr == ""
+    assert "p.cu:4: error: this reads device memory that nobody has" in run(program, "x").stderr
+
+
 def test_check_finds_the_race_and_the_shuffled_order_shows_it(tmp_path):
     done = build_and_run(tmp_path, REVERSE, check=True)
     assert "[data-race]" in done.stderr and "line 6" in done.stderr and done.returncode == 1

@@ -47,7 +47,7 @@ from .compiler import (
     is_gcc,
 )
 from .options import FOR_BOTH, RELAXED, may_launch, split_flags
-from .preprocess import preprocess, user_files
+from .preprocess import preprocess, preprocess_plain, user_files
 from .rewrite import rewrite
 from .tokens import RewriteError
 
@@ -68,7 +68,7 @@ CHECKS = """
 GOLD = "-fuse-ld=gold"
 #: So many sources are compiled sooner than the header that they share
 FEW = 4
-NO_KERNELS = "to nvcc this is no CUDA C++: give a file with kernels the ending .cu, or say -x cu"
+NO_FILE = "there is no such file"
 BEGIN_C = "struct cuda_cpu_begin_c;"  # where a C source begins, see include/detail/c.h
 ASM = re.compile(rb"\basm\b|\b__asm")
 ASKS_FOR_DEVICE = re.compile(rb"__CUDA_ARCH|__CUDACC_RTC__")
@@ -146,7 +146,7 @@ class Wanted:
     shared: bool
     extra: str
     headers: Path | None
-    host_only: bool  # nvcc would take none of the sources for CUDA C++
+    host_only: list[str]  # sources that nvcc would not take for CUDA C++
 
     def request(self) -> str:
         """A hash of all that it is made from but the sources' text."""
@@ -174,7 +174,7 @@ def _wanted(
     linking = [flag for flag in compiling if flag in FOR_BOTH] + linking
     relaxed = not RELAXED.isdisjoint(flags)
     gpu = architecture(flags)
-    plain = not any(may_launch(source, flags) for source in sources)
+    plain = [source for source in sources if not may_launch(source, flags)]
     return Wanted(sources, own, linking, gpu, relaxed, check, shared, extra, headers, plain)
 
 
@@ -242,16 +242,24 @@ def rewritten(
     headers: Path | None = None,
     *,
     relaxed: bool = False,
-    host_only: bool = False,
+    host_only: Sequence[str] = (),
 ) -> tuple[list[str], list[str], set]:
     """(each source as ordinary C++, the kernels' names, all files that went into it).
 
-    With `host_only` kernels and launches are refused, as nvcc does in a file that is not .cu.
+    host_only: in these sources kernels and launches are refused, as nvcc does in a file that is
+        not .cu.
     """
     units = []
     kernels = []
     files = set(sources)
     for source in sources:
+        if not Path(source).is_file():
+            raise BuildError(f"{source}: {NO_FILE}\n")
+        plain = source in host_only and headers is None and preprocess_plain(source, flags)
+        if plain:
+            units.append(plain)
+            files |= user_files(plain)
+            continue
         look = _preprocess_program if headers is None else _preprocess_for_nvrtc
         preprocessed, for_device, included = look(source, flags, gpu)
         files |= included
@@ -260,12 +268,15 @@ def rewritten(
                 device_only.check(preprocessed, headers)
                 preprocessed = device_only.without_includes(preprocessed)
             unit, names = rewrite(
-                preprocessed, for_device, gpu, relaxed=relaxed, is_program=headers is None
+                preprocessed,
+                for_device,
+                gpu,
+                relaxed=relaxed,
+                is_program=headers is None,
+                host_only=source in host_only,
             )
         except RewriteError as error:
             raise BuildError(f"{error}\n", [*compiler(), source]) from None
-        if headers is None and host_only and (names or "::cuda_cpu::configure(" in unit):
-            raise BuildError(f"{source}: {NO_KERNELS}\n")
         if source.endswith(".c"):  # its functions keep the names that C gives them
             unit = unit.replace(BEGIN_C, 'extern "C" {') + "\n}\n"
         units.append(unit)
@@ -384,7 +395,7 @@ def build_program(
     Raises BuildError.
     """
     if not Path(source).is_file():
-        raise BuildError(f"{source}: there is no such file\n")
+        raise BuildError(f"{source}: {NO_FILE}\n")
     program, _ = build([str(source)], flags, check=check, shared=False)
     if output is None:
         return program

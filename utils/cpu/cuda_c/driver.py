@@ -14,7 +14,7 @@ from pathlib import Path
 from utils.files import scratch_folder
 
 from .architecture import architecture
-from .build import BuildError, rewritten, runtime_objects, system_libraries
+from .build import NO_FILE, BuildError, rewritten, runtime_objects, system_libraries
 from .compiler import checked, compiler, environment_flags
 from .options import FOR_BOTH, RELAXED, is_plain, may_launch, split_flags
 from .preprocess import FOLDERS
@@ -85,7 +85,7 @@ def compile_one(source: str, command: Command, output: Path) -> None:
     flags = [*environment_flags(compiling, command.check), *compiling]
     relaxed = not RELAXED.isdisjoint(command.flags)
     gpu = architecture(command.flags)
-    plain = not may_launch(source, command.flags)
+    plain = [] if may_launch(source, command.flags) else [source]
     units, _, _ = rewritten([source], flags, gpu, relaxed=relaxed, host_only=plain)
     with scratch_folder() as folder:
         unit = folder / "unit.ii"
@@ -165,6 +165,9 @@ def main(words: Sequence[str]) -> int:
         command = take_apart(words)
         if not command.sources and not command.objects:
             raise BuildError("nvcc for the CPU: no source or object file is named\n")
+        for name in (*command.sources, *command.objects):
+            if not Path(name).is_file():
+                raise BuildError(f"{name}: {NO_FILE}\n")
         makers = {
             "object": make_objects,
             "device link": device_link,

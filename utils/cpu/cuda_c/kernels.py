@@ -3,7 +3,18 @@
 from collections.abc import Iterator
 
 from .declarations import declaration_start, is_lambda, parameter_name, without_defaults
-from .tokens import OPEN, Token, Tokens, angle_end, closing, made, quoted, split_commas, triples
+from .tokens import (
+    OPEN,
+    Token,
+    Tokens,
+    angle_end,
+    closing,
+    made,
+    quoted,
+    split_commas,
+    text_of,
+    triples,
+)
 
 DROPPED_WITH_ARGUMENTS = {"__cluster_dims__", "__maxnreg__", "__block_size__"}
 ATTRIBUTES_WITH_ARGUMENTS = {
@@ -120,7 +131,7 @@ class Kernels:
         for i in range(start, name):
             if tokens[i].text == "__cluster_dims__":
                 sizes = split_commas(tokens[i + 2 : closing(tokens, i + 1)])
-                return "".join(f", unsigned({' '.join(t.text for t in size)})" for size in sizes)
+                return "".join(f", unsigned({text_of(size)})" for size in sizes)
         return ""
 
     def registration(self, name: Token, parameters: list, end: Token) -> Tokens:
@@ -176,9 +187,7 @@ class Kernels:
             ):
                 continue
             result += (
-                " + sizeof("
-                + " ".join(d.text for d in declaration if not d.text.endswith("__t"))
-                + ")"
+                " + sizeof(" + text_of([d for d in declaration if not d.text.endswith("__t")]) + ")"
             )
         return result
 
@@ -194,7 +203,7 @@ def drop_launch_bounds(tokens: Tokens, i: int) -> str:
     """Take __launch_bounds__ away; the first of its arguments, as C++."""
     close = closing(tokens, i + 1)
     first = split_commas(tokens[i + 2 : close])
-    text = " ".join(t.text for t in first[0]) if first else ""
+    text = text_of(first[0]) if first else ""
     for t in tokens[i : close + 1]:
         t.kind = "made"
         t.text = ""

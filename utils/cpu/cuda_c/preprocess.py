@@ -94,6 +94,17 @@ def preprocess(
     return checked([*command, *others, *FOLDERS, source])
 
 
+def preprocess_plain(source: str, flags: Sequence[str]) -> str:
+    """A C++ source without CUDA as it is; "" where it includes a header of CUDA, or is C.
+
+    nvcc hands it to the host's compiler, with nothing in front: its own `umin` is welcome.
+    """
+    if source.endswith(".c"):
+        return ""
+    text = checked([*compiler(), "-E", "-x", "c++", *flags, *FOLDERS, source])
+    return "" if f'"{INCLUDE}' in text else text
+
+
 def _precompiles() -> bool:
     """Whether the compiler is GCC, whose precompiled headers survive -E."""
     command = compiler()

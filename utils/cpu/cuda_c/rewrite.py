@@ -34,7 +34,7 @@ from .inline_asm import rewrite_asm
 from .kernels import DROPPED_WITH_ARGUMENTS, Kernels, drop_launch_bounds
 from .launches import rewrite_addresses, rewrite_launches
 from .shared_memory import SharedMemory
-from .tokens import MARKER, OWN_HEADERS, closing, error, quoted, the_end, tokenize
+from .tokens import MARKER, OWN_HEADERS, closing, error, is_own, quoted, the_end, tokenize
 from .waits import rewrite_steps, rewrite_waits
 
 DROPPED = {
@@ -76,6 +76,7 @@ UNSUPPORTED = {
     "experimental": "4-bit and 1-bit matrices for tensor cores",
     "cudaGraphicsGLRegisterBuffer": "OpenGL",
 }
+NO_KERNELS = "to nvcc this is no CUDA C++: give a file with kernels the ending .cu, or say -x cu"
 #: Templates of old, whose names are ordinary words elsewhere
 ONLY_BEFORE_ANGLE = {"texture", "surface"}
 
@@ -107,6 +108,12 @@ class Rewriter:
         return self.emit()
 
     # ---- what there is not
+    def refuse_kernels(self) -> None:
+        """In a source that nvcc hands to the host's compiler; the engine's headers have kernels."""
+        for t in self.tokens:
+            if t.text in ("__global__", "<<<") and t.kind != "string" and is_own(t.file):
+                raise error(t, NO_KERNELS)
+
     def refuse(self) -> None:
         tokens = self.tokens
         for i, t in enumerate(tokens):
@@ -228,14 +235,18 @@ def rewrite(
     *,
     relaxed: bool = False,
     is_program: bool = True,
+    host_only: bool = False,
 ) -> tuple[str, tuple[str, ...]]:
     """C++ for the host compiler from the output of its `-E`, and the names of the kernels in it.
 
     `for_device` is the output with `__CUDA_ARCH__` defined, for sources that look at it, `gpu` what
-    it is built for; `relaxed` and `is_program`: see `spaces.check`. Raises RewriteError
-    ("file:line: error: ...") for what the runtime lacks, and what nvcc refuses.
+    it is built for; `relaxed` and `is_program`: see `spaces.check`; `host_only`: the source may
+    have no kernels and launches of its own. Raises RewriteError ("file:line: error: ...") for what
+    the runtime lacks, and what nvcc refuses.
     """
     rewriter = Rewriter(preprocessed, gpu)
+    if host_only:
+        rewriter.refuse_kernels()
     device_tokens = rewriter.tokens if for_device is None else tokenize(for_device)
     spaces.check(device_tokens, relaxed=relaxed, is_program=is_program)
     if for_device is not None:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from .tokens import OPEN, Token, Tokens, closing, error, made, split_commas
+from .tokens import OPEN, Token, Tokens, closing, error, made, split_commas, text_of
 
 
 class SharedMemory:
@@ -97,7 +97,7 @@ class SharedMemory:
             if t.text in ("__align__", "alignas", "__attribute__") and tokens[i + 1].text == "(":
                 close = closing(tokens, i + 1)
                 if t.text != "__attribute__":
-                    inside = " ".join(x.text for x in tokens[i + 2 : close])
+                    inside = text_of(tokens[i + 2 : close])
                     aligned = f", size_t({inside})"
                 i = close
             elif t.text == "extern":

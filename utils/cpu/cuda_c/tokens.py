@@ -221,6 +221,11 @@ def split_commas(tokens: Tokens) -> list[Tokens]:
     return parts + [part] if part or parts else []
 
 
+def text_of(tokens: Tokens) -> str:
+    """The text of some tokens with the spaces that stand between them: `1 << n` stays a shift."""
+    return "".join(" " * bool(t.space) + t.text for t in tokens).strip()
+
+
 def made(text: str, near: Token) -> Token:
     return Token("made", text, near.line, near.file, True, near.column)
 

@@ -151,7 +151,7 @@ static std::vector<Unread>& unread() {
 void note_device_use(const Allocation& a, const Use& use) {
     if (a.kind != cudaMemoryTypeDevice)
         return;
-    bool reads = !use.writes || use.atomic;
+    bool reads = !use.writes || use.update;
     if (reads && !judged && unread().size() < 1000 && untouched(a, use.p, use.size)) {
         Block& b = *hot.block;
         Cell* cells = cells_of(a.start, a.bytes);
