@@ -1,18 +1,24 @@
 """Hand in mutants of the solutions:  python -m tests.mutants [--every N] [ID or a part of one ...]
 
---every N: each N-th mutant only. --kind: only exercises of this kind. --afresh: those again that
-were tried before, too. --known: only those that were tried before, and of these the accepted ones
-again. Prints each mutant that is accepted and the numbers; ends with status 1 where one is left
+--every N: each N-th mutant only. --kind: only exercises of this kind. --draw N: so many of them,
+by chance, as --seed S has it. --days N: those whose turn is today, each one every N days.
+--afresh: those again that were tried before, too. --known: only those that were tried before, and
+of these the accepted ones again. Prints each mutant that is accepted and the numbers; ends with status 1 where one is left
 that equivalents.json does not name. A run over all mutants of an exercise writes what became of
-them into summary.json.
+them into build/mutants.json.
+
+To change the solution in course/exercises in the same way fails `make test` wherever a mutant is
+rejected here: its test_solution_passes hands the solution to the same check.
 """
 
 import argparse
 import collections
 import json
 import os
+import random
 import sys
 import tempfile
+from datetime import date
 from pathlib import Path
 
 from course import exercises
@@ -68,20 +74,31 @@ def arguments():
     parser.add_argument("ids", nargs="*")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--kind")
+    parser.add_argument("--draw", type=int)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
+    parser.add_argument("--days", type=int)
     parser.add_argument("--afresh", action="store_true")
     parser.add_argument("--known", action="store_true")
     return parser.parse_args()
+
+
+def chosen(given, day):
+    """The exercises that the command line asks for; `day`: today's number, any count of days."""
+    of_kind = [e for e in exercises.EXERCISES.values() if given.kind in (None, e.kind)]
+    named = [e for e in of_kind if not given.ids or any(part in e.id for part in given.ids)]
+    if given.days:
+        named = named[day % given.days :: given.days]
+    if given.draw:
+        named = random.Random(given.seed).sample(named, min(given.draw, len(named)))
+        print(f"--seed {given.seed}:", " ".join(exercise.id for exercise in named), flush=True)
+    return named
 
 
 def main():
     given = arguments()
     before = {} if given.afresh else journal.known()
     entries = []
-    for exercise in exercises.EXERCISES.values():
-        if given.ids and not any(part in exercise.id for part in given.ids):
-            continue
-        if given.kind and exercise.kind != given.kind:
-            continue
+    for exercise in chosen(given, date.today().toordinal()):
         for entry in map(named, tried(exercise, given.every, before, given.known)):
             entries.append(entry)
             if entry["status"] in journal.OPEN:

@@ -1,19 +1,18 @@
 """What became of each mutant, kept as it comes: a run that is stopped goes on where it was.
 
-The journal has a line of JSON a mutant and lies among what is built. `summary.json`, which is
-written from it, is part of the course.
+The journal has a line of JSON per mutant, the summary written from it an entry per exercise. Both
+lie among what is built: nothing that git watches changes.
 """
 
 import collections
 import hashlib
 import json
 from datetime import date
-from pathlib import Path
 
 from utils.files import ROOT, write_whole
 
 JOURNAL = ROOT / "build" / "mutants.jsonl"
-SUMMARY = Path(__file__).with_name("summary.json")
+SUMMARY = ROOT / "build" / "mutants.json"
 #: These are tried again by the next run: a check may have become stronger.
 OPEN = ("solved", "no outcome")
 
@@ -64,6 +63,7 @@ def summarize(exercises, entries, path=SUMMARY):
             summary[exercise.id] = of_exercise(exercise, by_exercise[exercise.id])
         elif exercise.id in before:
             summary[exercise.id] = before[exercise.id]
+    path.parent.mkdir(exist_ok=True)
     write_whole(path, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
 
 

@@ -4,12 +4,13 @@ import utils  # noqa: F401  first: it puts Numba on this machine's engine
 
 # isort: split
 import ast
+from types import SimpleNamespace
 
 import pytest
 
 from course import exercises
 from tests.mutants import cpp, python
-from tests.mutants.__main__ import EQUIVALENTS, mutants_of
+from tests.mutants.__main__ import EQUIVALENTS, chosen, mutants_of
 from tests.mutants.trial import as_answer, first_failure, outcome_of, whole_outcome
 
 SAMPLE = ("first_kernels.scale_guard", "meet_the_gpu.warp_and_lane", "synchronization.rotate_left")
@@ -62,3 +63,23 @@ def test_equivalents_are_of_exercises_and_have_reasons():
         known = {says for says, _ in mutants_of(exercises.EXERCISES[id])}
         assert set(reasons) <= known
         assert all(len(why) > 20 for why in reasons.values())
+
+
+def asked(**options):
+    """What the command line asks for."""
+    nothing = {"ids": [], "kind": None, "draw": None, "days": None, "seed": 0}
+    return SimpleNamespace(**nothing | options)
+
+
+def test_every_exercise_has_its_day():
+    week = [chosen(asked(days=7), day) for day in range(739_000, 739_007)]
+    turns = [exercise.id for day in week for exercise in day]
+    assert sorted(turns) == sorted(exercises.EXERCISES)
+    assert max(map(len, week)) - min(map(len, week)) <= 1
+
+
+def test_a_draw_is_repeated_by_its_seed(capsys):
+    drawn = chosen(asked(draw=5, seed=7), 0)
+    assert len({exercise.id for exercise in drawn}) == 5
+    assert drawn == chosen(asked(draw=5, seed=7), 1) != chosen(asked(draw=5, seed=8), 0)
+    assert "--seed 7: " in capsys.readouterr().out
