@@ -3,9 +3,9 @@
 --every N: each N-th mutant only. --kind: only exercises of this kind. --draw N: so many of them,
 by chance, as --seed S has it. --days N: those whose turn is today, each one every N days.
 --afresh: those again that were tried before, too. --known: only those that were tried before, and
-of these the accepted ones again. Prints each mutant that is accepted and the numbers; ends with status 1 where one is left
-that equivalents.json does not name. A run over all mutants of an exercise writes what became of
-them into build/mutants.json.
+of these the accepted ones again. Prints each mutant that is accepted and the numbers; ends with
+status 1 where one is left that equivalents.json does not name. A run over all mutants of an
+exercise writes what became of them into build/mutants.json.
 
 To change the solution in course/exercises in the same way fails `make test` wherever a mutant is
 rejected here: its test_solution_passes hands the solution to the same check.
