@@ -6,6 +6,7 @@ from utils.files import ROOT
 
 # isort: split
 import ast
+import dataclasses
 import importlib.util
 import json
 from pathlib import Path
@@ -130,34 +131,69 @@ def test_starter_is_not_solved_and_raises_nothing(exercise, tmp_path, request):
     assert "Not solved yet: this is still the starter." in repr(outcome)
 
 
-@pytest.mark.parametrize("exercise", ALL)
-def test_entry_is_complete(exercise):
-    assert exercise.chapter in {"start", *(c.key for c in CHAPTERS)}
-    assert len(exercise.wrong) >= 3
-    assert len(exercise.hints) >= 2
-    assert {w.reason for w in exercise.wrong} | {h.reason for h in exercise.hypotheses} <= set(
-        REASONS
-    )
-    assert exercise.minutes > 0
-    if exercise.kind == "cuda_c":
-        assert f"void {exercise.kernel_name}(" in exercise.starter
+WRONG_AT_LEAST, HINTS_AT_LEAST = 3, 2
+
+
+def missing(exercise):
+    """What an exercise's entry lacks, in words."""
+    reasons = {w.reason for w in exercise.wrong} | {h.reason for h in exercise.hypotheses}
+    if exercise.chapter not in {"start", *(c.key for c in CHAPTERS)}:
+        yield f"its id begins with {exercise.chapter!r}, which is no chapter"
+    if len(exercise.wrong) < WRONG_AT_LEAST:
+        yield f"{len(exercise.wrong)} wrong answers; it needs {WRONG_AT_LEAST}"
+    if len(exercise.hints) < HINTS_AT_LEAST:
+        yield f"{len(exercise.hints)} hints; it needs {HINTS_AT_LEAST}"
+    if unknown := reasons - set(REASONS):
+        yield f"reasons that course/checking/model.py does not know: {sorted(unknown)}"
+    if exercise.minutes <= 0:
+        yield f"{exercise.minutes} minutes"
+    if exercise.kind == "cuda_c" and f"void {exercise.kernel_name}(" not in exercise.starter:
+        yield f"its starter has no kernel called {exercise.kernel_name}"
     if exercise.in_file:
-        assert "%%writefile" not in exercise.solution
-    else:
-        assert body_of(exercise.starter) != body_of(exercises.solution_source(exercise))
-        starter = ast.parse(exercise.starter).body[-1]
-        assert starter.name == name_of(exercise.solution)
-        assert [a.arg for a in starter.args.args] == parameters(exercise)
+        if "%%writefile" in exercise.solution:
+            yield "its solution is to begin after the line %%writefile"
+        return
+    if body_of(exercise.starter) == body_of(exercises.solution_source(exercise)):
+        yield "its starter is its solution"
+    starter = ast.parse(exercise.starter).body[-1]
+    if starter.name != name_of(exercise.solution):
+        yield f"starter {starter.name}, solution {name_of(exercise.solution)}"
+    names = [argument.arg for argument in starter.args.args]
+    if names != parameters(exercise):
+        yield f"its starter takes {names}, its solution {parameters(exercise)}"
 
 
-@pytest.mark.parametrize("exercise", KERNELS)
-def test_a_kernel_is_launched_with_blocks_of_two_sizes(exercise):
+def test_entries_are_complete():
+    found = {exercise.id: list(missing(exercise)) for exercise in ALL}
+    assert {id: lacks for id, lacks in found.items() if lacks} == {}
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        ({"wrong": ()}, "0 wrong answers; it needs 3"),
+        ({"hints": ("Look.",)}, "1 hints; it needs 2"),
+        ({"id": "nowhere.scale_guard"}, "its id begins with 'nowhere'"),
+        ({"minutes": 0}, "0 minutes"),
+        ({"starter": "def other(a):\n    ..."}, "starter other, solution scale"),
+    ],
+    ids=lambda v: v if isinstance(v, str) else "",
+)
+def test_what_an_entry_lacks_is_said(change, said):
+    entry = dataclasses.replace(exercises.EXERCISES["first_kernels.scale_guard"], **change)
+    assert said in "\n".join(missing(entry))
+
+
+def blocks_of(exercise):
+    """The blocks with which a kernel is launched."""
     launches = (launch for s in exercise.shapes for launch in exercise.launches_for(s))
-    blocks = {launch.block for launch in launches}
-    assert (len(blocks) == 1) == exercise.one_block, (
-        f"blocks of {sorted(blocks)}: an entry needs `other_block`, or, where its text names the "
-        "size, `one_block=True`"
-    )
+    return {launch.block for launch in launches}
+
+
+def test_kernels_are_launched_with_blocks_of_two_sizes():
+    blocks = {e.id: blocks_of(e) for e in KERNELS}
+    wrong = {e.id: blocks[e.id] for e in KERNELS if (len(blocks[e.id]) == 1) != e.one_block}
+    assert wrong == {}, "they need `other_block` or, where a text names the size, `one_block=True`"
 
 
 def test_a_shape_is_a_tuple():
@@ -731,11 +767,10 @@ def test_nan_passes_for_no_number():
     assert diagnose([run], first_kernels.SCALE).reason == "wrong_value"
 
 
-@pytest.mark.parametrize("exercise", KERNELS)
-def test_no_reference_is_nan(exercise):
+def test_no_reference_is_nan():
     """What is to be computed is always a number, so NaN is never right."""
-    for *_, expected in cases(exercise, 0):
-        assert not np.isnan(expected).any()
+    expected = ((e.id, case[-1]) for e in KERNELS for case in cases(e, 0))
+    assert {id for id, numbers in expected if np.isnan(numbers).any()} == set()
 
 
 def test_the_same_seed_gives_the_same_report():
@@ -815,16 +850,21 @@ def test_a_solved_exercise_unfolds_its_solution_and_what_goes_wrong(monkeypatch)
 # ---- questions
 
 
-@pytest.mark.parametrize("quiz", exercises.QUIZZES.values())
-def test_each_answer_of_a_question_is_explained(quiz):
+def unexplained(quiz):
+    """The answers of a question to which it does not reply as it should."""
     right, text = quiz.reply(quiz.answer)
-    assert right
-    assert quiz.explain_right in text
+    if not right or quiz.explain_right not in text:
+        yield quiz.answer
     wrong = {*quiz.choices, *quiz.explain, *([] if quiz.choices else [-1])} - {None, quiz.answer}
     for answer in wrong:
         right, text = quiz.reply(answer)
-        assert not right
-        assert quiz.explain.get(answer, quiz.explain.get(None)) in text
+        if right or quiz.explain.get(answer, quiz.explain.get(None)) not in text:
+            yield answer
+
+
+def test_each_answer_of_a_question_is_explained():
+    found = {id: list(unexplained(quiz)) for id, quiz in exercises.QUIZZES.items()}
+    assert {id: answers for id, answers in found.items() if answers} == {}
 
 
 def test_a_question_takes_an_answer_as_people_write_it():
