@@ -750,6 +750,87 @@ def test_sizes_of_shared_arrays_may_be_shifts(tmp_path):
     assert (done.stdout, done.stderr) == ("7", "")
 
 
+DEVICE_PASS = """#include <cstdio>
+#if __CUDA_ARCH__ >= 700
+__device__ int f(int x) { return 2 * x; }
+template <int N>
+__device__ int g(int x) { return N * x; }
+#else
+__device__ int f(int x) { return -1; }
+template <int N>
+__device__ int g(int x) { return -1; }
+#endif
+#ifdef __CUDA_ARCH__
+__device__ int only() { return 5; }
+#endif
+__host__ __device__ int both(int x) {
+#ifdef __CUDA_ARCH__
+    return x + 1;
+#else
+    return x + 2;
+#endif
+}
+__global__ void k(int* out) {
+#ifdef __CUDA_ARCH__
+    *out = f(21) + g<3>(1) + only() + both(0);
+#endif
+}
+int main() {
+    int *d, h;
+    cudaMalloc(&d, 4);
+    k<<<1, 1>>>(d);
+    cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost);
+    printf("%d %d", h, both(0));
+    cudaFree(d);
+}
+"""
+
+
+def test_functions_that_the_device_pass_alone_has(tmp_path):
+    assert build_and_run(tmp_path, DEVICE_PASS).stdout == f"{2 * 21 + 3 + 5 + 1} 2"
+
+
+GRAPH_MEMORY = """#include <cstdio>
+__global__ void square(const int* a, int* b) { b[threadIdx.x] = a[threadIdx.x] * a[threadIdx.x]; }
+int main() {
+    int from[32], to[32], *a, *b, *outside;
+    for (int i = 0; i < 32; ++i) from[i] = i;
+    cudaMalloc(&outside, 4);
+    cudaStream_t s;
+    cudaGraph_t graph;
+    cudaGraphExec_t run;
+    cudaStreamCreate(&s);
+    cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal);
+    cudaMallocAsync(&a, sizeof from, s);
+    cudaMemcpyAsync(a, from, sizeof from, cudaMemcpyHostToDevice, s);
+    cudaMallocAsync(&b, sizeof from, s);
+    square<<<1, 32, 0, s>>>(a, b);
+    cudaFreeAsync(a, s);
+    cudaMemcpyAsync(to, b, sizeof to, cudaMemcpyDeviceToHost, s);
+    cudaFreeAsync(b, s);
+    printf("%s, ", cudaGetErrorName(cudaFreeAsync(outside, s)));
+    cudaStreamEndCapture(s, &graph);
+    cudaGraphInstantiate(&run, graph, 0);
+    for (int n = 0; n < 2; ++n) {
+        from[3] += n;
+        cudaGraphLaunch(run, s);
+        printf("%s %d, ", cudaGetErrorName(cudaStreamSynchronize(s)), to[3]);
+    }
+    cudaFree(outside);
+    cudaGraphExecDestroy(run);
+    cudaGraphDestroy(graph);
+    cudaStreamDestroy(s);
+}
+"""
+
+
+@pytest.mark.parametrize("check", [False, True], ids=["fast", "check"])
+def test_memory_that_is_allocated_in_a_capture_is_the_graphs(tmp_path, check):
+    done = build_and_run(tmp_path, GRAPH_MEMORY, check=check)
+    assert done.stdout == "cudaErrorInvalidValue, cudaSuccess 9, cudaSuccess 16, "
+    assert done.stderr == ""
+
+
 VOLATILE = """#include <cstdio>
 __global__ void k(volatile float* p, float* q) {
     p[threadIdx.x] = 1;

@@ -90,8 +90,10 @@ def merge_device_code(host: Tokens, device: Tokens) -> None:
     """Puts what is compiled for the device (`__CUDA_ARCH__` defined) into the tokens `host`.
 
     Device functions and kernels get their device body; a __host__ __device__ function whose two
-    bodies differ gets both, and chooses when it runs.
+    bodies differ gets both, and chooses when it runs. Functions that the device alone has come in,
+    and those for it that stand where it does not look leave.
     """
+    _exchange_device_functions(host, device)
     device_bodies = function_bodies(device)
     for place, (start, end, qualifiers) in reversed(function_bodies(host).items()):
         if place not in device_bodies:
@@ -107,3 +109,42 @@ def merge_device_code(host: Tokens, device: Tokens) -> None:
             ]  # fmt: skip
         else:
             host[start : end + 1] = body
+
+
+def _exchange_device_functions(host: Tokens, device: Tokens) -> None:
+    """Whole functions behind `#if __CUDA_ARCH__ ...`: what nvcc's device pass has is what counts.
+
+    One for both sides stays as it stands in `host` if it has another text there, and so do the
+    members of classes.
+    """
+    host_bodies = function_bodies(host)
+    device_bodies = function_bodies(device)
+    changes = []  # (index in `host`, how many tokens leave, which come)
+    for place, (start, end, qualifiers) in host_bodies.items():
+        if place not in device_bodies and _moves(host, start, qualifiers):
+            first = declaration_start(host, start)
+            changes.append((first, end + 1 - first, []))
+    places = {(t.file, t.line, t.column): i for i, t in enumerate(host) if t.kind != "raw"}
+    for place, (start, end, qualifiers) in device_bodies.items():
+        if place in host_bodies or not _moves(device, start, qualifiers):
+            continue
+        following = (places.get((t.file, t.line, t.column)) for t in device[end + 1 :])
+        before = next((i for i in following if i is not None), None)
+        if before is not None:
+            changes.append((before, 0, device[declaration_start(device, start) : end + 1]))
+    # from the last to the first; of several before one token the first comes to stand first
+    for index, leave, come in reversed(sorted(changes, key=lambda change: change[0])):
+        host[index : index + leave] = come
+
+
+def _moves(tokens: Tokens, brace: int, qualifiers: set[str]) -> bool:
+    """Whether the function whose body opens at `brace` is the device's alone, and no member."""
+    if "__host__" in qualifiers:
+        return False
+    depth = 0
+    for i in range(declaration_start(tokens, brace) - 1, -1, -1):
+        depth += {"}": 1, "{": -1}.get(tokens[i].text, 0)
+        if depth < 0:
+            head = {t.text for t in tokens[declaration_start(tokens, i) : i]}
+            return head.isdisjoint({"struct", "class", "union"})
+    return True

@@ -39,33 +39,76 @@ struct NodeMemory {
 }  // namespace
 static std::vector<std::weak_ptr<NodeMemory>> node_memories;
 
+static std::shared_ptr<NodeMemory> memory_for_node(size_t bytes, Site at, cudaError_t* e) {
+    auto memory = std::make_shared<NodeMemory>();
+    memory->bytes = bytes;
+    *e = allocate(&memory->p, bytes, cudaMemoryTypeDevice, at);
+    node_memories.push_back(memory);
+    return memory;
+}
+static std::shared_ptr<NodeMemory> node_memory_at(const void* p) {
+    for (auto& known : node_memories)
+        if (std::shared_ptr<NodeMemory> memory = known.lock())
+            if (memory->p == p)
+                return memory;
+    return nullptr;
+}
+// What a free node does: what is read after it is no number.
+static std::function<cudaError_t()> given_back(const std::shared_ptr<NodeMemory>& memory) {
+    memory->freed_by_node = true;
+    if (Allocation* a = find_allocation(memory->p))
+        a->of_graph = true;
+    return [memory] { return fill(memory->p, 0xff, memory->bytes, nullptr, true, {"", 0}); };
+}
+
 cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t* out, cudaGraph_t g,
                                      const cudaGraphNode_t* after, size_t n,
                                      cudaMemAllocNodeParams* p) {
     if (!out || !g || !p || !p->bytesize)
         return fail(cudaErrorInvalidValue);
-    auto memory = std::make_shared<NodeMemory>();
-    memory->bytes = p->bytesize;
-    if (cudaError_t e = allocate(&memory->p, p->bytesize, cudaMemoryTypeDevice, {"", 0}))
+    cudaError_t e;
+    auto memory = memory_for_node(p->bytesize, {"", 0}, &e);
+    if (e)
         return e;
     p->dptr = memory->p;
-    node_memories.push_back(memory);
     return add_node(out, g, after, n, cudaGraphNodeTypeMemAlloc, [memory] { return cudaSuccess; });
 }
 cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t* out, cudaGraph_t g,
                                     const cudaGraphNode_t* after, size_t n, void* p) {
-    for (auto& known : node_memories) {
-        std::shared_ptr<NodeMemory> memory = known.lock();
-        if (!memory || memory->p != p)
-            continue;
-        memory->freed_by_node = true;
-        auto run = [memory] {  // what is read after this is no number
-            return fill(memory->p, 0xff, memory->bytes, nullptr, true, {"", 0});
-        };
-        return add_node(out, g, after, n, cudaGraphNodeTypeMemFree, run);
-    }
-    return fail(cudaErrorInvalidValue);
+    std::shared_ptr<NodeMemory> memory = node_memory_at(p);
+    if (!memory)
+        return fail(cudaErrorInvalidValue);
+    return add_node(out, g, after, n, cudaGraphNodeTypeMemFree, given_back(memory));
 }
+// In a stream that is captured, memory comes and goes with the graph, as with its nodes.
+namespace cuda_cpu {
+cudaError_t allocate_in_stream(void** p, size_t bytes, cudaStream_t handle, Site at) {
+    Stream* s = live_stream(handle);
+    if (!s)
+        return cudaErrorInvalidResourceHandle;
+    if (!s->capture)
+        return allocate(p, bytes, cudaMemoryTypeDevice, at);
+    cudaError_t e;
+    auto memory = memory_for_node(bytes, at, &e);
+    *p = memory->p;
+    if (!e)
+        add_to_capture(
+            s, cudaGraphNodeTypeMemAlloc, [memory] { return cudaSuccess; }, at, "cudaMallocAsync");
+    return e;
+}
+cudaError_t release_in_stream(void* p, cudaStream_t handle, Site at) {
+    Stream* s = live_stream(handle);
+    if (!s)
+        return cudaErrorInvalidResourceHandle;
+    if (!s->capture)
+        return release(p, at);
+    std::shared_ptr<NodeMemory> memory = node_memory_at(p);
+    if (!memory)  // of before the capture: a graph cannot give it back
+        return fail(cudaErrorInvalidValue);
+    add_to_capture(s, cudaGraphNodeTypeMemFree, given_back(memory), at, "cudaFreeAsync");
+    return cudaSuccess;
+}
+}  // namespace cuda_cpu
 cudaError_t cudaDeviceGraphMemTrim(int) {
     return cudaSuccess;
 }

@@ -106,6 +106,7 @@ struct Allocation {
     const char* name;  // of a Python argument
     int device = 0;
     bool open = true;  // its pages, where there are several devices
+    bool of_graph = false;  // a graph gives it back
 };
 Allocation* find_allocation(const void* p);  // that contains p, or whose guard pages do
 bool in_arena(const void* p);

@@ -277,7 +277,7 @@ void report_leaks() {
     size_t n = 0, bytes = 0;
     Site first = {"", 0};
     for (auto& i : allocations())
-        if (i.second.live) {
+        if (i.second.live && !i.second.of_graph) {
             if (!n)
                 first = i.second.at;
             ++n;

@@ -41,6 +41,9 @@ cudaError_t cudaCtxResetPersistingL2Cache();
 namespace cuda_cpu {
 cudaError_t allocate(void** p, size_t bytes, int kind, Site at);  // kind: cudaMemoryType
 cudaError_t release(void* p, Site at);
+// With the stream, or with the graph that it captures
+cudaError_t allocate_in_stream(void** p, size_t bytes, cudaStream_t s, Site at);
+cudaError_t release_in_stream(void* p, cudaStream_t s, Site at);
 cudaError_t copy(void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t, bool async,
                  Site at);
 cudaError_t copy_peer(void* to, int to_device, const void* from, int from_device, size_t bytes,
@@ -81,13 +84,13 @@ inline cudaError_t cudaHostAlloc(T** p, size_t bytes, unsigned = 0, CUDA_CPU_HER
     return ::cuda_cpu::allocate((void**)p, bytes, cudaMemoryTypeHost, at);
 }
 template <class T>
-inline cudaError_t cudaMallocAsync(T** p, size_t bytes, cudaStream_t, CUDA_CPU_HERE) {
-    return ::cuda_cpu::allocate((void**)p, bytes, cudaMemoryTypeDevice, at);
+inline cudaError_t cudaMallocAsync(T** p, size_t bytes, cudaStream_t s, CUDA_CPU_HERE) {
+    return ::cuda_cpu::allocate_in_stream((void**)p, bytes, s, at);
 }
 template <class T>
-inline cudaError_t cudaMallocFromPoolAsync(T** p, size_t bytes, cudaMemPool_t, cudaStream_t,
+inline cudaError_t cudaMallocFromPoolAsync(T** p, size_t bytes, cudaMemPool_t, cudaStream_t s,
                                            CUDA_CPU_HERE) {
-    return ::cuda_cpu::allocate((void**)p, bytes, cudaMemoryTypeDevice, at);
+    return ::cuda_cpu::allocate_in_stream((void**)p, bytes, s, at);
 }
 template <class T>
 inline cudaError_t cudaMallocPitch(T** p, size_t* pitch, size_t width, size_t height,
@@ -104,8 +107,8 @@ inline cudaError_t cudaMalloc3D(cudaPitchedPtr* p, cudaExtent e, CUDA_CPU_HERE) 
 inline cudaError_t cudaFree(void* p, CUDA_CPU_HERE) {
     return ::cuda_cpu::release(p, at);
 }
-inline cudaError_t cudaFreeAsync(void* p, cudaStream_t, CUDA_CPU_HERE) {
-    return ::cuda_cpu::release(p, at);
+inline cudaError_t cudaFreeAsync(void* p, cudaStream_t s, CUDA_CPU_HERE) {
+    return ::cuda_cpu::release_in_stream(p, s, at);
 }
 inline cudaError_t cudaFreeHost(void* p, CUDA_CPU_HERE) {
     return ::cuda_cpu::release(p, at);
