@@ -1,94 +1,208 @@
 """What prose says of a measurement is what was measured.
 
-A comment right behind the words, which no reader sees, says what they claim of the results recorded
-on the GPU whose outputs the chapters show:
+A comment right behind the words, which no reader sees, names the results that they speak of, as
+recorded on the GPU whose outputs the chapters show:
 
-    about twice as fast<!-- = 2 of matmul/fp32/512/split_k/rate : matmul/fp32/512/tuned/rate -->
+    about twice as fast<!-- of matmul/fp32/512/split_k/rate : matmul/fp32/512/tuned/rate -->
 
-`=` allows what "about" does, `>` and `<` are bounds; behind `of` stands a result's name, or two
-whose ratio is meant.
+The number stands in the prose alone, and is read there (`tests/quantities.py`). Two names mean
+their ratio; where the words say "fast" or "speed" it is that of speeds, where they say "time" or
+"long" that of times, whichever was recorded. Behind the colon a plain number may stand instead.
+Several comments side by side belong to the same words.
 """
 
 import re
 
 import pytest
 
-from course.chapters import WRITTEN
+from course.chapters import START, WRITTEN
 from tests import hygiene
+from tests.quantities import last_in
 from utils import results
+from utils.files import ROOT
 from utils.results.likeness import RECORDED_ON
 
-ABOUT = 0.15
-CLAIM = re.compile(r"<!-- ([=<>]) ([\d.]+) of (\S+)(?: : (\S+))? -->")
+CLAIM = re.compile(r"<!-- of ([^\s:]+)(?: : (\S+))? -->")
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+BLOCK = re.compile(r"<!-- (\w+):.*?<!-- /\1 -->", re.DOTALL)  # written by `make tables`
+SENTENCE = re.compile(r"[.?!:](?=\s)|\n\n")
+PRAISE = re.compile(r"\b(?:times|twice|half|%) (?:as )?(?:fast|faster|more speed)\b")
+
+SECONDS = {"s": 1, "ms": 1e-3, "µs": 1e-6, "us": 1e-6}
+CURE = (
+    'say it as "twice as fast", "about 36 times", "a third more", "82 %", "50 µs" or the like, '
+    "right before the comment (tests/quantities.py)"
+)
+
+TEXTS = {
+    f"{path.relative_to(ROOT)}": path.read_text(encoding="utf-8")
+    for path in (ROOT / "README.md", *sorted((ROOT / "course").glob("*.md")))
+}
 
 
-def value_of(name):
-    """A recorded value. LookupError where there is none."""
+def recorded(name):
+    """(value, unit) of a result, times in seconds. LookupError where there is none."""
     entry = results.find(name, gpu=RECORDED_ON)
     if entry is None:
         raise LookupError(f"nothing is recorded as {name}")
-    return entry["value"]
+    value, unit = entry["value"], entry["unit"]
+    if unit in SECONDS:
+        return value * SECONDS[unit], "s"
+    return value, unit
 
 
-def holds(sign, claimed, measured):
-    if sign == "=":
-        return abs(measured / claimed - 1) <= ABOUT
-    return measured > claimed if sign == ">" else measured < claimed
+def measured(said, name, base):
+    """What was measured of that of which words speak, in their unit. ValueError for another."""
+    value, unit = recorded(name)
+    if not base:
+        return in_unit(said, value, unit)
+    if re.fullmatch(r"[\d.]+", base):
+        return in_unit(said, value / float(base), unit)
+    divisor, its_unit = recorded(base)
+    if its_unit == "1":
+        return in_unit(said, value / divisor, unit)
+    if its_unit != unit:
+        raise ValueError(f"{name} is in {unit}, {base} in {its_unit}")
+    turned = said.of == "speed" and unit == "s" or said.of == "time" and unit.endswith("/s")
+    return in_unit(said, divisor / value if turned else value / divisor, "1")
+
+
+def in_unit(said, value, unit):
+    """The value, if words and record have one unit."""
+    if unit != said.unit:
+        raise ValueError(f"{said.words!r} has the unit {said.unit}, what is recorded has {unit}")
+    return value
+
+
+def claims(text):
+    """(words, comment) of each comment in a text: the words are those of its sentence before it."""
+    words, end = "", 0
+    for comment in COMMENT.finditer(text):
+        between = text[end : comment.start()]
+        if between:
+            words = SENTENCE.split(between)[-1]
+        yield words, comment[0]
+        end = comment.end()
+
+
+def problem(words, comment):
+    """What is wrong with one claim, as a sentence; None if nothing is."""
+    claim = CLAIM.fullmatch(comment)
+    if not claim:
+        return f"{comment}: not of the form <!-- of NAME : NAME -->"
+    try:
+        said = last_in(words)
+    except ValueError as error:
+        return f"{comment}: {error}: {CURE}"
+    try:
+        value = measured(said, *claim.groups())
+    except (LookupError, ValueError) as error:
+        return f"{comment}: {error}"
+    if said.allows(value):
+        return None
+    allowed = f"{said.low:.4g} to {said.high:.4g}"
+    return f"{comment}: {said.words!r} says {allowed}, and it is {value:.4g}: correct the words"
 
 
 def problems(text):
-    """What is wrong with the claims of a cell's prose, a line each."""
-    found = []
-    for comment in COMMENT.findall(text):
-        claim = CLAIM.fullmatch(comment)
-        if not claim:
-            found.append(f"{comment}: not of the form <!-- = 2 of NAME : NAME -->")
-            continue
-        sign, claimed, name, base = claim.groups()
-        try:
-            measured = value_of(name) / (value_of(base) if base else 1)
-        except LookupError as error:
-            found.append(str(error))
-            continue
-        if not holds(sign, float(claimed), measured):
-            found.append(f"{comment}: it is {measured:.3g}")
-    return found
+    """What is wrong with the claims of a text, a line each."""
+    return [line for claim in claims(text) if (line := problem(*claim))]
 
 
-@pytest.mark.parametrize("chapter", WRITTEN)
-def test_prose_says_what_was_measured(chapter):
-    cells = hygiene.read(chapter.path).cells
-    prose = {cell.id: cell.source for cell in cells if cell.cell_type == "markdown"}
-    assert [(at, line) for at, text in prose.items() for line in problems(text)] == []
+def prose(path):
+    """{id: source} of a notebook's text cells."""
+    cells = hygiene.read(path).cells
+    return {cell.id: cell.source for cell in cells if cell.cell_type == "markdown"}
+
+
+@pytest.mark.parametrize("path", [START, *(chapter.path for chapter in WRITTEN)])
+def test_prose_says_what_was_measured(path):
+    assert [(at, line) for at, text in prose(path).items() for line in problems(text)] == []
+
+
+def by_hand(name):
+    """A text without the blocks that `make tables` writes from the results."""
+    return BLOCK.sub("", TEXTS[name])
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_other_texts_say_what_was_measured(name):
+    assert problems(by_hand(name)) == []
+
+
+@pytest.mark.parametrize("name", ["README.md", "course/instructors.md"])
+def test_front_pages_praise_no_speed_without_a_record(name):
+    sentences = re.split(r"[.?!](?=\s)|\n\n", by_hand(name))
+    praise = [sentence for sentence in sentences if PRAISE.search(sentence)]
+    unproved = [sentence for sentence in praise if not CLAIM.search(sentence)]
+    assert unproved == [], "`make tables` writes such a number, or a comment says of what it is"
 
 
 def test_some_prose_does():
-    cells = [cell for chapter in WRITTEN for cell in hygiene.read(chapter.path).cells]
-    assert sum(len(CLAIM.findall(cell.source)) for cell in cells) >= 12
+    cells = [text for chapter in WRITTEN for text in prose(chapter.path).values()]
+    assert sum(len(CLAIM.findall(text)) for text in cells) >= 12
 
 
-MEASURED = {"a/rate": 4.0, "b/rate": 2.0}
+def test_no_claim_is_so_loose_that_three_times_as_much_would_do():
+    loose = []
+    for chapter in WRITTEN:
+        text = "\n\n".join(prose(chapter.path).values())
+        for words, comment in claims(text):
+            said = last_in(words)
+            value = measured(said, *CLAIM.fullmatch(comment).groups())
+            if said.allows(3 * value) or said.allows(value / 3):
+                loose.append(words)
+    assert loose == []
+
+
+MEASURED = {
+    "a/rate": (4.0, "B/s"),
+    "b/rate": (2.0, "B/s"),
+    "a/time": (0.004, "ms"),
+    "b/time": (8.0, "µs"),
+    "b/count": (4.0, "1"),
+    "a/share": (0.125, "1"),
+}
+
+
+@pytest.fixture
+def some_results(monkeypatch):
+    def find(name, gpu):
+        value, unit = MEASURED.get(name, (None, None))
+        return value and {"value": value, "unit": unit}
+
+    monkeypatch.setattr(results, "find", find)
 
 
 @pytest.mark.parametrize(
-    "claim, says",
+    "text",
     [
-        ("<!-- = 2 of a/rate : b/rate -->", None),
-        ("<!-- = 2.2 of a/rate : b/rate -->", None),
-        ("<!-- > 1.9 of a/rate : b/rate -->", None),
-        ("<!-- < 4.1 of a/rate -->", None),
-        ("<!-- = 3 of a/rate : b/rate -->", "it is 2"),
-        ("<!-- > 2 of a/rate : b/rate -->", "it is 2"),
-        ("<!-- < 4 of a/rate -->", "it is 4"),
-        ("<!-- = 2 of a/rate : c/rate -->", "nothing is recorded as c/rate"),
-        ("<!-- about 2 -->", "not of the form"),
+        "It is twice as fast<!-- of a/rate : b/rate -->.",
+        "It is twice as fast<!-- of a/rate : b/rate --><!-- of a/time : b/time -->.",
+        "It takes half of the time<!-- of a/time : b/time --><!-- of a/rate : b/rate -->.",
+        "An eighth<!-- of a/share --> of a copy, and twice<!-- of a/rate : b/rate --> as much.",
+        "Each takes 2 µs<!-- of b/time : b/count --><!-- of b/time : 4 -->.",
     ],
 )
-def test_a_wrong_claim_is_found(claim, says, monkeypatch):
-    def find(name, gpu):
-        return {"value": MEASURED[name]} if name in MEASURED else None
+def test_a_right_number_is_accepted(text, some_results):
+    assert problems(text) == []
 
-    monkeypatch.setattr(results, "find", find)
-    found = problems(f"so many times{claim}, and more")
-    assert (found == []) if says is None else (len(found) == 1 and says in found[0])
+
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        ("three times as fast<!-- of a/rate : b/rate -->", "says 2.7 to 3.3, and it is 2"),
+        ("twice as slow<!-- of a/rate : b/rate -->", "it is 0.5"),
+        ("twice the time<!-- of a/time : b/time -->", "it is 0.5"),
+        ("twice. Much more<!-- of a/rate : b/rate -->", "no number can be read"),
+        ("it costs nothing<!-- of a/rate : b/rate -->", "right before the comment"),
+        ("twice as fast<!-- of a/rate : c/rate -->", "nothing is recorded as c/rate"),
+        ("twice as fast<!-- of a/rate : a/time -->", "a/rate is in B/s, a/time in s"),
+        ("4 times<!-- of a/rate -->", "has the unit 1, what is recorded has B/s"),
+        ("twice as fast<!-- = 2 of a/rate : b/rate -->", "not of the form"),
+        ("twice as fast<!-- about 2 -->", "not of the form"),
+    ],
+)
+def test_a_wrong_claim_is_found(text, says, some_results):
+    (found,) = problems(text)
+    assert says in found
