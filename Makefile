@@ -4,11 +4,12 @@ PYTHON ?= python3
 # `!python` in a cell and `python` in JupyterLab's terminal mean the course's Python.
 IN_VENV = PATH="$(CURDIR)/.venv/bin:$$PATH"
 
-# What is fast, for daily work: the shared helpers and the shortest chapter. The rest is `make test`'s.
-DAILY = tests/utils/check tests/utils/tools tests/utils/test_results.py tests/utils/test_hardware.py tests/utils/plots \
-        tests/course/test_progress.py tests/chapters/test_notebooks.py tests/test_layout.py
+# tests/tiers.py says which tests are whose. WHOLE is all there is, for whichever tier.
+TESTS = $(IN_VENV) .venv/bin/python -m pytest -p tests.tiers
+WHOLE = -n logical --maxprocesses=4 --dist loadfile --no-loadscope-reorder --max-worker-restart=0 \
+        --nbval-lax --nbval-cell-timeout=600 tests course chapters
 
-.PHONY: help lab update answers check chapter format tables test mutants faults slides site book doctor record race address lock sbom release-check install clean
+.PHONY: help lab update answers check chapter format tables test nightly mutants faults slides site book doctor record race address lock sbom release-check install clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s%s\n", $$1, $$2}' Makefile
@@ -25,11 +26,11 @@ update: install ## fetch the newest course; what you wrote stays (plain git pull
 answers: install ## all cells that you changed into my/answers.json; make answers FROM=FILE takes them from there
 	.venv/bin/python -m course.copies $(if $(FROM),--restore "$(FROM)",--export my/answers.json)
 
-check: install ## what is fast, in under a minute: formats, lint, layers, a part of the tests
+check: install ## before a push, in three minutes: formats, lint, layers, what is fast of the tests
 	.venv/bin/python -m ruff check .
 	.venv/bin/python -m tests.formatting --check
 	.venv/bin/lint-imports --no-logo
-	$(IN_VENV) .venv/bin/python -m pytest -q -n 2 --dist loadfile $(DAILY)
+	$(TESTS) --tier=check -q $(WHOLE)
 
 chapter: install ## what concerns one chapter, and the chapter itself: make chapter NAME=reductions
 	.venv/bin/python -m ruff check .
@@ -45,14 +46,18 @@ tables: install ## write the tables in README.md and course/instructors.md from 
 forget:
 	@$(if $(AGAIN),,rm -rf .pytest_cache/v/course)
 
-test: forget install ## lint, unit tests, and every notebook; AGAIN=--again runs what has not passed yet
+test: forget install ## lint, unit tests, and every notebook; AGAIN=--again: what has not passed yet; SHARD=2/4: a part
 	.venv/bin/python -m ruff check .
 	.venv/bin/python -m tests.formatting --check
 	.venv/bin/lint-imports --no-logo
-	$(IN_VENV) .venv/bin/python -m pytest -p tests.again $(AGAIN) -n logical --maxprocesses=4 --dist loadfile --no-loadscope-reorder --max-worker-restart=0 --nbval-lax --nbval-cell-timeout=600 tests course chapters
+	$(TESTS) --tier=test -p tests.again $(AGAIN) $(if $(SHARD),--shard=$(SHARD)) $(WHOLE)
 
-mutants: install ## small changes in every exercise's solution: which of them do the checks not notice? (an hour)
-	$(IN_VENV) .venv/bin/python -m tests.mutants
+nightly: install ## everything: what make test leaves out, too, on new inputs; then faults and mutants by the day
+	$(TESTS) --tier=nightly $(if $(SEED),--seed=$(SEED)) $(if $(SHARD),--shard=$(SHARD)) $(WHOLE)
+	$(if $(SHARD),,$(MAKE) faults mutants DAYS=7)
+
+mutants: install ## small changes in every exercise's solution: which of them do the checks not notice? (an hour; DAYS=7: a part a day)
+	$(IN_VENV) .venv/bin/python -m tests.mutants $(if $(DAYS),--days $(DAYS)) $(if $(DRAW),--draw $(DRAW))
 
 faults: install ## a hundred kills, full disks and jumps of the clock of each kind: nothing may be lost
 	CUDA_COURSE_FAULTS=100 $(IN_VENV) .venv/bin/python -m pytest -n 0 --timeout=3600 tests/faults tests/course/copies

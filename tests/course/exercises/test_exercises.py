@@ -86,13 +86,16 @@ def name_of(answer):
     return getattr(getattr(answer, "py_func", answer), "__name__", "")
 
 
-WRONG = [
-    pytest.param(e, w, id=f"{e.id}-{n}-{w.reason}-{name_of(w.answer)}")
-    for e in ALL
-    for n, w in enumerate(e.wrong)
-]
+def wrong_answers():
+    """pytest.param(exercise, wrong answer) of each; `make check` hands in the first one."""
+    for exercise in ALL:
+        for n, wrong in enumerate(exercise.wrong):
+            marks = [pytest.mark.quick] if n == 0 else []
+            name = f"{exercise.id}-{n}-{wrong.reason}-{name_of(wrong.answer)}"
+            yield pytest.param(exercise, wrong, id=name, marks=marks)
 
 
+@pytest.mark.quick
 @pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize("exercise", ALL)
 def test_solution_passes(exercise, tmp_path, request):
@@ -102,7 +105,7 @@ def test_solution_passes(exercise, tmp_path, request):
 
 
 @pytest.mark.usefixtures("in_this_process", "pictures_undrawn")
-@pytest.mark.parametrize("exercise, wrong", WRONG)
+@pytest.mark.parametrize("exercise, wrong", list(wrong_answers()))
 def test_wrong_answer_is_rejected_for_its_reason(exercise, wrong, tmp_path, request):
     answer = hand_in(exercise, wrong.answer, tmp_path, request)
     outcome = check_answer(exercise, answer)
@@ -163,6 +166,7 @@ def missing(exercise):
         yield f"its starter takes {names}, its solution {parameters(exercise)}"
 
 
+@pytest.mark.quick
 def test_entries_are_complete():
     found = {exercise.id: list(missing(exercise)) for exercise in ALL}
     assert {id: lacks for id, lacks in found.items() if lacks} == {}
@@ -190,6 +194,7 @@ def blocks_of(exercise):
     return {launch.block for launch in launches}
 
 
+@pytest.mark.quick
 def test_kernels_are_launched_with_blocks_of_two_sizes():
     blocks = {e.id: blocks_of(e) for e in KERNELS}
     wrong = {e.id: blocks[e.id] for e in KERNELS if (len(blocks[e.id]) == 1) != e.one_block}
@@ -862,6 +867,7 @@ def unexplained(quiz):
             yield answer
 
 
+@pytest.mark.quick
 def test_each_answer_of_a_question_is_explained():
     found = {id: list(unexplained(quiz)) for id, quiz in exercises.QUIZZES.items()}
     assert {id: answers for id, answers in found.items() if answers} == {}

@@ -1,0 +1,109 @@
+"""Every test runs in some tier: `make test` leaves out what is marked, `make nightly` nothing."""
+
+import re
+import sys
+
+import pytest
+
+from tests import tiers
+from tests.processes import completed
+from utils.files import ROOT
+
+TESTS = """
+import pytest
+
+def test_plain(): pass
+
+@pytest.mark.parametrize("n", [0, pytest.param(1, marks=pytest.mark.nightly("as 0"))])
+def test_at_night(n, pytestconfig):
+    print("seed", pytestconfig.getoption("--seed"))
+"""
+EACH_TIER = {"test": {"plain", "at_night[0]"}, "nightly": {"plain", "at_night[0]", "at_night[1]"}}
+
+
+@pytest.fixture
+def run(tmp_path):
+    """run(tests, *options) gives pytest's output for a file of tests in a folder of its own."""
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    nightly(why): x\n    quick: x\n")
+
+    def pytest_in(tests, *options):
+        (tmp_path / "test_it.py").write_text(tests)
+        command = [sys.executable, "-m", "pytest", "-p", "tests.tiers", "-s", "-v", *options, "."]
+        environment = {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        done = completed(command, cwd=tmp_path, env=environment, check=False)
+        return done.stdout + done.stderr
+
+    return pytest_in
+
+
+def passed(output):
+    """The names of the tests that passed."""
+    lines = [line for line in output.splitlines() if "PASSED" in line or "seed" in line]
+    return {line.split("::test_")[1].split()[0] for line in lines if "::test_" in line}
+
+
+@pytest.mark.parametrize("tier, expected", EACH_TIER.items())
+def test_a_tier_leaves_out_what_is_marked_and_nothing_else(run, tier, expected):
+    assert passed(run(TESTS, f"--tier={tier}")) == expected
+
+
+def test_nothing_is_left_out_without_being_asked(run):
+    assert passed(run(TESTS)) == EACH_TIER["nightly"]
+
+
+def test_a_mark_without_a_reason_is_refused(run):
+    tests = "import pytest\n\n@pytest.mark.nightly\ndef test_a(): pass\n"
+    assert 'test_a: nightly("why") needs a reason' in run(tests, "--tier=test")
+
+
+def test_a_nights_inputs_are_new_said_and_repeated(run):
+    one, other = (run(TESTS, "--tier=nightly") for _ in range(2))
+    seeds = [re.search(r"--seed=(\d+)", output)[1] for output in (one, other)]
+    assert f"seed {seeds[0]}" in one and seeds[0] != seeds[1]
+    again = run(TESTS, "--tier=nightly", f"--seed={seeds[0]}", "-p", "xdist.plugin", "-n", "1")
+    assert f"--seed={seeds[0]}" in again
+    assert "--seed=0" in run(TESTS, "--tier=test")
+
+
+def test_the_parts_are_the_whole(run, tmp_path):
+    """Of several files, and of a large one, whose chapters are dealt one by one."""
+    for name in "abc":
+        (tmp_path / f"test_{name}.py").write_text(f"def test_{name}(): pass\n")
+    parts = [passed(run(TESTS, f"--shard={n}/3")) for n in (1, 2, 3)]
+    assert set().union(*parts) == {"a", "b", "c", *EACH_TIER["nightly"]}
+    assert sum(map(len, parts)) == 6 and all(parts)
+
+
+@pytest.mark.parametrize("text", ["0/4", "5/4", "2", "a/b"])
+def test_a_part_that_is_none_is_refused(run, text):
+    assert "invalid part value" in run(TESTS, f"--shard={text}")
+
+
+def test_a_large_file_is_dealt_by_chapters():
+    large = tiers.LARGE[0]
+    assert tiers.unit(f"{large}::test_solution_passes[matmul.tile]") == f"{large} matmul"
+    assert tiers.unit("tests/test_a.py::test_b[matmul.tile]") == "tests/test_a.py"
+
+
+def test_the_files_of_the_tiers_are_there():
+    assert [name for name in tiers.FAST + tiers.SAMPLED if not (ROOT / name).exists()] == []
+    for name in tiers.SAMPLED:
+        assert "pytest.mark.quick" in (ROOT / name).read_text(), (
+            f"make check runs nothing of {name}"
+        )
+
+
+def command(verb):
+    """The words with which a verb of the Makefile runs pytest."""
+    lines = completed(["make", "--no-print-directory", "-n", verb, "AGAIN="], cwd=ROOT).stdout
+    (line,) = [line for line in lines.replace("\\\n", " ").splitlines() if "tests.tiers" in line]
+    return set(line.split())
+
+
+def test_make_nightly_runs_all_that_make_test_leaves_out():
+    """Both are given the same folders; of these --tier alone leaves anything out."""
+    day, night = command("test"), command("nightly")
+    assert day - night == {"--tier=test", "tests.again"}
+    assert night - day == {"--tier=nightly"}
+    assert {"tests", "course", "chapters", "--nbval-lax"} <= night
+    assert not [word for word in night if word.startswith(("-k", "-m=", "--deselect", "--ignore"))]

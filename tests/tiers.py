@@ -1,0 +1,123 @@
+"""Which tests run when. A plugin of pytest, for the Makefile's verbs:
+
+    make check      --tier=check      what is fast, before a push
+    make test       --tier=test       every statement of the course once
+    make nightly    --tier=nightly    everything there is, on inputs drawn anew
+
+A test marked `nightly("why")` says what another one says, too, at another order of threads, size or
+place: `make test` leaves it out, and nothing else. `make nightly` leaves out nothing. Without this
+plugin pytest runs what it is given, whole.
+
+--shard=2/4 takes the second of four parts, --seed=N repeats a night's inputs.
+"""
+
+import random
+
+import pytest
+from xdist.scheduler import LoadFileScheduling
+
+TIERS = "check", "test", "nightly"
+#: `make check` runs these, less what is marked nightly,
+FAST = (
+    "tests/utils/check/",
+    "tests/utils/plots/",
+    "tests/utils/tools/",
+    "tests/utils/test_hardware.py",
+    "tests/utils/test_results.py",
+    "tests/course/checking/",
+    "tests/course/test_progress.py",
+    "tests/chapters/test_notebooks.py",
+    "tests/chapters/test_references.py",
+    "tests/test_layout.py",
+    "chapters/05_first_kernels.ipynb",
+)
+#: and of these what is marked `quick`.
+SAMPLED = (
+    "tests/course/exercises/test_exercises.py",
+    "tests/utils/cpu/test_conformance_cuda_c.py",
+)
+#: Files of hundreds of independent tests, whose parameters begin with a chapter's name: a worker
+#: takes those of one chapter, not all.
+LARGE = (
+    "tests/course/exercises/test_exercises.py",
+    "tests/course/exercises/test_more_answers.py",
+)
+
+
+def part(text: str) -> tuple[int, int]:
+    """(index, count) of "2/4", the second of four."""
+    number, _, count = text.partition("/")
+    if not 1 <= int(number) <= int(count):
+        raise ValueError(text)
+    return int(number) - 1, int(count)
+
+
+def pytest_addoption(parser):
+    """Called by pytest before it reads its options."""
+    parser.addoption("--tier", choices=TIERS, default="nightly", help="which tests to run")
+    parser.addoption("--shard", type=part, default=(0, 1), help="K/N: the K-th of N parts")
+    parser.addoption("--seed", type=int, help="of the inputs, as a night printed it")
+
+
+def pytest_configure(config):
+    """Called by pytest before it looks for tests, and before it starts workers."""
+    if config.option.seed is None:
+        anew = config.option.tier == "nightly"
+        config.option.seed = random.SystemRandom().randrange(1, 1 << 31) if anew else 0
+
+
+def pytest_report_header(config):
+    """The line above the tests, by which a night is repeated."""
+    return f"tier: {config.option.tier}, --seed={config.option.seed}"
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Called by pytest for each file and folder: `make check` imports no more than it runs."""
+    if config.option.tier != "check" or collection_path.is_dir():
+        return None
+    place = collection_path.relative_to(config.rootpath).as_posix()
+    return None if place.startswith(FAST + SAMPLED) else True
+
+
+def belongs(item, tier: str) -> bool:
+    """Whether a tier runs a test. pytest.UsageError where a mark says no reason."""
+    mark = item.get_closest_marker("nightly")
+    if mark is not None:
+        if not (mark.args and isinstance(mark.args[0], str)):
+            raise pytest.UsageError(f'{item.nodeid}: nightly("why") needs a reason')
+        return tier == "nightly"
+    if tier == "check" and item.nodeid.startswith(SAMPLED):
+        return item.get_closest_marker("quick") is not None
+    return tier != "check" or item.nodeid.startswith(FAST)
+
+
+def unit(nodeid: str) -> str:
+    """What one worker runs in one go: a file, or a chapter's tests of a large one."""
+    file, _, test = nodeid.partition("::")
+    chapter = test.partition("[")[2].partition(".")[0]
+    return f"{file} {chapter}" if file in LARGE else file
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Called by pytest once it has found all tests: leaves those of the tier and of the part."""
+    index, count = config.option.shard
+    in_tier = [item for item in items if belongs(item, config.option.tier)]
+    units = list(dict.fromkeys(unit(item.nodeid) for item in in_tier))
+    mine = set(units[index::count])
+    chosen = {item for item in in_tier if unit(item.nodeid) in mine}
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = [item for item in items if item in chosen]
+
+
+class ByUnit(LoadFileScheduling):
+    """Gives each worker a unit at a time."""
+
+    def _split_scope(self, nodeid):
+        return unit(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Called by xdist, whose --dist loadfile would give a worker whole files."""
+    return ByUnit(config, log)
