@@ -42,6 +42,7 @@ format: install ## write all code as ruff and clang-format have it, notebooks in
 
 tables: install ## write the tables in README.md and course/instructors.md from the list of chapters
 	$(IN_VENV) .venv/bin/python -m course.publish.tables
+	$(IN_VENV) .venv/bin/python -m course.publish.cells
 
 forget:
 	@$(if $(AGAIN),,rm -rf .pytest_cache/v/course)

@@ -1,8 +1,8 @@
 """Shared helpers of the course: measuring, checking, explaining and running GPU kernels.
 
 Importing this package decides, before Numba or Triton is imported, whether kernels run on a GPU or
-on the CPU engines (`utils.engine`), and gives notebooks the `%nvcc` magic. Everything heavy is
-imported on first use.
+on the CPU engines (`utils.engine`), and gives notebooks the magics `%nvcc` and `%%cuda`. Everything
+heavy is imported on first use.
 """
 
 import importlib
@@ -41,6 +41,7 @@ _LAZY = {
     "process": ("utils.tools.process", None),
     "profilers": ("utils.tools.profilers", None),
     "source": ("utils.tools.source", None),
+    "yours": ("utils.tools.yours", None),
     # what every notebook uses; in this place they cannot come before the engine is chosen
     "cuda": ("numba.cuda", None),
     "np": ("numpy", None),
@@ -64,6 +65,8 @@ try:  # inside a notebook: register %nvcc
 except NameError:
     pass
 else:
-    from utils.tools.nvcc import register_magic
+    from utils.tools import nvcc as _nvcc
+    from utils.tools import yours as _yours
 
-    register_magic(_shell)
+    _nvcc.register_magic(_shell)
+    _yours.register_magic(_shell)

@@ -1,4 +1,6 @@
-"""Colours for a cell's code: Python with IPython's magics, and the language of `%%writefile`."""
+"""Colours for a cell's code: Python with IPython's magics, and the languages of `%%writefile` and
+`%%cuda`.
+"""
 
 import re
 
@@ -26,7 +28,8 @@ class CellLexer(Lexer):
         start, language = 0, "ipython3"
         if magic := re.match(r"%%(\w+)(?:.*[./ ](\w+))?.*\n?", text):
             start = magic.end()
-            language = "bash" if magic[1] == "bash" else LANGUAGES.get(magic[2], "text")
+            language = LANGUAGES.get(magic[2], "text")
+            language = {"bash": "bash", "cuda": "cuda"}.get(magic[1], language)
             yield 0, Name.Decorator, magic.group()
         for position, kind, value in get_lexer_by_name(language).get_tokens_unprocessed(
             text[start:]

@@ -18,6 +18,7 @@ from utils.cuda_c.device_code import HEADERS, CompileError, compile_device_code
 from utils.cuda_c.signature import Parameter, Signature, kernels_in
 from utils.engine import gpu, has_gpu
 from utils.occupancy import limits
+from utils.tools import yours
 from utils.tools.diagnostics import LearnerError, annotate
 
 MAX_THREADS_PER_BLOCK = 1024
@@ -44,6 +45,7 @@ def load(
     flags: compiler flags such as ``("-DTILE=32", "--use_fast_math")``.
     check: without a GPU, build with the CPU runtime's slow checks (bounds, races, uninitialised
         memory).
+    A file of the course that the learner changed is built as they left it (`utils.tools.yours`).
     Raises FileNotFoundError, and CompileError with the source lines marked.
     """
     path = Path(path)
@@ -51,7 +53,11 @@ def load(
         raise FileNotFoundError(
             f"{path} does not exist: run the cell that writes it (%%writefile {path}) first"
         )
-    return Module(path, flags=tuple(flags), check=check)
+    theirs = yours.current(path)
+    if theirs != path:
+        print(f"[{yours.note(path)}]")
+        flags = (*flags, f"-I{path.parent}")  # for what it includes from elsewhere
+    return Module(theirs, flags=tuple(flags), check=check)
 
 
 class Module:
@@ -471,7 +477,8 @@ class _Cpu:
             )
         except BuildError as error:
             log = error.log or str(error)
-            raise CompileError(annotate(log, {module.path.name: module.path})) from None
+            message = annotate(log, {module.path.name: module.path})
+            raise CompileError(yours.named(message)) from None
 
     def launch(self, expression, grid, block, shared_bytes, stream, arguments):
         from utils.cpu.cuda_c import library

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from utils.cpu.cuda_c import device_only
+from utils.tools import yours
 from utils.tools.diagnostics import LearnerError, annotate
 
 #: Headers of the C++ library, and two of CUDA's without the host's part
@@ -70,7 +71,8 @@ def compile_device_code(
         _, marker, log = str(error).partition("compilation log:")
         if not marker:
             raise
-        raise CompileError(annotate(in_plain_words(log), {path.name: path})) from None
+        message = annotate(in_plain_words(log), {path.name: path})
+        raise CompileError(yours.named(message)) from None
 
 
 def in_plain_words(log: str) -> str:

@@ -24,7 +24,7 @@ from pathlib import Path
 from utils.cpu.cuda_c import cache
 from utils.cpu.cuda_c.options import is_plain
 from utils.engine import gpu, run_arch, target_arch
-from utils.tools import plain_cpp, process
+from utils.tools import plain_cpp, process, yours
 from utils.tools.diagnostics import LearnerError, annotate
 
 USAGE = """usage: nvcc FILE.cu [nvcc flags] [--cpu] [--check] [--seed N] [--devices N]
@@ -98,7 +98,7 @@ def parse(words: list[str]) -> Request:
     if len(sources) != 1:
         several = f", not {len(sources)}: {', '.join(sources)}" if sources else ""
         raise NvccError(f"name one source file{several}\n\n{USAGE}")
-    request.source = Path(sources[0])
+    request.source = yours.current(sources[0])
     if not request.source.exists():
         raise NvccError(
             f"{request.source} does not exist. In a notebook the cell above that begins with "
@@ -204,7 +204,8 @@ def _pip_toolkit_flags(nvcc: str) -> list[str]:
 
 def compile_error(source: Path, log: str) -> NvccError:
     """The error for a source that a compiler refused, with the lines that its log speaks of."""
-    return NvccError(f"{source} does not compile\n" + annotate(log, {source.name: source}))
+    message = yours.named(annotate(log, {source.name: source}))
+    return NvccError(f"{source} does not compile\n{message}")
 
 
 def build(request: Request) -> Path:

@@ -3,11 +3,12 @@
 import difflib
 import html
 import re
-import textwrap
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from utils.plots import svg
+from utils.tools import yours
+from utils.tools.yours import Region
 
 
 class Listing(str):
@@ -42,17 +43,14 @@ def function(
     LookupError names what there is when the file has none of that name, or the function no such
     line.
     """
-    path = Path(path)
-    text = path.read_text(encoding="utf-8").splitlines()
-    first, last = _extent(path, text, name)
-    begin = next((n for n in range(first, last + 1) if start in text[n]), None)
-    if begin is None:
-        raise LookupError(f"{name} in {path.name} has no line with {start!r}")
-    end = min(last, begin + lines - 1) if lines else last
-    body = textwrap.dedent("\n".join(text[begin : end + 1]))
-    before = "// …\n" if begin > first else ""
-    after = "\n// …" if end < last else ""
-    return Listing(before + body + after, "cuda")
+    region = Region(yours.current(path), name, start, lines)
+    text = region.file.read_text(encoding="utf-8")
+    whole = Region(region.file, name)
+    first, last = region.extent(text)
+    outer_first, outer_last = whole.extent(text)
+    before = "// …\n" if first > outer_first else ""
+    after = "\n// …" if last < outer_last else ""
+    return Listing(before + region.of(text) + after, "cuda")
 
 
 def change(
@@ -72,8 +70,8 @@ def change(
     In a notebook new lines are coloured, kept ones grey, and the whole new file is a click away.
     LookupError as in `function`.
     """
-    old = Path(old)
-    new = Path(new)
+    old = yours.current(old)
+    new = yours.current(new)
     before = _lines_of(old, old_name or name)
     after = _lines_of(new, name)
     steps = [step for step in _steps(before, after, context) if gone or step[0] != "-"]
@@ -86,7 +84,7 @@ def constants(path, **given: int) -> dict[str, int]:
     They stand there as ``#define NAME 8`` or as ``constexpr int A = 1, B = 2 * A;``.
     given: macros as the compiler gets them. What is not arithmetic on numbers is left out.
     """
-    text = Path(path).read_text(encoding="utf-8")
+    text = yours.current(path).read_text(encoding="utf-8")
     values = dict(given)
     for name, value in re.findall(r"#define (\w+) (\d+)\b", text):
         values.setdefault(name, int(value))
@@ -181,63 +179,3 @@ class Change:
 
 def _row(mark: str, text: str) -> str:
     return f'<div style="{_LOOK[mark]}">{html.escape(f"{mark} {text}")}</div>'
-
-
-def _extent(
-    path: Path,
-    text: list[str],
-    name: str,
-) -> tuple[int, int]:
-    """First and last line of a definition, the comment above it included."""
-    heads = {}
-    for n, line in enumerate(text):
-        defined = _defines(line, text, n)
-        if defined:
-            heads[defined] = n
-    if name not in heads:
-        raise LookupError(f"{path.name} defines no {name!r}; it defines {', '.join(heads)}")
-    first = last = heads[name]
-    while first and _belongs(text[first - 1]):
-        first -= 1
-    while not text[last].startswith("}") and not (last == heads[name] and _ends(text[last])):
-        last += 1
-    return first, last
-
-
-def _belongs(line: str) -> bool:
-    """Whether a line right above a definition is its comment, or its beginning."""
-    return line.startswith(("//", "template", "__global__")) or _continues(line)
-
-
-def _ends(line: str) -> bool:
-    """Whether a definition ends on the line on which it begins."""
-    return line.rstrip().endswith(("}", "};"))
-
-
-def _defines(line: str, lines: list[str], n: int) -> str | None:
-    """The name that a line at the left margin begins to define, or None."""
-    if not re.match(r"[A-Za-z_]", line) or line.startswith(
-        ("using", "typedef", "return", "namespace", 'extern "C" {')
-    ):
-        return None
-    structure = re.match(r"(?:struct|class)\s+(\w+)\s*(?::|\{|$)", line)
-    if structure:
-        return structure.group(1)
-    called = re.search(
-        r"(\w+)\s*\(", re.sub(r"__launch_bounds__\s*\([^()]*(?:\([^()]*\))?[^()]*\)", "", line)
-    )
-    if not called or called.group(1) in ("defined", "static_assert", "__launch_bounds__"):
-        return None
-    for following in lines[n : n + 12]:  # a body, not a declaration
-        if "{" in following:
-            return called.group(1)
-        if ";" in following:
-            return None
-    return None
-
-
-def _continues(line: str) -> bool:
-    """Whether a line is the first half of a definition whose name stands on the next one."""
-    return bool(re.match(r"(static|inline|__device__|__forceinline__)\b", line)) and not re.search(
-        r"[;{}]", line
-    )

@@ -11,6 +11,7 @@ import numpy as np
 
 from utils import cuda_c
 from utils.occupancy import ceil_div
+from utils.tools import yours
 
 KERNELS = Path(__file__).parent / "kernels"
 ACROSS = 32
@@ -20,7 +21,7 @@ COLUMN = 128
 ROWS = 16
 
 
-@functools.cache
+@yours.cache
 def module(side: int):
     return cuda_c.load(KERNELS / "classic.cu", flags=(f"-DSIDE={side}", f"-DROWS={ROWS}"))
 

@@ -1,16 +1,16 @@
 """Launch the depthwise kernel: NHWC bfloat16, stride 1, "same"."""
 
-import functools
 from pathlib import Path
 
 from utils import cuda_c
 from utils.occupancy import ceil_div
+from utils.tools import yours
 
 KERNELS = Path(__file__).parent / "kernels"
 THREADS = 128
 
 
-@functools.cache
+@yours.cache
 def module(side: int, wide: int, blocks: int = 1):
     flags = f"-DSIDE={side}", f"-DWIDE={wide}", f"-DBLOCKS={blocks}"
     return cuda_c.load(KERNELS / "depthwise.cu", flags=flags)

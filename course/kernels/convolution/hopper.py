@@ -15,6 +15,7 @@ from course.kernels.convolution import tensor_maps
 from course.kernels.convolution.shapes import Convolution
 from utils import cuda_c, has_gpu, machine
 from utils.occupancy import ceil_div
+from utils.tools import yours
 
 KERNELS = Path(__file__).parent / "kernels"
 BOX = 64  # channels
@@ -98,12 +99,12 @@ def sms() -> int:
     return torch.cuda.get_device_properties(0).multi_processor_count
 
 
-@functools.cache
+@yours.cache
 def module(file: str, flags: tuple[str, ...] = ()):
     return cuda_c.load(KERNELS / file, flags=flags)
 
 
-@functools.cache
+@yours.cache
 def _implicit(tile: Tile, turned: bool):
     return module("hopper.cu", (*tile.flags, f"-DTURNED={int(turned)}"))
 

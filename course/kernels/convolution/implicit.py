@@ -5,7 +5,6 @@ float16); c and k are multiples of 8.
 """
 
 import ctypes
-import functools
 from pathlib import Path
 
 import torch
@@ -13,6 +12,7 @@ import torch
 from course.kernels.convolution.shapes import Convolution
 from utils import cuda_c, has_gpu, machine
 from utils.occupancy import ceil_div
+from utils.tools import yours
 
 KERNELS = Path(__file__).parent / "kernels"
 TILE = 128
@@ -45,7 +45,7 @@ def sizes_of(conv: Convolution) -> Sizes:
     return Sizes(*numbers)
 
 
-@functools.cache
+@yours.cache
 def module():
     flags = ("-DHALF",) if sixteen_bits() == torch.float16 else ()
     return cuda_c.load(KERNELS / "implicit.cu", flags=flags)

@@ -4,13 +4,13 @@ x: (n, h, w, c), w: (k, 3, 3, c), y: (n, h, w, k), all float32 or all bfloat16; 
 """
 
 import ctypes
-import functools
 from pathlib import Path
 
 import torch
 
 from utils import cuda_c
 from utils.occupancy import ceil_div
+from utils.tools import yours
 
 KERNELS = Path(__file__).parent / "kernels"
 THREADS = 128
@@ -27,7 +27,7 @@ class Sizes(ctypes.Structure):
     _fields_ = [(name, ctypes.c_int) for name in "nhwck"]
 
 
-@functools.cache
+@yours.cache
 def module(dtype: torch.dtype):
     return cuda_c.load(KERNELS / "winograd.cu", flags=(f"-DNUMBER={NUMBERS[dtype]}",))
 

@@ -7,12 +7,13 @@ import torch
 
 from utils import cuda_c, hardware
 from utils.engine import has_gpu
+from utils.tools import yours
 
 FOLDER = Path(__file__).parent / "cuda"
 DEVICE = "cuda" if has_gpu() else "cpu"
 
 
-@functools.cache
+@yours.cache
 def load(file: str, flags: tuple[str, ...] = ()) -> cuda_c.Module:
     """The module made of cuda/<file>. flags: macros such as "-DLOAD=__ldcg"."""
     return cuda_c.load(FOLDER / file, flags=flags)

@@ -1,6 +1,5 @@
 """AdamW over many tensors in one launch, and the clipping of their gradients' norm."""
 
-import functools
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import torch
 
 from utils import cuda_c, has_gpu
 from utils.occupancy import ceil_div
+from utils.tools import yours
 
 KERNELS = Path(__file__).parent / "kernels"
 ALIGNED = 16  # bytes: the kernel's widest access
@@ -49,7 +49,7 @@ class Shape:
 FASTEST = Shape()
 
 
-@functools.cache
+@yours.cache
 def _kernel(name: str, shape: Shape):
     module = cuda_c.load(KERNELS / "adamw.cu", flags=shape.flags)
     return module[name]

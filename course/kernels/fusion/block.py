@@ -1,6 +1,5 @@
 """bias + GELU + dropout + residual + layer norm as one kernel, forward and backward."""
 
-import functools
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from torch.nn import functional
 
 from utils import cuda_c, hardware, has_gpu, machine
 from utils.occupancy import ceil_div
+from utils.tools import yours
 
 KERNELS = Path(__file__).parent / "kernels"
 EPSILON = 1e-5
@@ -43,7 +43,7 @@ class Saved:
     threshold: int
 
 
-@functools.cache
+@yours.cache
 def _module(name: str, columns: int, shape: Shape):
     macros = {
         "COLUMNS": columns,

@@ -1,6 +1,5 @@
 """Number formats, bit by bit: encoded and decoded by kernels/formats.cu on any machine."""
 
-import functools
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from utils import cuda_c
 from utils.occupancy import ceil_div
+from utils.tools import yours
 
 KERNELS = Path(__file__).parent / "kernels"
 SPECIALS = {
@@ -92,7 +92,7 @@ FORMATS = (
 )
 
 
-@functools.cache
+@yours.cache
 def _module():
     return cuda_c.load(KERNELS / "formats.cu")
 

@@ -4,7 +4,6 @@ A weight is a code from 0 to 15, minus 8, times the scale of its group: 128 neig
 """
 
 import ctypes
-import functools
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import torch
 
 from course.kernels.low_precision.operands import expect
 from utils import cuda_c, hardware, has_gpu, machine, pick
+from utils.tools import yours
 
 KERNELS = Path(__file__).parent / "kernels"
 GROUP = 128  # columns that share a scale
@@ -181,7 +181,7 @@ def _words(values: torch.Tensor) -> torch.Tensor:
     return signed.int().flatten().view(torch.uint32)
 
 
-@functools.cache
+@yours.cache
 def kernel(shape: Shape):
     """The compiled kernel."""
     module = cuda_c.load(KERNELS / f"{shape.name}.cu", flags=shape.flags)
@@ -225,7 +225,7 @@ def multiply(
     return y
 
 
-@functools.cache
+@yours.cache
 def overlapping_kernel(shape: Shape):
     """The driver's handle of the kernel, which may use as much shared memory as it needs."""
     from cuda.bindings import driver

@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 
 from utils import cuda_c, machine
+from utils.tools import yours
 
 KERNELS = Path(__file__).parent / "kernels"
 FOUR = 4  # neighbours, of which two are kept
@@ -58,7 +59,7 @@ def expand(values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
     return fours.flatten(1)
 
 
-@functools.cache
+@yours.cache
 def module():
     """kernels/sparse.cu; needs compute capability 8.0."""
     return cuda_c.load(KERNELS / "sparse.cu")

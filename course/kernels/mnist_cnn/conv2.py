@@ -4,12 +4,12 @@ x: (n, 14, 14, 32), w: (64, 3, 3, 32), y and dy: (n, 14, 14, 64); all bfloat16 a
 `stream` is a CUDA stream's number. Needs compute capability 8.0 or newer, or no GPU.
 """
 
-import functools
 from pathlib import Path
 
 import torch
 
 from utils import cuda_c, machine
+from utils.tools import yours
 
 SOURCE = Path(__file__).parent / "kernels" / "conv2.cu"
 SIDE, INPUTS, OUTPUTS = 14, 32, 64
@@ -29,7 +29,7 @@ OUTPUT_BYTES = 241 * OUTPUT_ROW * 2
 WEIGHT_BYTES = TAPS * OUTPUTS * INPUT_ROW * 2
 
 
-@functools.cache
+@yours.cache
 def module():
     """The compiled kernels."""
     return cuda_c.load(SOURCE)

@@ -9,11 +9,12 @@ from numba import cuda
 
 from utils import cuda_c
 from utils.engine import has_gpu
+from utils.tools import yours
 
 FOLDER = Path(__file__).parent / "cuda"
 
 
-@functools.cache
+@yours.cache
 def load(file: str) -> cuda_c.Module:
     """The module made of cuda/<file>."""
     return cuda_c.load(FOLDER / file)

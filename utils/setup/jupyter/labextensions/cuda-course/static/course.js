@@ -1,6 +1,6 @@
 // What the course adds to JupyterLab, and to slides shown live from it (jupyterlab-rise):
 //
-// - a cell that begins with `%%writefile x.cu` has the colours of CUDA C, one with
+// - a cell that begins with `%%writefile x.cu` or `%%cuda` has the colours of CUDA C, one with
 //   `%%bash` a shell's;
 // - opening a notebook does not mark it as changed;
 // - with the start page the file browser shows the chapters;
@@ -101,6 +101,7 @@
     const magic = /^%%(\w+)(.*)/.exec(source);
     if (!magic) return "";
     if (magic[1] === "bash" || magic[1] === "sh") return "text/x-sh";
+    if (magic[1] === "cuda") return CUDA_TYPE;
     if (magic[1] !== "writefile") return "";
     const ending = /\.(\w+)\s*$/.exec(magic[2])?.[1] ?? "";
     if (["cu", "cuh", "h", "hpp", "c", "cpp"].includes(ending)) return CUDA_TYPE;
