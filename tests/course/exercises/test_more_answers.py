@@ -1,8 +1,9 @@
 """Right answers unlike the solutions are solved, and wrong ones of many kinds are not.
 
-They were written from the notebooks' text alone, before any checker was read: answers/right.txt and
-answers/wrong.txt. Each begins with a line `### ID NAME`. Right ones differ in algorithm, order,
-synchronization or means; with the solution each exercise has at least four.
+They were written from the notebooks' text alone, before any checker was read: answers/right.txt,
+answers/wrong.txt and, rejected for a reason for which one of the exercise's own wrong answers is,
+answers/wrong_as_known.txt. Each begins with a line `### ID NAME`. Right ones differ in algorithm,
+order, synchronization or means; with the solution each exercise has at least four.
 """
 
 import utils  # noqa: F401  first: it puts Numba on this machine's engine
@@ -138,3 +139,13 @@ def test_a_wrong_answer_has_an_outcome_and_a_reason(exercise, source, tmp_path, 
     outcome = check_answer(exercise, handed_in(exercise, source, tmp_path))
     assert not outcome.solved
     assert outcome.reason, repr(outcome)
+
+
+@pytest.mark.nightly("the exercise's own wrong answers are rejected for the same reasons")
+@pytest.mark.usefixtures("pictures_undrawn")
+@pytest.mark.parametrize("exercise, source", list(answers("wrong_as_known.txt")))
+def test_a_wrong_answer_of_a_known_kind_is_rejected(exercise, source, tmp_path, first_failure):
+    outcome = check_answer(exercise, handed_in(exercise, source, tmp_path))
+    assert not outcome.solved
+    known = {wrong.reason for wrong in exercise.wrong}
+    assert outcome.reason in known, f"its place is in wrong.txt: {outcome!r}"
