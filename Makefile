@@ -40,7 +40,7 @@ chapter: install ## what concerns one chapter, and the chapter itself: make chap
 format: install ## write all code as ruff and clang-format have it, notebooks included
 	$(IN_VENV) .venv/bin/python -m tests.formatting
 
-tables: install ## write the tables in README.md and course/instructors.md from the list of chapters
+tables: install ## write the tables in README.md and course/instructors.md and the start page's map from the list of chapters
 	$(IN_VENV) .venv/bin/python -m course.publish.tables
 	$(IN_VENV) .venv/bin/python -m course.publish.cells
 

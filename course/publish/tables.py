@@ -1,4 +1,5 @@
-"""What README.md and the instructors' guide show of the list of chapters and of recorded results.
+"""What README.md, the instructors' guide and the start page show of the list of chapters and of
+recorded results.
 
 python -m course.publish.tables [--check]           (`make tables`)
 """
@@ -9,8 +10,9 @@ import sys
 
 import nbformat
 
-from course.chapters import CHAPTERS
+from course.chapters import CHAPTERS, START
 from course.pictures import front
+from course.pictures.chapter_map import ChapterMap
 from course.publish import platforms
 from utils.files import ROOT, write_whole
 
@@ -70,6 +72,9 @@ TABLES = {
     GUIDE: {"timings": timing_rows},
 }
 
+MAPS = (START,)  # notebooks with the map of all chapters
+MAP = "map"  # its cell
+
 
 def with_table(text, marker, rows):
     """The text with the rows below the table's head between the comments that `marker` names."""
@@ -92,6 +97,18 @@ def with_result(text):
     return new
 
 
+def with_map(text):
+    """The start page's JSON with the map of all chapters, nothing done, as its cell's output."""
+    notebook = nbformat.v4.reads(text)
+    chapters = ChapterMap(set(), set())
+    shown = {"text/plain": repr(chapters), "text/html": chapters._repr_html_()}
+    for cell in notebook.cells:
+        if cell.id == MAP:
+            (output,) = cell.outputs
+            output.data = shown
+    return nbformat.v4.writes(notebook) + "\n"
+
+
 def wanted_texts():
     """{path: the text as it should be} of all files that are written here."""
     texts = {ROOT / "assets" / name: race_file(ink) for name, ink in INKS.items()}
@@ -99,6 +116,7 @@ def wanted_texts():
         texts[path] = path.read_text(encoding="utf-8")
         for marker, rows in tables.items():
             texts[path] = with_table(texts[path], marker, rows())
+    texts |= {path: with_map(path.read_text(encoding="utf-8")) for path in MAPS}
     if README in texts:
         texts[README] = with_result(texts[README])
     return texts

@@ -45,6 +45,7 @@ def test_make_tables_writes_what_check_names(tmp_path, monkeypatch, capsys):
     path.write_text(PAGE)
     monkeypatch.setattr(tables, "ROOT", tmp_path)
     monkeypatch.setattr(tables, "INKS", {})
+    monkeypatch.setattr(tables, "MAPS", ())
     monkeypatch.setattr(tables, "TABLES", {path: {"timings": lambda: ["| new | 2 |"]}})
     assert tables.main(["--check"]) == 1
     assert path.read_text() == PAGE

@@ -9,8 +9,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from course import record
+from course.publish import stills
 from utils import engine, hardware, results
-from utils.plots import svg
 
 GPU = engine.GPU("Test GPU", (9, 0), 80 << 30, "580.1", (13, 0), "GPU-x")
 
@@ -106,6 +106,39 @@ def test_no_time_left(gpu, tmp_path, capsys):
     assert "not run" in capsys.readouterr().err
 
 
+MEET = """
+from pathlib import Path
+from time import sleep
+
+Path({mine!r}).touch()
+for _ in range(600):
+    if Path({other!r}).exists():
+        break
+    sleep(0.1)
+else:
+    raise TimeoutError("nobody came")
+"""
+
+
+def meeting(folder, name, other):
+    """A cell that waits for another notebook's."""
+    return MEET.format(mine=str(folder / name), other=str(folder / other))
+
+
+def test_notebooks_run_several_at_a_time(gpu, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(record, "at_once", lambda gpu: 2)
+    a = notebook(tmp_path / "01_a.ipynb", meeting(tmp_path, "a", "b"), entry("a/numba/time", 1.5))
+    b = notebook(tmp_path / "02_b.ipynb", meeting(tmp_path, "b", "a"), entry("b/numba/time", 2.5))
+    assert record.main([str(a), str(b)]) == 0, capsys.readouterr().err
+    written = json.loads((tmp_path / "results" / "test-gpu.json").read_text())
+    assert {e["name"] for e in written["results"]} == {"a/numba/time", "b/numba/time"}
+
+
+def test_what_git_does_not_know_is_no_reason_to_lose_outputs(monkeypatch, capsys):
+    assert record.main(["--cpu", "--since", "no-such-commit", str(record.notebooks()[0])]) == 1
+    assert "git knows no commit 'no-such-commit'" in capsys.readouterr().err
+
+
 def test_outputs_without_a_gpu_are_no_results(gpu, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv(engine.FORCE_CPU, "")
     path = notebook(
@@ -156,40 +189,6 @@ def test_a_slider_is_kept_with_what_it_shows_at_first(gpu, tmp_path):
     assert record.main([str(path)]) == 0
     kept = nbformat.read(path, 4)
     shown = [output.data for output in kept.cells[0].outputs if "data" in output]
-    (data,) = [data for data in shown if record.stills.VIEW in data]
+    (data,) = [data for data in shown if stills.VIEW in data]
     assert "3 threads" in data["text/html"]
     assert "interactive(" not in data["text/plain"]
-
-
-def saved(**models):
-    """A notebook with these widget models, name -> (model's name, state)."""
-    state = {name: {"model_name": kind, "state": values} for name, (kind, values) in models.items()}
-    return new_notebook(metadata={"widgets": {record.stills.STATE: {"state": state}}})
-
-
-def test_looks_that_are_not_set_are_left_out():
-    book = saved(
-        a=("LayoutModel", {"width": "36px", "height": None}),
-        b=("ButtonStyleModel", {"button_color": None, "font_weight": ""}),
-        c=("RadioButtonsModel", {"index": None}),
-    )
-    record.leave_out_unset_looks(book)
-    assert [model["state"] for model in record.widget_models(book)] == [
-        {"width": "36px"},
-        {"font_weight": ""},
-        {"index": None},
-    ]
-
-
-def test_a_picture_within_a_widget_is_kept_once():
-    shown = svg.as_html("<svg ><path/></svg>", "a line", 100)
-    book = saved(a=("OutputModel", {"outputs": [{"data": {"text/html": shown}}]}))
-    record.leave_out_second_pictures(book)
-    (output,) = record.widget_models(book)[0]["state"]["outputs"]
-    assert "<path/>" in output["data"]["text/html"]
-    assert "<img" not in output["data"]["text/html"]
-
-
-def test_numbers_are_kept_as_jupyterlab_writes_them():
-    kept = record.as_jupyterlab_writes({"value": 10.0, "steps": [0.5, 2.0, True, "1.0"]})
-    assert json.dumps(kept) == '{"value": 10, "steps": [0.5, 2, true, "1.0"]}'
