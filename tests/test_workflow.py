@@ -1,5 +1,7 @@
-"""The workflows on GitHub run what the README says: the tests on every Python that the project
-supports, and the website.
+"""The workflows on GitHub run what the Makefile offers.
+
+On a push what is fast on every Python that the project supports, and the whole on one; at night and
+before a release everything; and the website.
 """
 
 import re
@@ -11,82 +13,121 @@ from packaging.specifiers import SpecifierSet
 
 from utils.files import ROOT
 
+FOLDER = ROOT / ".github" / "workflows"
 ACTION = r"actions/[\w-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+"
 MINOR_VERSIONS = [f"3.{minor}" for minor in range(30)]
+NAMES = ["nightly.yml", "site.yml", "test.yml"]
+PARTS = ["1/4", "2/4", "3/4", "4/4"]
+# YAML 1.1, which PyYAML reads, takes the key `on` for the truth value
+ON = True
+
+
+def read(name):
+    return yaml.safe_load((FOLDER / name).read_text())
 
 
 @pytest.fixture(scope="module")
-def workflow():
-    return yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text())
+def pushed():
+    """The jobs of a push: (check, test)."""
+    jobs = read("test.yml")["jobs"]
+    return jobs["check"], jobs["test"]
 
 
 @pytest.fixture(scope="module")
-def job(workflow):
-    (job,) = workflow["jobs"].values()
-    return job
+def nightly():
+    return read("nightly.yml")["jobs"]
 
 
-def test_it_runs_on_every_push_and_pull_request(workflow):
-    # YAML 1.1, which PyYAML reads, takes the key `on` for the truth value
-    assert set(workflow[True]) == {"push", "pull_request"}
+def supported():
+    """The Pythons that the project supports, as text: a bare 3.10 would be the number 3.1."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = SpecifierSet(project["requires-python"])
+    return [version for version in MINOR_VERSIONS if version in wanted]
 
 
-def test_it_runs_on_every_supported_python(job):
-    supported = SpecifierSet(
-        tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
-    )
-    # as text: a bare 3.10 would be the number 3.1
-    assert job["strategy"]["matrix"]["python"] == [
-        version for version in MINOR_VERSIONS if version in supported
-    ]
-    used = [
-        step["with"]["python-version"]
-        for step in job["steps"]
-        if "setup-python" in step.get("uses", "")
-    ]
-    assert used == ["${{ matrix.python }}"]
+def pythons(job):
+    """The Pythons that a job sets up."""
+    used = [each["with"]["python-version"] for each in steps(job, "setup-python")]
+    if used == ["${{ matrix.python }}"]:
+        return job["strategy"]["matrix"]["python"]
+    return used
 
 
-def test_it_calls_the_readmes_test_command(job):
+def steps(job, action):
+    return [step for step in job["steps"] if action in step.get("uses", "")]
+
+
+def commands(job):
+    return [step["run"] for step in job["steps"] if "run" in step]
+
+
+def test_they_are_all_looked_at():
+    assert sorted(path.name for path in FOLDER.iterdir()) == NAMES
+
+
+def test_a_push_runs_what_is_fast_on_every_python_and_the_whole_on_one(pushed):
+    check, test = pushed
+    assert set(read("test.yml")[ON]) == {"push", "pull_request"}
+    assert commands(check) == ["make check"] and pythons(check) == supported()
+    assert commands(test) == ["bash .ci/browser", "make test SHARD=${{ matrix.part }}"]
+    assert test["strategy"]["matrix"]["part"] == PARTS
+    assert len(pythons(test)) == 1 and pythons(test)[0] in supported()
+
+
+def test_the_night_and_a_release_run_the_rest(nightly):
+    when = read("nightly.yml")[ON]
+    assert when["schedule"] and when["push"] == {"tags": ["v*"]}
+    everything, rest = nightly["all"], nightly["faults-and-mutants"]
+    assert commands(everything) == ["bash .ci/browser", "make nightly SHARD=${{ matrix.part }}"]
+    assert everything["strategy"]["matrix"]["part"] == PARTS
+    assert pythons(everything) == supported()
+    assert rest["strategy"]["matrix"]["verb"] == ["make faults", "make mutants DAYS=7"]
+
+
+def test_a_verb_is_one_of_the_makefile():
+    makefile = (ROOT / "Makefile").read_text()
+    for name in NAMES:
+        verbs = set(re.findall(r"make ([a-z]+)", (FOLDER / name).read_text()))
+        assert (
+            verbs and [verb for verb in verbs if not re.search(rf"^{verb}:", makefile, re.M)] == []
+        )
+
+
+def test_the_readmes_test_command_is_run(pushed):
     (command,) = re.findall(r"^(make test)\b", (ROOT / "README.md").read_text(), re.M)
-    assert [step["run"] for step in job["steps"] if "run" in step] == ["bash .ci/browser", command]
+    assert commands(pushed[1])[-1].startswith(command)
+    assert f"\n{command} || {command} AGAIN=--again\n" in (ROOT / ".ci" / "run").read_text()
 
 
-def test_it_ends_in_time(job):
-    assert 20 < job["timeout-minutes"] <= 60
+def test_jobs_end_in_time(pushed, nightly):
+    assert all(20 < job["timeout-minutes"] <= 60 for job in (*pushed, nightly["all"]))
 
 
-@pytest.mark.parametrize("name", ["test.yml", "site.yml"])
+@pytest.mark.parametrize("name", NAMES)
 def test_actions_are_named_by_commit(name):
     """A tag can be moved to other code; the comment says which version the commit is."""
-    text = (ROOT / ".github" / "workflows" / name).read_text()
-    used = re.findall(r"uses: (.*)", text)
+    used = re.findall(r"uses: (.*)", (FOLDER / name).read_text())
     assert used
-    wrong = [each for each in used if not re.fullmatch(ACTION, each)]
-    assert wrong == []
+    assert [each for each in used if not re.fullmatch(ACTION, each)] == []
 
 
-def test_downloads_are_kept_until_the_pins_change(job):
-    (options,) = [step["with"] for step in job["steps"] if "setup-python" in step.get("uses", "")]
-    assert options["cache"] == "pip"
-    pins = options["cache-dependency-path"].split()
-    assert {"constraints.txt", "locks/cpu.txt"} <= set(pins)
-    assert [name for name in pins if not (ROOT / name).is_file()] == []
+@pytest.mark.parametrize("name", NAMES)
+def test_downloads_are_kept_until_the_pins_change(name):
+    for job in read(name)["jobs"].values():
+        (setup,) = steps(job, "setup-python")
+        assert setup["with"]["cache"] == "pip"
+        pins = setup["with"]["cache-dependency-path"].split()
+        assert {"constraints.txt", "locks/cpu.txt"} <= set(pins)
+        assert [pin for pin in pins if not (ROOT / pin).is_file()] == []
 
 
 def test_the_website_and_the_decks_are_built_and_kept():
-    (site,) = yaml.safe_load((ROOT / ".github" / "workflows" / "site.yml").read_text())[
-        "jobs"
-    ].values()
-    assert [step["run"] for step in site["steps"] if "run" in step] == ["make site", "make slides"]
-    (kept,) = [
-        step["with"]["path"].split()
-        for step in site["steps"]
-        if "upload-artifact" in step.get("uses", "")
-    ]
+    (site,) = read("site.yml")["jobs"].values()
+    assert commands(site) == ["make site", "make slides"]
+    (kept,) = [step["with"]["path"].split() for step in steps(site, "upload-artifact")]
     assert kept == ["build/site", "build/slides"]
 
 
-def test_screenshots_of_the_browser_tests_are_kept(job):
-    (kept,) = [step for step in job["steps"] if "upload-artifact" in step.get("uses", "")]
+def test_screenshots_of_the_browser_tests_are_kept(pushed):
+    (kept,) = steps(pushed[1], "upload-artifact")
     assert kept["if"] == "always()" and kept["with"]["path"] == "build/screenshots"
