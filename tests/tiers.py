@@ -28,6 +28,7 @@ FAST = (
     "tests/course/test_progress.py",
     "tests/chapters/test_notebooks.py",
     "tests/chapters/test_references.py",
+    "tests/test_architecture.py",
     "tests/test_layout.py",
     "chapters/05_first_kernels.ipynb",
 )
