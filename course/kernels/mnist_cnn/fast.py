@@ -26,18 +26,24 @@ kernels keep within its 64 KiB of shared memory and scale the gradients, which f
 
 Without a GPU the same source runs on the CPU runtime: right, but slow (seconds for a batch of 4).
 There "tf32" is float32.
+
+Four of the kernels can be the learner's, one file each (kernels/sockets.cuh says what each takes):
+
+    mine={"head": "build/head.cu"}
 """
 
 import ctypes
 import functools
+import types
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
-from course.kernels.mnist_cnn import SHAPES, check_weights
+from course.kernels.mnist_cnn import SHAPES, check_weights, sockets
 from utils import occupancy
 from utils.cpu.cuda_c import build as cpu_build
-from utils.engine import gpu, has_gpu
+from utils.engine import gpu, has_gpu, run_arch
 from utils.tools import nvcc
 from utils.tools.diagnostics import LearnerError
 
@@ -86,6 +92,9 @@ class Options(ctypes.Structure):
     _fields_ = [(switch, ctypes.c_bool) for switch in SWITCHES]
 
     def __init__(self, **wanted: bool):
+        unknown = wanted.keys() - SWITCHES
+        if unknown:
+            raise TypeError(f"no switch {', '.join(unknown)}: there are {', '.join(SWITCHES)}")
         everything = dict.fromkeys(SWITCHES, True) | {"keep_gradients": False}
         super().__init__(**(everything | wanted))
 
@@ -100,11 +109,14 @@ class Trainer:
     weights: float32 arrays by PyTorch's names and shapes. lr: the learning rate of plain SGD.
     precision: what tensor cores multiply, "bf16", "tf32" or "fp16"; the first of `precisions()`
     unless said. Sums and the weights themselves are float32 in all. gradients=True keeps each
-    step's gradients for `gradients()`.
+    step's gradients for `gradients()`. mine: files of the learner's kernels by socket. switches:
+    what is switched off, as in ``graph=False``.
 
     Raises ValueError for wrong weights or sizes, TrainerError when the GPU is too old, its memory
-    too small, or nvcc fails.
+    too small, or nvcc fails; sockets.SocketError for a kernel of the learner's that is not right.
     """
+
+    mine: Mapping[str, Path] = types.MappingProxyType({})
 
     def __init__(
         self,
@@ -113,14 +125,9 @@ class Trainer:
         lr: float,
         precision: str | None = None,
         *,
-        graph: bool = True,
-        overlap: bool = True,
-        branches: bool = True,
-        moments: bool = True,
-        splits: bool = True,
-        one_update: bool = True,
-        early: bool = True,
         gradients: bool = False,
+        mine: Mapping[str, str | Path] | None = None,
+        **switches: bool,
     ):
         self._trainer = None
         precision = precision or precisions()[0]
@@ -140,21 +147,17 @@ class Trainer:
         self.precision = precision
         self.steps = 0
         self._gradients = gradients
-        self._library = _library(precision)
+        if mine and "update" in mine and gradients:
+            raise ValueError("gradients are kept by our update: leave yours out to look at them")
+        self.mine = sockets.checked(mine or {})
+        self._library = _library(build(precision, self.mine), SHARED[precision[:4]])
         self._in_use = [None, None]
-        options = Options(
-            graph=graph,
-            overlap=overlap,
-            keep_gradients=gradients,
-            branches=branches and has_gpu(),
-            moments=moments,
-            one_update=one_update,
-            early=early,
-            splits=splits,
-        )
+        switches["branches"] = switches.get("branches", True) and has_gpu()
+        options = Options(keep_gradients=gradients, **switches)
         packed = pack(weights)
+        theirs = self._library.cnn_mine() if self.mine else None
         self._trainer = self._library.cnn_create(
-            batch, lr, ctypes.byref(options), packed.ctypes.data
+            batch, lr, ctypes.byref(options), packed.ctypes.data, theirs
         )
         if not self._trainer:
             raise TrainerError(self._error())
@@ -196,7 +199,11 @@ class Trainer:
         return self._parameters("cnn_gradients")
 
     def step_logits(self) -> np.ndarray:
-        """The last step's logits [batch, 10]. Waits for the step."""
+        """The last step's logits [batch, 10]. Waits for the step. Not with a head of the learner's,
+        which hands on none.
+        """
+        if "head" in self.mine:
+            raise ValueError("your head hands on no logits: `logits` computes them anew")
         logits = np.empty((self.batch, 10), np.float32)
         self._call("cnn_logits", logits.ctypes.data)
         return logits
@@ -337,7 +344,7 @@ _FUNCTIONS = {
     "cnn_parameter_bytes": (ctypes.c_size_t, []),
     "cnn_option_bytes": (ctypes.c_size_t, []),
     "cnn_shared_bytes": (ctypes.c_size_t, []),
-    "cnn_create": (_POINTER, [_NUMBER, ctypes.c_float, _POINTER, _POINTER]),
+    "cnn_create": (_POINTER, [_NUMBER, ctypes.c_float, _POINTER, _POINTER, _POINTER]),
     "cnn_destroy": (None, [_POINTER]),
     "cnn_step": (_NUMBER, [_POINTER, _POINTER, _POINTER]),
     "cnn_synchronize": (_NUMBER, [_POINTER]),
@@ -350,31 +357,39 @@ _FUNCTIONS = {
 
 
 @functools.cache
-def _library(precision):
-    library = ctypes.CDLL(str(build(precision)))
+def _library(path, shared):
+    library = ctypes.CDLL(str(path))
     for name, (result, arguments) in _FUNCTIONS.items():
         function = getattr(library, name)
         function.restype = result
         function.argtypes = arguments
+    if hasattr(library, "cnn_mine"):
+        library.cnn_mine.restype = _POINTER
     theirs = library.cnn_parameter_bytes(), library.cnn_option_bytes()
     if theirs != (LAYOUT.itemsize, ctypes.sizeof(Options)):
         raise TrainerError(f"{SOURCE.name} and fast.py disagree on how a struct is laid out")
-    if library.cnn_shared_bytes() != SHARED[precision[:4]]:
+    if library.cnn_shared_bytes() != shared:
         raise TrainerError(f"{SOURCE.name} and fast.py disagree on how much shared memory it takes")
     return library
 
 
-def build(precision: str = "bf16") -> Path:
+def build(precision: str = "bf16", mine: Mapping[str, Path] = Trainer.mine) -> Path:
     """The trainer's shared library, compiled once for each content.
 
-    For this GPU, or for the CPU where there is none. Raises utils.tools.nvcc.NvccError with the
-    lines that do not compile, TrainerError for a GPU that is too old.
+    For this GPU, or for the CPU where there is none. mine: the learner's files, as
+    `sockets.checked` gives them. Raises utils.tools.nvcc.NvccError with the lines that do not
+    compile, TrainerError for a GPU that is too old.
     """
     flags = PRECISIONS[precision]
+    sources = [SOURCE]
+    if mine:
+        sources.append(sockets.written(mine))
+        folders = dict.fromkeys(path.parent for path in mine.values())
+        flags = [*flags, "-DMINE", f"-I{KERNELS}", *(f"-I{folder}" for folder in folders)]
     if not has_gpu():
         try:
             return cpu_build.build(
-                [str(SOURCE)],
+                [str(source) for source in sources],
                 flags,
                 check=False,
                 shared=True,
@@ -387,5 +402,17 @@ def build(precision: str = "bf16") -> Path:
             f"{gpu().name} has no tensor cores for {precision}: that needs compute capability "
             "{}.{} or newer".format(*needed)
         )
-    request = nvcc.Request(SOURCE, ["-O3", "-shared", "-Xcompiler", "-fPIC", *flags])
-    return nvcc.build_once(request, "trainer.so", KERNELS.iterdir())
+    shared = ["-O3", "-shared", "-Xcompiler", "-fPIC", *flags]
+    if not mine:
+        return nvcc.build_once(nvcc.Request(SOURCE, shared), "trainer.so", KERNELS.iterdir())
+    return _with_mine(sources[1], shared, mine)
+
+
+def _with_mine(source, shared, mine):
+    """Ours is compiled once, and linked with each version of the learner's."""
+    ours = [flag for flag in shared if flag != "-shared" and not flag.startswith("-I")]
+    request = nvcc.Request(SOURCE, ["-c", f"-arch={run_arch()}", *ours])
+    trainer = nvcc.build_once(request, "trainer.o", KERNELS.iterdir())
+    request = nvcc.Request(source, [f"-arch={run_arch()}", *shared, str(trainer)])
+    files = [source, trainer, KERNELS / "sockets.cuh", *mine.values()]
+    return nvcc.build_once(request, "mine.so", files)

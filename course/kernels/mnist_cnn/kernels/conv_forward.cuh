@@ -129,8 +129,18 @@ __device__ inline void store_window(const Network& net, const float (&y)[2][colu
     }
 }
 
-// Block (b, part) takes images b, b + gridDim.x ... and 64 / parts of the channels.
-template <int parts>
+// One image from the learner's conv1_pool (sockets.cuh), [14][14][32].
+__device__ inline void load_pooled(number* pooled, const float* image) {
+    for (int i = threadIdx.x; i < WINDOWS1 * C1; i += FORWARD_THREADS) {
+        int window = i / C1;
+        int at = place(window / W1, window % W1);
+        pooled[at * PITCH1 + i % C1] = to_number(image[i]);
+    }
+}
+
+// Block (b, part) takes images b, b + gridDim.x ... and 64 / parts of the channels. `stored`: the
+// pooled image comes from the learner's conv1_pool.
+template <int parts, bool stored = false>
 __global__ void __launch_bounds__(FORWARD_THREADS, BLOCKS) conv_forward(Network net) {
     constexpr int channels = C2 / parts;
     constexpr int columns = channels / 8;
@@ -154,21 +164,26 @@ __global__ void __launch_bounds__(FORWARD_THREADS, BLOCKS) conv_forward(Network 
     for (int c = threadIdx.x; c < C2; c += FORWARD_THREADS)
         sign[c] = net.weights->gamma2[c] < 0 ? -1.0f : 1.0f;
     const uint8_t* first_image = net.images + size_t(blockIdx.x) * PIXELS;
-    build_patches(patches, first_image, threadIdx.x, FORWARD_THREADS);
-    norm1_from_moments(net, norm);
-    if (blockIdx.x == 0 && blockIdx.y == 0)  // for the backward pass
-        for (int i = threadIdx.x; i < int(sizeof(Norm1) / 8); i += FORWARD_THREADS)
-            reinterpret_cast<double*>(net.norm1)[i] = reinterpret_cast<double*>(&norm)[i];
+    if constexpr (!stored) {
+        build_patches(patches, first_image, threadIdx.x, FORWARD_THREADS);
+        norm1_from_moments(net, norm);
+        if (blockIdx.x == 0 && blockIdx.y == 0)  // for the backward pass
+            for (int i = threadIdx.x; i < int(sizeof(Norm1) / 8); i += FORWARD_THREADS)
+                reinterpret_cast<double*>(net.norm1)[i] = reinterpret_cast<double*>(&norm)[i];
+    }
     wait_for_copies<0>();
 
     float sums[columns / 4][8] = {};
     float squares[columns / 4][8] = {};
     for (int image = blockIdx.x; image < net.batch; image += gridDim.x) {
         __syncthreads();
-        conv1_pool<FORWARD_WARPS>(pooled, patches, conv1, norm.scale, norm.shift);
+        if constexpr (stored)
+            load_pooled(pooled, net.pooled + size_t(image) * WINDOWS1 * C1);
+        else
+            conv1_pool<FORWARD_WARPS>(pooled, patches, conv1, norm.scale, norm.shift);
         __syncthreads();
         int next = image + gridDim.x;
-        if (next < net.batch) {  // arrives while the tensor cores work
+        if (!stored && next < net.batch) {  // arrives while the tensor cores work
             const uint8_t* next_image = net.images + size_t(next) * PIXELS;
             build_patches(patches, next_image, threadIdx.x, FORWARD_THREADS);
         }

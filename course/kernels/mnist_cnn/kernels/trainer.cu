@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <string>
 #include <vector>
+#include "around_sockets.cuh"
 #include "conv1.cuh"
 #include "conv_backward.cuh"
 #include "conv_forward.cuh"
 #include "linear.cuh"
+#include "sockets.cuh"
 #include "update.cuh"
 
 // What can be switched off, to measure what it brings (fast.py says what each means).
@@ -39,6 +41,7 @@ static bool failed(cudaError_t code, const char* what) {
 
 struct Trainer {
     Options options = {};
+    Sockets mine = {};
     int processors = 1;
     int few = 0;  // a batch up to so many images gets two blocks for each image
     Network net[2] = {};  // alike but for the batch that they read
@@ -94,9 +97,13 @@ struct Trainer {
     bool launch_conv_forward(const Network& n, cudaStream_t stream);
     bool launch_conv_backward_input(const Network& n, cudaStream_t stream);
     bool launch_conv_backward_weights(const Network& n, cudaStream_t stream);
-    bool launch_forward(const Network& n, cudaStream_t stream);
+    bool launch_conv1_pool(const Network& n, cudaStream_t stream);
+    bool launch_head(const Network& n, bool learns, cudaStream_t stream);
+    bool launch_forward(const Network& n, bool learns, cudaStream_t stream);
     bool launch_backward(const Network& n, cudaStream_t stream);
     bool launch_update(const Network& n, cudaStream_t stream);
+    bool launch_my_update(const Network& n, cudaStream_t stream);
+    int at_most(int blocks) const;
     bool capture(int slot);
     bool send(int slot, const uint8_t* from_images, const uint8_t* from_labels, int count,
               cudaStream_t stream);
@@ -122,6 +129,10 @@ constexpr int MOST_SHARED = std::max({MOST_FORWARD, int(FC1_SHARED), int(FC1_BAC
 bool Trainer::allow_shared_memory() {
     bool good = allow(conv_forward<2>, forward_shared<2>());
     good = good && (SMALL || allow(conv_forward<1>, forward_shared<1>()));
+#ifdef MINE
+    good = good && allow(conv_forward<2, true>, forward_shared<2>());
+    good = good && (SMALL || allow(conv_forward<1, true>, forward_shared<1>()));
+#endif
     good = good && allow(fc1_forward, FC1_SHARED);
     good = good && allow(fc1_backward, FC1_BACKWARD_SHARED);
     good = good && allow(conv_backward_input<1>, INPUT_SHARED);
@@ -186,7 +197,7 @@ void Trainer::divide_sums(Network& n) {
         n.fc1_backward_splits = std::min(8, tiles);
     }
     int heads = (n.batch + HEAD_WARPS - 1) / HEAD_WARPS;
-    n.head_blocks = std::min(heads, 2 * processors);
+    n.head_blocks = mine.head ? 1 : std::min(heads, 2 * processors);
     n.conv2_splits = std::min(n.batch, at_once(OUT_PARTS));
 }
 
@@ -204,7 +215,16 @@ bool Trainer::allocate_network(Network& n) {
     good = good && allocate(n.y2, b * WINDOWS1 * C2);
     good = good && allocate(n.y2_best, b * FEATURES);
     good = good && allocate(n.fc1_partial, n.fc1_splits * b * HIDDEN);
-    good = good && allocate(n.head_sums, n.head_blocks);
+    if (mine.conv1_pool) {
+        good = good && allocate(n.pooled, b * WINDOWS1 * C1);
+        good = good && allocate(n.conv1_weights, C1 * TAPS);
+    }
+    if (mine.head) {
+        good = good && allocate(n.head_out, (HEAD_ROWS + b) * HIDDEN);
+        n.head_sums = reinterpret_cast<HeadSums*>(n.head_out);
+    } else {
+        good = good && allocate(n.head_sums, n.head_blocks);
+    }
     good = good && allocate(n.logits, b * CLASSES);
     good = good && allocate(n.dh, b * HIDDEN);
     good = good && allocate(n.dz2, b * FEATURES);
@@ -282,13 +302,50 @@ bool Trainer::launch_early(void (*kernel)(Network), dim3 grid, int threads, int 
 }
 
 bool Trainer::launch_conv_forward(const Network& n, cudaStream_t stream) {
+    auto* halves = conv_forward<2>;
+    auto* whole = conv_forward<1>;
+#ifdef MINE
+    if (mine.conv1_pool) {
+        halves = conv_forward<2, true>;
+        whole = conv_forward<1, true>;
+    }
+#endif
     if (SMALL || n.batch <= few) {
         int images = n.batch <= few ? n.batch : std::min(n.batch, at_once(2));
-        conv_forward<2><<<dim3(images, 2), FORWARD_THREADS, forward_shared<2>(), stream>>>(n);
+        halves<<<dim3(images, 2), FORWARD_THREADS, forward_shared<2>(), stream>>>(n);
     } else {
         int images = std::min(n.batch, at_once(1));
-        conv_forward<1><<<images, FORWARD_THREADS, forward_shared<1>(), stream>>>(n);
+        whole<<<images, FORWARD_THREADS, forward_shared<1>(), stream>>>(n);
     }
+    TRY(cudaGetLastError());
+    return true;
+}
+
+// So many blocks, or what keeps every multiprocessor busy. For the learner's kernels.
+int Trainer::at_most(int blocks) const {
+    return std::max(1, std::min(blocks, 8 * processors));
+}
+
+bool Trainer::launch_conv1_pool(const Network& n, cudaStream_t stream) {
+    norm1_alone<<<1, FORWARD_THREADS, 0, stream>>>(n, n.conv1_weights);
+    TRY(cudaGetLastError());
+    TRY(mine.conv1_pool(at_most(n.batch), stream, n.pooled, n.images, n.conv1_weights,
+                        n.norm1->scale, n.norm1->shift, n.batch));
+    return true;
+}
+
+// learns: there are labels, and gradients are wanted. Else ours gives the logits.
+bool Trainer::launch_head(const Network& n, bool learns, cudaStream_t stream) {
+    if (!mine.head || !learns)
+        return launch_early(head, n.head_blocks, HEAD_WARPS * 32, 0, stream, n);
+    const Parameters* w = n.weights;
+    size_t bytes = (HEAD_ROWS + size_t(n.batch)) * HIDDEN * sizeof(float);
+    TRY(cudaMemsetAsync(n.head_out, 0, bytes, stream));
+    TRY(mine.head(at_most((n.batch + 7) / 8), stream, n.head_out, n.fc1_partial, w->fc1_bias,
+                  w->fc2[0], w->fc2_bias, n.labels, n.batch, n.fc1_splits));
+    int numbers = n.batch * HIDDEN;
+    const float* gradients = n.head_out + HEAD_ROWS * HIDDEN;
+    numbers_of_hidden<<<(numbers + 255) / 256, 256, 0, stream>>>(n, gradients);
     TRY(cudaGetLastError());
     return true;
 }
@@ -308,17 +365,19 @@ bool Trainer::launch_conv_backward_weights(const Network& n, cudaStream_t stream
     return true;
 }
 
-bool Trainer::launch_forward(const Network& n, cudaStream_t stream) {
+bool Trainer::launch_forward(const Network& n, bool learns, cudaStream_t stream) {
     int tiles = (n.batch + TILE - 1) / TILE;
     if (!n.use_moments) {
         int blocks = std::min(n.batch, 4 * processors);
         conv1_statistics<<<blocks, STATISTICS_THREADS, 0, stream>>>(n);
     }
+    if (mine.conv1_pool && !launch_conv1_pool(n, stream))
+        return false;
     if (!launch_conv_forward(n, stream))
         return false;
     dim3 grid(tiles, n.fc1_splits);
     return launch_early(fc1_forward, grid, LINEAR_THREADS, FC1_SHARED, stream, n) &&
-           launch_early(head, n.head_blocks, HEAD_WARPS * 32, 0, stream, n);
+           launch_head(n, learns, stream);
 }
 
 bool Trainer::launch_backward(const Network& n, cudaStream_t stream) {
@@ -337,7 +396,22 @@ bool Trainer::launch_backward(const Network& n, cudaStream_t stream) {
         TRY(cudaEventRecord(join, other));
         TRY(cudaStreamWaitEvent(stream, join, 0));
     }
-    return launch_update(n, stream);
+    return mine.update ? launch_my_update(n, stream) : launch_update(n, stream);
+}
+
+// The two large matrices by the learner's kernel; the small parameters and the copies by ours.
+bool Trainer::launch_my_update(const Network& n, cudaStream_t stream) {
+    constexpr int conv2 = C2 * TAPS * C1;
+    constexpr int fc1 = HIDDEN * FEATURES;
+    update<<<1 + HEAD_ROWS, UPDATE_THREADS, 0, stream>>>(n, 0);
+    TRY(cudaGetLastError());
+    TRY(mine.update(at_most(conv2 / SOCKET_THREADS), stream, &n.weights->conv2[0][0][0],
+                    n.conv2_gradient, conv2, n.conv2_splits, n.rate));
+    TRY(mine.update(at_most(fc1 / SOCKET_THREADS), stream, n.weights->fc1[0], n.fc1_gradient, fc1,
+                    n.fc1_backward_splits, n.rate));
+    make_copies<<<fc1 / UPDATE_THREADS, UPDATE_THREADS, 0, stream>>>(n);
+    TRY(cudaGetLastError());
+    return true;
 }
 
 bool Trainer::launch_update(const Network& n, cudaStream_t stream) {
@@ -360,7 +434,7 @@ bool Trainer::launch_update(const Network& n, cudaStream_t stream) {
 bool Trainer::capture(int slot) {
     cudaGraph_t recorded = nullptr;
     TRY(cudaStreamBeginCapture(main, cudaStreamCaptureModeThreadLocal));
-    bool good = launch_forward(net[slot], main) && launch_backward(net[slot], main);
+    bool good = launch_forward(net[slot], true, main) && launch_backward(net[slot], main);
     cudaError_t ended = cudaStreamEndCapture(main, &recorded);  // also after a launch that failed
     good = good && !failed(ended, "cudaStreamEndCapture");
     good = good && !failed(cudaGraphInstantiate(&graph[slot], recorded, 0), "cudaGraphInstantiate");
@@ -380,6 +454,10 @@ bool Trainer::send(int slot, const uint8_t* from_images, const uint8_t* from_lab
     set_batch(n, count);
     int wanted = (count + MOMENT_WARPS - 1) / MOMENT_WARPS;
     int blocks = std::min(wanted, 2 * processors);
+    if (mine.patch_moments) {
+        TRY(mine.patch_moments(at_most(count), stream, n.moments->product[0], n.images, count));
+        return true;
+    }
     patch_moments<<<blocks, MOMENT_WARPS * 32, 0, stream>>>(n);
     TRY(cudaGetLastError());
     return true;
@@ -400,7 +478,7 @@ bool Trainer::step(const uint8_t* from_images, const uint8_t* from_labels) {
     }
     if (options.graph) {
         TRY(cudaGraphLaunch(graph[slot], main));
-    } else if (!launch_forward(net[slot], main) || !launch_backward(net[slot], main)) {
+    } else if (!launch_forward(net[slot], true, main) || !launch_backward(net[slot], main)) {
         return false;
     }
     TRY(cudaEventRecord(used[slot], main));
@@ -416,7 +494,7 @@ bool Trainer::infer(const uint8_t* from_images, int count, float* logits) {
         return false;
     Network n = net[slot];
     set_batch(n, count);
-    if (!launch_forward(n, main))
+    if (!launch_forward(n, false, main))
         return false;
     TRY(cudaMemsetAsync(n.sums, 0, sizeof(Sums), main));
     TRY(cudaMemsetAsync(n.moments, 0, sizeof(Moments), main));
@@ -454,9 +532,13 @@ size_t cnn_shared_bytes() {
     return MOST_SHARED;
 }
 
-Trainer* cnn_create(int batch, float rate, const Options* options, const Parameters* weights) {
+// mine: the learner's kernels, or null.
+Trainer* cnn_create(int batch, float rate, const Options* options, const Parameters* weights,
+                    const Sockets* mine) {
     Trainer* t = new Trainer;
     t->options = *options;
+    if (mine)
+        t->mine = *mine;
     if (t->create(batch, rate, weights))
         return t;
     delete t;
