@@ -120,24 +120,21 @@ def pooled_of(pooled, images, weights, scale, shift, batch):
 
 
 def head_inputs(rng, sizes):
-    """Partial sums of a hidden layer, the last layer's weights, labels; `out` begins at zero."""
-    batch, splits = sizes
+    """A hidden layer's values behind its ReLU, the last layer's weights, labels."""
+    (batch,) = sizes
     return {
         "out": np.zeros((HEAD_ROWS + batch, 128), np.float32),
-        "partial": _normal(rng, splits, batch, 128),
-        "hidden_bias": _normal(rng, 128) / 2,
+        "hidden": np.maximum(_normal(rng, batch, 128), 0),
         "w": _normal(rng, 10, 128) / 8,
-        "bias": _normal(rng, 10),
+        "bias": _normal(rng, 10) * np.float32(rng.choice([1, 100])),
         "labels": rng.integers(0, 10, batch).astype(np.uint8),
         "batch": batch,
-        "splits": splits,
     }
 
 
-def head_of(out, partial, hidden_bias, w, bias, labels, batch, splits):
+def head_of(out, hidden, w, bias, labels, batch):
     """Gradients, the loss, and each digit's gradient, as kernels/sockets.cuh lays them out."""
-    partial, hidden_bias, w, bias = (a.astype(np.float64) for a in (partial, hidden_bias, w, bias))
-    hidden = np.maximum(partial.sum(0) + hidden_bias, 0)
+    hidden, w, bias = (a.astype(np.float64) for a in (hidden, w, bias))
     logits = hidden @ w.T + bias
     shifted = logits - logits.max(1, keepdims=True)
     log_sum = np.log(np.exp(shifted).sum(1, keepdims=True))
@@ -177,7 +174,7 @@ SOCKETS = {
     for socket in (
         Socket("patch_moments", moments_inputs, moments_of, sizes=((1,), (5,))),
         Socket("conv1_pool", conv1_inputs, pooled_of, sizes=((1,), (5,))),
-        Socket("head", head_inputs, head_of, sizes=((1, 3), (11, 1))),
+        Socket("head", head_inputs, head_of, sizes=((1,), (11,))),
         Socket("update", update_inputs, updated, sizes=((4, 1), (2068, 3))),
     )
 }

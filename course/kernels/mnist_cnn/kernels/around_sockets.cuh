@@ -13,6 +13,17 @@ __global__ void __launch_bounds__(FORWARD_THREADS) norm1_alone(Network net, floa
         weights[i] = float(net.copies->conv1[0][i / TAPS][pixel_of_tap(i % TAPS)]);
 }
 
+// The hidden layer's values: partial sums, bias, ReLU.
+__global__ void hidden_values(Network net, float* values) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= net.batch * HIDDEN)
+        return;
+    float h = net.weights->fc1_bias[i % HIDDEN];
+    for (int split = 0; split < net.fc1_splits; ++split)
+        h += net.fc1_partial[size_t(split) * net.batch * HIDDEN + i];
+    values[i] = fmaxf(h, 0.0f);
+}
+
 // The gradients behind the hidden layer, as the next kernels take them.
 __global__ void numbers_of_hidden(Network net, const float* gradients) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

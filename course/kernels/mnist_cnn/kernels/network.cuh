@@ -136,6 +136,7 @@ struct Network {
     // Only where a kernel is the learner's (sockets.cuh):
     float* pooled;  // [batch][14][14][32]: what conv1_pool hands on
     float* conv1_weights;  // [32][9]: what it takes
+    float* hidden;  // [batch][128]: what head takes
     float* head_out;  // [12 + batch][128]: what head hands on; begins with head_sums
 };
 constexpr int LOSSES = 1 << 16;

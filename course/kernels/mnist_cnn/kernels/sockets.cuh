@@ -17,15 +17,15 @@
 //         weights[32][9], scale[32], shift[32]: batch norm makes scale * y + shift of an output y.
 //         Pixels and border as in patch_moments.
 //
-//     head(float* out, const float* partial, const float* hidden_bias, const float* w,
-//          const float* bias, const unsigned char* labels, int batch, int splits)
-//         A digit's hidden values are h = ReLU(hidden_bias + the sum of its `splits` rows);
-//         partial[splits][batch][128]. Its logits are w h + bias, w[10][128]; then softmax and the
-//         mean cross-entropy. out[12 + batch][128], zero when the kernel begins:
+//     head(float* out, const float* hidden, const float* w, const float* bias,
+//          const unsigned char* labels, int batch)
+//         The end of the network, forward and back. hidden[batch][128] is what the hidden layer
+//         hands on behind its ReLU. Logits: w h + bias, w[10][128]; then softmax and the mean
+//         cross-entropy. out[12 + batch][128] is zero when the kernel begins:
 //             rows 0 ... 9     the gradient of w
-//             row 10           the gradient of hidden_bias
+//             row 10           the gradient of the hidden layer's bias: rows 12 ... added up
 //             row 11           the gradient of bias (10 numbers), then the loss
-//             row 12 + n       of digit n: the gradient in front of ReLU
+//             row 12 + n       digit n's gradient in front of the ReLU: 0 where hidden is 0
 //
 //     update(float* weights, const float* parts, int count, int splits, float rate)
 //         weights[i] -= rate * the sum of parts[s][i] over s; parts[splits][count]. `count` is a
@@ -43,9 +43,8 @@ struct Sockets {
     cudaError_t (*conv1_pool)(int blocks, cudaStream_t stream, float* pooled, const uint8_t* images,
                               const float* weights, const float* scale, const float* shift,
                               int batch);
-    cudaError_t (*head)(int blocks, cudaStream_t stream, float* out, const float* partial,
-                        const float* hidden_bias, const float* w, const float* bias,
-                        const uint8_t* labels, int batch, int splits);
+    cudaError_t (*head)(int blocks, cudaStream_t stream, float* out, const float* hidden,
+                        const float* w, const float* bias, const uint8_t* labels, int batch);
     cudaError_t (*update)(int blocks, cudaStream_t stream, float* weights, const float* parts,
                           int count, int splits, float rate);
 };

@@ -220,6 +220,7 @@ bool Trainer::allocate_network(Network& n) {
         good = good && allocate(n.conv1_weights, C1 * TAPS);
     }
     if (mine.head) {
+        good = good && allocate(n.hidden, b * HIDDEN);
         good = good && allocate(n.head_out, (HEAD_ROWS + b) * HIDDEN);
         n.head_sums = reinterpret_cast<HeadSums*>(n.head_out);
     } else {
@@ -341,9 +342,11 @@ bool Trainer::launch_head(const Network& n, bool learns, cudaStream_t stream) {
     const Parameters* w = n.weights;
     size_t bytes = (HEAD_ROWS + size_t(n.batch)) * HIDDEN * sizeof(float);
     TRY(cudaMemsetAsync(n.head_out, 0, bytes, stream));
-    TRY(mine.head(at_most((n.batch + 7) / 8), stream, n.head_out, n.fc1_partial, w->fc1_bias,
-                  w->fc2[0], w->fc2_bias, n.labels, n.batch, n.fc1_splits));
     int numbers = n.batch * HIDDEN;
+    hidden_values<<<(numbers + 255) / 256, 256, 0, stream>>>(n, n.hidden);
+    TRY(cudaGetLastError());
+    TRY(mine.head(at_most((n.batch + 7) / 8), stream, n.head_out, n.hidden, w->fc2[0], w->fc2_bias,
+                  n.labels, n.batch));
     const float* gradients = n.head_out + HEAD_ROWS * HIDDEN;
     numbers_of_hidden<<<(numbers + 255) / 256, 256, 0, stream>>>(n, gradients);
     TRY(cudaGetLastError());

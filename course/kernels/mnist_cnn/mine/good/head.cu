@@ -6,8 +6,8 @@ __device__ float sum_of_warp(float value) {
     return value;
 }
 
-__global__ void head(float* out, const float* partial, const float* hidden_bias, const float* w,
-                     const float* bias, const unsigned char* labels, int batch, int splits) {
+__global__ void head(float* out, const float* hidden, const float* w, const float* bias,
+                     const unsigned char* labels, int batch) {
     __shared__ float total[12 * 128];
     int lane = threadIdx.x % 32;
     int warps = blockDim.x / 32;
@@ -20,30 +20,25 @@ __global__ void head(float* out, const float* partial, const float* hidden_bias,
             weight[k][e] = w[k * 128 + e * 32 + lane];
     __syncthreads();
     for (int n = blockIdx.x * warps + threadIdx.x / 32; n < batch; n += gridDim.x * warps) {
-        float h[4], logit[10];
-        for (int e = 0; e < 4; ++e) {
-            h[e] = hidden_bias[e * 32 + lane];
-            for (int s = 0; s < splits; ++s)
-                h[e] += partial[(s * batch + n) * 128 + e * 32 + lane];
-            h[e] = fmaxf(h[e], 0);
-        }
+        float h[4], z[10], dh[4] = {};
+        for (int e = 0; e < 4; ++e)
+            h[e] = hidden[n * 128 + e * 32 + lane];
         float largest = -INFINITY;
         for (int k = 0; k < 10; ++k) {
             float mine = 0;
             for (int e = 0; e < 4; ++e)
                 mine += weight[k][e] * h[e];
-            logit[k] = sum_of_warp(mine) + bias[k];
-            largest = fmaxf(largest, logit[k]);
+            z[k] = sum_of_warp(mine) + bias[k];
+            largest = fmaxf(largest, z[k]);
         }
         float sum = 0;
         for (int k = 0; k < 10; ++k)
-            sum += expf(logit[k] - largest);
+            sum += expf(z[k] - largest);
         int label = labels[n];
-        float dh[4] = {};
         for (int k = 0; k < 10; ++k) {
-            float gradient = (expf(logit[k] - largest) / sum - (k == label)) / batch;
+            float gradient = (expf(z[k] - largest) / sum - (k == label)) / batch;
             if (k == label)
-                loss += (logf(sum) + largest - logit[k]) / batch;
+                loss += (logf(sum) + largest - z[k]) / batch;
             dbias[k] += gradient;
             for (int e = 0; e < 4; ++e) {
                 dw[k][e] += gradient * h[e];

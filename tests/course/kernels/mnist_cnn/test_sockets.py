@@ -1,0 +1,158 @@
+"""Kernels of the learner's in the fast trainer: what fits, what is told, and what they train."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from course.kernels.mnist_cnn import fast, pytorch
+from course.kernels.mnist_cnn.sockets import SOCKETS, SocketError, check_kernel, checked
+from tests.course.kernels.mnist_cnn.test_fast import EXACT, problem
+from utils import data
+from utils.cuda_c import CompileError
+from utils.engine import has_gpu
+
+ALL = list(SOCKETS.values())
+
+
+def files(which):
+    """All four, slow or good."""
+    return {socket.name: getattr(socket, which) for socket in ALL}
+
+
+def changed(tmp_path, name, old, new):
+    """A good kernel with a few words changed, in a file of its own."""
+    text = SOCKETS[name].good.read_text()
+    assert text.count(old) == 1
+    path = tmp_path / f"{name}.cu"
+    path.write_text(text.replace(old, new))
+    return path
+
+
+@pytest.mark.parametrize("which", ["slow", "good"])
+@pytest.mark.parametrize("socket", ALL, ids=lambda socket: socket.name)
+def test_ours_fit(socket, which):
+    check_kernel(socket, getattr(socket, which))
+
+
+@pytest.mark.parametrize("socket", ALL, ids=lambda socket: socket.name)
+def test_the_header_says_what_each_takes(socket):
+    header = (fast.KERNELS / "sockets.cuh").read_text()
+    words = " ".join(re.sub(r"^//", "", line) for line in header.splitlines())
+    assert str(socket.signature) in re.sub(r"\s+", " ", words).replace("* ", " *")
+
+
+@pytest.mark.parametrize(
+    "mine, words",
+    [
+        ({"haed": "build/head.cu"}, "no socket 'haed': there are patch_moments"),
+        ({"head": "build/nowhere.cu"}, "your head: there is no file build/nowhere.cu. Run"),
+        ({"head": SOCKETS["update"].good}, "has no kernel of that name; it has update"),
+    ],
+)
+def test_what_is_not_there_is_said(mine, words):
+    with pytest.raises(SocketError, match=words):
+        checked(mine)
+
+
+def test_other_parameters_are_said(tmp_path):
+    path = changed(tmp_path, "update", "int splits,", "long long splits,")
+    with pytest.raises(SocketError, match="other parameters") as error:
+        checked({"update": path})
+    assert "int splits, float rate)" in str(error.value)
+    assert "long long splits, float rate)" in str(error.value)
+
+
+def test_a_mistake_of_c_is_shown_in_its_line(tmp_path):
+    path = changed(tmp_path, "update", "float4 now = w[i];", "float4 now = w[i]")
+    with pytest.raises(CompileError, match=r"float4 now = w\[i\]"):
+        checked({"update": path})
+
+
+@pytest.mark.parametrize(
+    "name, old, new",
+    [
+        ("patch_moments", " : 0.328125f", " : 0"),
+        ("conv1_pool", "float largest = 0;", "float largest = -INFINITY;"),
+        ("head", "dh[e] = h[e] > 0 ? dh[e] : 0;", ""),
+        ("update", "s < splits", "s < 1"),
+    ],
+)
+def test_a_wrong_value_is_found_before_training(tmp_path, name, old, new):
+    weights, _, _ = problem(2)
+    path = changed(tmp_path, name, old, new)
+    with pytest.raises(SocketError, match="must be right first") as error:
+        fast.Trainer(weights, 2, 0.1, mine={name: path})
+    assert re.search(r"at \[.*: got .*expected ", str(error.value))
+
+
+def test_helpers_of_two_files_may_have_one_name(tmp_path):
+    mine = {}
+    for name in ("patch_moments", "head"):
+        text = "#include <cfloat>\n__device__ float relu(float x) { return x; }\n"
+        mine[name] = tmp_path / f"{name}.cu"
+        mine[name].write_text(text + SOCKETS[name].good.read_text())
+    weights, images, labels = problem(3)
+    with fast.Trainer(weights, 3, 0.1, EXACT, mine=mine) as trainer:
+        trainer.step(images, labels)
+        assert np.isfinite(trainer.losses()).all()
+
+
+@pytest.mark.parametrize("which", ["slow", "good"])
+@pytest.mark.parametrize("graph", [True, False])
+def test_the_step_stays_what_it_was(which, graph):
+    batch = 200 if has_gpu() else 5
+    weights, images, labels = problem(batch)
+    results = []
+    for mine in ({}, files(which)):
+        with fast.Trainer(weights, batch, 0.02, EXACT, mine=mine, graph=graph) as trainer:
+            assert list(trainer.mine) == list(mine)
+            for _ in range(3):
+                trainer.step(images, labels)
+            some = trainer.logits(images[:2])  # leaves the training alone
+            trainer.step(images, labels)
+            results.append((trainer.losses(), trainer.weights(), some))
+    (losses, weights, some), (own, theirs, others) = results
+    tolerance = 1e-2 if has_gpu() else 1e-5
+    np.testing.assert_allclose(own, losses, rtol=tolerance)
+    np.testing.assert_allclose(others, some, atol=50 * tolerance)
+    for name in weights:
+        np.testing.assert_allclose(theirs[name], weights[name], atol=tolerance, err_msg=name)
+
+
+def test_what_they_do_not_hand_on_is_said():
+    weights, images, labels = problem(2)
+    with fast.Trainer(weights, 2, 0.1, mine={"head": SOCKETS["head"].good}) as trainer:
+        trainer.step(images, labels)
+        with pytest.raises(ValueError, match="hands on no logits"):
+            trainer.step_logits()
+    with pytest.raises(ValueError, match="kept by our update"):
+        fast.Trainer(weights, 2, 0.1, gradients=True, mine={"update": SOCKETS["update"].good})
+
+
+def test_with_all_four_it_learns_as_pytorch_does():
+    """The gate, as a toy: zeros and ones without a GPU; PyTorch in fp32 beside it."""
+    batch, steps, kinds = (256, 100, 10) if has_gpu() else (4, 25, 2)
+    images, labels = data.mnist(subset=True)
+    chosen = labels < kinds
+    images, labels = images[chosen], labels[chosen]
+    train = 3 * len(labels) // 4
+    order = np.random.default_rng(0).permutation(np.resize(np.arange(train), batch * steps))
+    weights = pytorch.initial_weights(0)
+    model = pytorch.model_from(weights)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    with fast.Trainer(weights, batch, 0.05, mine=files("good")) as trainer:
+        for digits in order.reshape(steps, batch):
+            trainer.step(images[digits], labels[digits])
+            trainer.synchronize()
+            answers = torch.from_numpy(labels[digits]).long()
+            optimizer.zero_grad()
+            functional.cross_entropy(model(torch.from_numpy(images[digits])), answers).backward()
+            optimizer.step()
+        learnt = pytorch.model_from(trainer.weights())
+    theirs = pytorch.accuracy(model, images[train:], labels[train:])
+    ours = pytorch.accuracy(learnt, images[train:], labels[train:])
+    assert theirs > 0.9
+    assert ours > theirs - 0.03
