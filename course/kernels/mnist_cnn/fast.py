@@ -44,7 +44,7 @@ from course.kernels.mnist_cnn import SHAPES, check_weights, sockets
 from utils import occupancy
 from utils.cpu.cuda_c import build as cpu_build
 from utils.engine import gpu, has_gpu, run_arch
-from utils.tools import nvcc
+from utils.tools import nvcc, yours
 from utils.tools.diagnostics import LearnerError
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -381,11 +381,14 @@ def build(precision: str = "bf16", mine: Mapping[str, Path] = Trainer.mine) -> P
     compile, TrainerError for a GPU that is too old.
     """
     flags = PRECISIONS[precision]
-    sources = [SOURCE]
+    source = yours.current(SOURCE)
+    if source != SOURCE:
+        print(f"[{yours.note(SOURCE)}]")
+    sources = [source]
     if mine:
         sources.append(sockets.written(mine))
         folders = dict.fromkeys(path.parent for path in mine.values())
-        flags = [*flags, "-DMINE", f"-I{KERNELS}", *(f"-I{folder}" for folder in folders)]
+        flags = [*flags, "-DMINE", f"-I{source.parent}", *(f"-I{folder}" for folder in folders)]
     if not has_gpu():
         try:
             return cpu_build.build(
@@ -395,7 +398,7 @@ def build(precision: str = "bf16", mine: Mapping[str, Path] = Trainer.mine) -> P
                 shared=True,
             )[0]
         except cpu_build.BuildError as error:
-            raise nvcc.compile_error(SOURCE, error.log) from None
+            raise nvcc.compile_error(source, error.log) from None
     needed = TURING if precision == "fp16" else AMPERE
     if gpu().compute_capability < needed:
         raise TrainerError(
@@ -403,16 +406,16 @@ def build(precision: str = "bf16", mine: Mapping[str, Path] = Trainer.mine) -> P
             "{}.{} or newer".format(*needed)
         )
     shared = ["-O3", "-shared", "-Xcompiler", "-fPIC", *flags]
+    files = [file for file in source.parent.iterdir() if file.is_file()]
     if not mine:
-        return nvcc.build_once(nvcc.Request(SOURCE, shared), "trainer.so", KERNELS.iterdir())
-    return _with_mine(sources[1], shared, mine)
+        return nvcc.build_once(nvcc.Request(source, shared), "trainer.so", files)
+    return _with_mine(sources, shared, files, mine)
 
 
-def _with_mine(source, shared, mine):
+def _with_mine(sources, shared, files, mine):
     """Ours is compiled once, and linked with each version of the learner's."""
     ours = [flag for flag in shared if flag != "-shared" and not flag.startswith("-I")]
-    request = nvcc.Request(SOURCE, ["-c", f"-arch={run_arch()}", *ours])
-    trainer = nvcc.build_once(request, "trainer.o", KERNELS.iterdir())
-    request = nvcc.Request(source, [f"-arch={run_arch()}", *shared, str(trainer)])
-    files = [source, trainer, KERNELS / "sockets.cuh", *mine.values()]
-    return nvcc.build_once(request, "mine.so", files)
+    request = nvcc.Request(sources[0], ["-c", f"-arch={run_arch()}", *ours])
+    trainer = nvcc.build_once(request, "trainer.o", files)
+    request = nvcc.Request(sources[1], [f"-arch={run_arch()}", *shared, str(trainer)])
+    return nvcc.build_once(request, "mine.so", [sources[1], trainer, *mine.values()])

@@ -15,6 +15,7 @@ from course.kernels.mnist_cnn import SHAPES, fast, pytorch
 from course.kernels.mnist_cnn.pytorch_modes import SIXTEEN_BITS
 from tests.needs import without_gpu
 from utils.engine import has_gpu
+from utils.tools import yours
 
 # on the CPU runtime "tf32" does not round
 ROUNDED = [*dict.fromkeys([*fast.precisions(), "fp16"])] if has_gpu() else ["bf16", "fp16"]
@@ -277,3 +278,17 @@ def test_a_kernel_that_does_not_compile_is_shown(tmp_path, monkeypatch):
     monkeypatch.setattr(fast, "KERNELS", tmp_path)
     with pytest.raises(NvccError, match=r"x\[0\] = y"):
         fast.build()
+
+
+def test_a_cell_of_the_learners_is_built_in(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(yours, "_edits", {})
+    monkeypatch.setattr(yours, "_begun", {})
+    ours = fast.build()
+    region = yours.region_of("mnist_cnn/kernels/update.cuh descend")
+    text = yours.cell_text(region).partition("\n")[2]  # without %%cuda
+    yours.put(region, text.replace("-= net.rate", "+= net.rate"))
+    assert fast.build() != ours
+    assert "yours: 1 line of update.cuh" in capsys.readouterr().out
+    yours.put(region, text)
+    assert fast.build() == ours
