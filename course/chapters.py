@@ -135,7 +135,7 @@ CHAPTERS = (
         CRAFT,
         "12_tensor_cores",
         "Tensor cores",
-        145,
+        155,
         "Matrix products in hardware: from WMMA to everything that Hopper has.",
     ),
     Chapter(

@@ -27,7 +27,7 @@ MEANS = {
     "atomics": "Use an atomic operation: here no thread runs one.",
     "shuffles": "Use the warp's shuffles: here no lane takes part in one.",
     "wide": "Load and store 16 bytes at once (`float4`): here no store is so wide, or few.",
-    "products": "Multiply on the tensor cores: here no warp runs `wmma::mma_sync`.",
+    "products": "Multiply on the tensor cores: here no warp runs `mma_sync`.",
     "wide_loads": "Load and store 16 bytes at once (`float4`): here no load is so wide, or few.",
 }
 FORBIDDEN = {

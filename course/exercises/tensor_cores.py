@@ -303,6 +303,149 @@ def place(lane, register, half):
 )
 
 
+# ---- tensor_cores.registers: a product of fragments that a lane fills itself
+
+REGISTERS_CU = """
+#include <cuda_fp16.h>
+
+__device__ void multiply_add(float (&d)[4], unsigned a0, unsigned a1, unsigned b0) {
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a0), "r"(a1), "r"(b0));
+}
+
+__device__ unsigned two(__half first, __half second) {
+    return __half_as_ushort(first) | __half_as_ushort(second) << 16;
+}
+
+__global__ void product(float* c, const __half* a, const __half* b, int n, int k) {
+    int row = 16 * blockIdx.y + threadIdx.x / 4;
+    int column = 8 * blockIdx.x;
+    int pair = threadIdx.x % 4 * 2;
+    float d[4] = {};
+    for (int i = 0; i < k; i += 8) {
+        const __half* upper = a + row * k + i + pair;
+        const __half* lower = upper + 8 * k;
+        const __half* down = b + (i + pair) * n + column + threadIdx.x / 4;
+        multiply_add(d, two(upper[0], upper[1]), two(lower[0], lower[1]), two(down[0], down[n]));
+    }
+    float* out = c + row * n + column + pair;
+    out[0] = d[0];
+    out[1] = d[1];
+    out[8 * n] = d[2];
+    out[8 * n + 1] = d[3];
+}
+"""
+
+
+def of_eights(rng):
+    """(m, n, k), as few tiles as show a mistake: multiples of 16, 8 and 8."""
+    m, n, k = (int(q) for q in rng.integers(1, 5, 3))
+    return 16 * m, 8 * n, 8 * k
+
+
+REGISTERS = Exercise(
+    id="tensor_cores.registers",
+    title="Your own fragments",
+    minutes=20,
+    one_block=True,
+    kind="cuda_c",
+    kernel_name="product",
+    path="build/registers.cu",
+    task=(
+        "A warp computes a tile of 16 by 8 of `c` with `mma.m16n8k8`, and each lane fills its own "
+        "registers. `a` is m × k, `b` is k × n, and their sides are multiples of 16 and 8. The "
+        "starter multiplies zeros and stores the first of a lane's four sums."
+    ),
+    starter="""%%writefile build/registers.cu
+#include <cuda_fp16.h>
+
+// d (16 x 8) += a (16 x 8) b (8 x 8): two registers of a, one of b, two numbers in each
+__device__ void multiply_add(float (&d)[4], unsigned a0, unsigned a1, unsigned b0) {
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a0), "r"(a1), "r"(b0));
+}
+
+__device__ unsigned two(__half first, __half second) {  // the first in the lower half
+    return __half_as_ushort(first) | __half_as_ushort(second) << 16;
+}
+
+__global__ void product(float* c, const __half* a, const __half* b, int n, int k) {
+    int row = 16 * blockIdx.y + threadIdx.x / 4;
+    int column = 8 * blockIdx.x;
+    int pair = threadIdx.x % 4 * 2;
+    float d[4] = {};
+    for (int i = 0; i < k; i += 8) {
+        unsigned a0 = 0, a1 = 0, b0 = 0;  // which numbers are this lane's?
+        multiply_add(d, a0, a1, b0);
+    }
+    c[row * n + column + pair] = d[0];  // where do the other three sums belong?
+}
+""",
+    solution=REGISTERS_CU,
+    needs=("products",),
+    inputs=halves,
+    reference=product_of_halves,
+    shapes=((16, 8, 8), (16, 8, 24), (48, 8, 16), (16, 40, 16), (32, 16, 72)),
+    large=(32, 24, 8208),
+    fresh=of_eights,
+    launches=lambda shape: [Launch((shape[1] // 8, shape[0] // 16, 1), (32, 1, 1))],
+    extents=lambda shape: (4 * shape[1], shape[0] // 16, 1),  # of threads, not of elements
+    hints=(
+        "It is the left half of the picture above: register 0 holds row `lane // 4`, register 1 "
+        "the row 8 below. Each holds columns `pair` and `pair + 1`. And B?",
+        "B is dealt by columns: a lane holds column `lane // 4`, and of it the rows `pair` and "
+        "`pair + 1`, which are n numbers apart.",
+        "`a0 = two(a[row * k + i + pair], a[row * k + i + pair + 1])`; `a1` is 8 * k numbers "
+        "further; d[0] and d[1] are neighbours of a row, d[2] and d[3] lie 8 rows below.",
+    ),
+    wrong=(
+        (
+            "two(down[0], down[n])",
+            "two(down[0], down[1])",
+            "wrong_value",
+            "B is dealt by columns: a register holds two numbers of one column, not of one row.",
+        ),
+        (
+            "two(upper[0], upper[1]), two(lower[0], lower[1])",
+            "two(lower[0], lower[1]), two(upper[0], upper[1])",
+            "wrong_value",
+            "The two registers of `a` are exchanged: register 1 is 8 rows below register 0.",
+        ),
+        (
+            "two(upper[0], upper[1])",
+            "two(upper[1], upper[0])",
+            "wrong_value",
+        ),
+        ("    out[1] = d[1];\n", "", "unwritten"),
+        (
+            "out[8 * n] = d[2];\n    out[8 * n + 1] = d[3]",
+            "out[8] = d[2];\n    out[9] = d[3]",
+            "race",
+        ),
+        ("out[8 * n] = d[2]", "out[8 * n] = d[3]", "wrong_value"),
+        ("i < k; i += 8", "i < 8; i += 8", "wrong_value"),
+        Wrong(
+            ELEMENT_BY_ELEMENT.replace("256; e", "128; e")
+            .replace("e / 16", "e / 8")
+            .replace("e % 16", "e % 8")
+            .replace("16 * blockIdx.x", "8 * blockIdx.x"),
+            "other_means",
+        ),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "Only the first 8 columns of `a` and rows of `b` are in the result.",
+            lambda c, a, b, n, k: product_of_halves(c, a[:, :8], b[:8], n, k),
+        ),
+    ),
+)
+
+
 # ---- tensor_cores.passes: ldmatrix and the banks
 
 
@@ -512,97 +655,7 @@ def waits(step, stages):
 )
 
 
-# ---- tensor_cores.order: a compact patch of tiles
-
-
-def tile(t, down, across, group):
-    first = t // (group * across) * group
-    height = min(group, down - first)
-    inside = t % (group * across)
-    return first + inside % height, inside // height
-
-
-def order_call(rng, shape):
-    return dict(zip(("t", "down", "across", "group"), shape, strict=True))
-
-
-def some_tile(rng):
-    """(t, down, across, group): often in a last group that is lower than the others."""
-    down, across, group = (int(v) for v in rng.integers((3, 2, 2), (12, 9, 6)))
-    first = down // group * group * across if rng.random() < 0.5 and down % group else 0
-    return int(rng.integers(first, down * across)), down, across, group
-
-
-ORDER = Exercise(
-    id="tensor_cores.order",
-    title="A patch of tiles",
-    minutes=12,
-    kind="function",
-    task=(
-        "C has `down` × `across` tiles. They are taken in groups of `group` rows of tiles (the "
-        "last one may be lower): within a group down its first column, then down the next. Return "
-        "(row, column) of the t-th tile, counted from 0."
-    ),
-    starter="""
-def tile(t, down, across, group):
-    return t // across, t % across  # row by row
-""",
-    solution=tile,
-    inputs=order_call,
-    reference=tile,
-    shapes=(
-        (0, 4, 4, 2),
-        (1, 4, 4, 2),
-        (5, 4, 4, 2),
-        (9, 4, 4, 2),
-        (13, 5, 3, 2),
-        (12, 5, 3, 2),
-        (17, 7, 3, 4),
-        (20, 7, 3, 4),
-        (6, 3, 5, 4),
-        (11, 3, 5, 4),
-    ),
-    fresh=some_tile,
-    draws=lambda some: some.tuples(
-        some.integers(1, 40), some.integers(1, 100), some.integers(1, 20)
-    ).flatmap(lambda sides: some.integers(0, sides[0] * sides[1] - 1).map(lambda t: (t, *sides))),
-    hints=(
-        "How many tiles has a group that is not the last? Which group is tile t in, and which one "
-        "within it?",
-        "The group's first row of tiles is `t // (group * across) * group`. How high is the last "
-        "group?",
-        "`height = min(group, down - first)`; within the group the row is `inside % height`, and "
-        "the column `inside // height`.",
-    ),
-    wrong=(
-        (
-            "min(group, down - first)",
-            "group",
-            "wrong_value",
-            "The last group may have fewer rows of tiles: `down - first` of them.",
-        ),
-        (
-            "first + inside % height, inside // height",
-            "first + inside // across, inside % across",
-            "wrong_value",
-            "Within a group the tiles go down a column first.",
-        ),
-        (
-            "first + inside % height, inside // height",
-            "tile(t, across, down, group)[::-1]",
-            "wrong_value",
-            "Groups are rows of tiles, not columns.",
-        ),
-        (
-            "first + inside % height, inside // height",
-            "inside // height, first + inside % height",
-            "wrong_value",
-            "Row and column are exchanged.",
-        ),
-    ),
-)
-
-EXERCISES = (ROUND, WMMA, FRAGMENT, PASSES, SWIZZLE, RING, ORDER)
+EXERCISES = (ROUND, WMMA, FRAGMENT, REGISTERS, PASSES, SWIZZLE, RING)
 # ---- questions: before a cell shows the answer, and at the end
 
 QUIZZES = (

@@ -20,7 +20,6 @@ TODAY = {
     "libraries": (1, 28),
     "reductions": (7, 29),
     "matmul": (14, 18),
-    "tensor_cores": (2, 18),
     "convolution_fft": (9, 34),
     "triton": (16, 12),
     "fusion": (6, 13),

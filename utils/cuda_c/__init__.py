@@ -6,6 +6,7 @@ kernel's signature, because a wrong type would otherwise be read as garbage.
 """
 
 import contextlib
+import contextvars
 import ctypes
 import functools
 import math
@@ -57,7 +58,20 @@ def load(
     if theirs != path:
         print(f"[{yours.note(path)}]")
         flags = (*flags, f"-I{path.parent}")  # for what it includes from elsewhere
-    return Module(theirs, flags=tuple(flags), check=check)
+    return Module(theirs, flags=tuple(flags), check=check or _checking.get())
+
+
+_checking = contextvars.ContextVar("checking", default=False)
+
+
+@contextlib.contextmanager
+def checked():
+    """In this block `load` builds with the CPU runtime's slow checks, where there is no GPU."""
+    token = _checking.set(True)
+    try:
+        yield
+    finally:
+        _checking.reset(token)
 
 
 class Module:

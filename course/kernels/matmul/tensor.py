@@ -21,9 +21,10 @@ from course.kernels.matmul.ladder import (
     prove,
 )
 from course.kernels.matmul.records import recorded, recorded_line
-from utils import hardware, has_gpu, machine, results
+from utils import cuda_c, hardware, has_gpu, machine, results
 from utils.cuda_c.tensor_map import tensor_map
 from utils.tools import source
+from utils.tools.diagnostics import LearnerError
 
 KERNELS = Path(__file__).parent / "kernels"
 #: Bytes of shared memory a block on the CPU runtime: few, so that tiles are small and quick.
@@ -136,6 +137,28 @@ def climb(
         else:
             recorded = recorded_line(f"matmul/{kind}/{n}/{name}")
             print(f"{kind}, {n}: {recorded.strip()}")
+
+
+#: For kernels that may be wrong: several tiles and steps, and no multiple of either
+SMALL_SIZES = ((136, 264, 200),)
+
+
+def tried(make: Callable[[], Multiply], kind: str = "bf16", *, needs: Needs = VOLTA) -> None:
+    """Say whether a kernel as it stands now is right: on one small product, against float64.
+
+    make: compiles it and returns multiply(c, a, b). Without a GPU the CPU runtime's slow checks
+    watch, and name the mistake with its line. Nothing is raised.
+    """
+    if has_gpu() and not needs.met():
+        print(f"this needs {needs.words}")
+        return
+    try:
+        with cuda_c.checked():
+            error = prove("this kernel", make(), SMALL_SIZES, kind)
+    except (AssertionError, LearnerError) as mistake:
+        print(mistake)
+        return
+    print(f"✓ right: the largest error is {error:.1e}, and rounding explains it")
 
 
 def _missing(name: str, needs: Needs) -> str:

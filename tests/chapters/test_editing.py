@@ -1,0 +1,82 @@
+"""A learner's change of one cell arrives in the cells that follow, and goes when it is undone.
+
+Only the cells that are needed run, in a folder of their own, without a GPU.
+"""
+
+from dataclasses import dataclass
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from course.chapters import FOLDER
+from tests.needs import cpp_compiler, without_gpu
+from utils.files import ROOT
+
+cpp_compiler()
+pytestmark = without_gpu("the CPU runtime, which names the mistakes")
+
+
+@dataclass(frozen=True)
+class Edit:
+    """In a chapter, after the cells `before`: change cell `id` from `old` to `new`; then cell
+    `shows` must print `words`, and without the change `right`.
+    """
+
+    chapter: str
+    before: tuple
+    id: str
+    old: str
+    new: str
+    shows: str
+    words: str
+    right: str = "✓ right"
+
+
+TENSOR_CORES = ("setup", "imports")
+EDITS = {
+    "a barrier of wmma": Edit(
+        "12_tensor_cores",
+        (*TENSOR_CORES, "wmma-launch"),
+        "wmma-kernel",
+        "    __syncthreads();\n}",
+        "}",
+        "break-barrier",
+        "two threads use the same shared memory without a barrier between",
+    ),
+    "a wait of wgmma": Edit(
+        "12_tensor_cores",
+        (*TENSOR_CORES, "mma-feed", "wgmma-feed", "wgmma-launch"),
+        "wgmma-kernel",
+        "wgmma_wait<0>();",
+        "",
+        "break-wait",
+        "overwrites shared memory that the wgmma",
+    ),
+}
+
+
+def executed(edit, cells, folder):
+    """What the last of these cells prints, in a notebook's folder."""
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
+    return "".join(output.get("text", "") for output in notebook.cells[-1].outputs)
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_a_change_arrives_and_goes(name, tmp_path, monkeypatch):
+    edit = EDITS[name]
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    notebook = nbformat.read(FOLDER / f"{edit.chapter}.ipynb", 4)
+    cells = {cell.id: cell for cell in notebook.cells}
+    kernel = cells[edit.id]
+    assert edit.old in kernel.source
+    changed = nbformat.v4.new_code_cell(kernel.source.replace(edit.old, edit.new))
+    before = [cells[id] for id in edit.before]
+    shows = cells[edit.shows]
+    with_change = executed(edit, [*before, changed, shows], tmp_path)
+    assert edit.words in with_change
+    assert "yours" in with_change
+    undone = executed(edit, [*before, changed, kernel, shows], tmp_path)
+    assert edit.right in undone
+    assert "yours" not in undone
