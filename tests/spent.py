@@ -39,9 +39,10 @@ class Spent:
     def pytest_runtest_makereport(self, item):
         """Called after a test's set-up, the test itself and its end; the report travels."""
         report = yield
-        now = cpu_seconds()
-        report.user_properties.append((SPENT, now - self.last))
-        self.last = now
+        if report.when == "teardown":  # the last of a test's reports, so that it has all of it
+            now = cpu_seconds()
+            report.user_properties.append((SPENT, now - self.last))
+            self.last = now
         return report
 
     def pytest_runtest_logreport(self, report):

@@ -38,8 +38,15 @@ def programs(chapter, folder):
                 yield [word for word in words[1:] if word != "{flag}"]
 
 
+BY_DAY = "first_kernels", "memory"
+ANOTHER = pytest.mark.nightly("by day two chapters' programs, by make chapter the chapter's own")
+
+
 @needs_nvcc
-@pytest.mark.parametrize("chapter", CHAPTERS)
+@pytest.mark.parametrize(
+    "chapter",
+    [pytest.param(c, marks=[] if c.stem.endswith(BY_DAY) else [ANOTHER]) for c in CHAPTERS],
+)
 def test_nvcc_compiles_them(chapter, tmp_path, monkeypatch):
     (tmp_path / "course").symlink_to(ROOT / "course")
     folder = tmp_path / "chapters"

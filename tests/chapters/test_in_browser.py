@@ -184,6 +184,7 @@ def test_start_page(page, lab):
     keep(page, "glossary")
 
 
+@pytest.mark.nightly("by day the chapter is run without a browser, and the start page in one")
 def test_first_kernels(page, lab):
     """Run all of First kernels, move a slider, solve an exercise by typing; the start page's map
     shows it too.

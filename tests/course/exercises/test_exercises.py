@@ -86,13 +86,31 @@ def name_of(answer):
     return getattr(getattr(answer, "py_func", answer), "__name__", "")
 
 
+SAME_REASON = pytest.mark.nightly("an earlier wrong answer is rejected for the same reason")
+
+
 def wrong_answers():
-    """pytest.param(exercise, wrong answer) of each; `make check` hands in the first one."""
+    """pytest.param(exercise, wrong answer) of each; `make check` hands in the first of an exercise,
+    `make test` the first of each reason, and a chapter's author all (`make chapter`).
+    """
     for exercise in ALL:
+        reasons = set()
         for n, wrong in enumerate(exercise.wrong):
             marks = [pytest.mark.quick] if n == 0 else []
+            if wrong.reason in reasons:
+                marks = [SAME_REASON]
+            reasons.add(wrong.reason)
             name = f"{exercise.id}-{n}-{wrong.reason}-{name_of(wrong.answer)}"
             yield pytest.param(exercise, wrong, id=name, marks=marks)
+
+
+def test_by_day_an_exercise_has_a_wrong_answer_of_each_of_its_reasons():
+    by_day = {
+        (param.values[0].id, param.values[1].reason)
+        for param in wrong_answers()
+        if "nightly" not in {mark.name for mark in param.marks}
+    }
+    assert by_day == {(e.id, wrong.reason) for e in ALL for wrong in e.wrong}
 
 
 @pytest.mark.quick

@@ -263,6 +263,7 @@ def test_convolution_is_an_operator(image, weights):
 # ---- the package and the bench
 
 
+@pytest.mark.nightly("the chapter installs the package and runs all of its tests")
 def test_the_package_installs_and_its_tests_pass_and_can_fail(tmp_path):
     wheel = packaging.wheel()  # built once for this test and for the route of its name
     assert "-cp311-abi3-" in wheel.name

@@ -116,6 +116,7 @@ def test_several_devices_print_the_same_and_raise_no_alarm(name, check):
         assert (done.stdout, done.stderr, done.returncode) == (expected, "", 0), devices
 
 
+@pytest.mark.nightly("by day the same checks raise no alarm in the right kernels of rules")
 @pytest.mark.parametrize("name", CHECKED)
 def test_slow_checks_have_nothing_to_say(name):
     source = derive.FOLDER / f"{name}.cu"

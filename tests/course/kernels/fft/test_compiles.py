@@ -18,10 +18,11 @@ CODES = {
     "any_length.cu": [other_plans.AnyLength(1009).code],
     "by_hand.cu": [],
 }
+OLDER = pytest.mark.nightly("by day for one architecture")
 
 
 @needs_nvcc
-@pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
+@pytest.mark.parametrize("arch", ["sm_90", pytest.param("sm_75", marks=OLDER)])
 @pytest.mark.parametrize("file", CODES)
 def test_compiles(file, arch, tmp_path):
     templates = [f"{code[-1]}({PARAMETERS[file]})" for code in CODES[file]]

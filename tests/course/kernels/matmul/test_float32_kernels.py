@@ -33,6 +33,7 @@ def test_compiles_to_the_promised_instructions(name, tmp_path):
     assert [each for each in PROMISED[name] if each not in code] == []
 
 
+@pytest.mark.nightly("by day the kernel compiles without spills as it stands")
 @needs_nvcc
 @pytest.mark.parametrize("switches", [("-DAHEAD=0",), ("-DTO_AND_FRO=0",)], ids=str)
 def test_each_switch_compiles_without_spills(switches, tmp_path):

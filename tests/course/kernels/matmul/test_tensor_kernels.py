@@ -52,6 +52,7 @@ def test_compiles_to_the_promised_instructions(tmp_path, name):
     assert "MEMBAR.ALL.GPU" not in loop  # a fence for the whole GPU in the inner loop is dear
 
 
+@pytest.mark.nightly("by day each kernel compiles without spills as it stands")
 @needs_nvcc
 @pytest.mark.parametrize("name, flags", SWITCHES)
 def test_every_switch_compiles_without_spills(tmp_path, name, flags):

@@ -410,6 +410,7 @@ def test_out_of_memory_says_what_to_do(trainer, source, digits):
     ), done.stderr
 
 
+@pytest.mark.nightly("the chapter builds and runs the same program under the same checks")
 def test_a_step_touches_nothing_else_and_does_not_race(source, digits, trainer):
     """Under the CPU runtime's slow checks: bounds, races, uninitialised memory."""
     folder = source / "build"

@@ -32,8 +32,9 @@ FOR_HOPPER = {
     "sum_cluster.cu": [],
     "scan_ring.cu": [f"{scans.Ring().expression('float')}({SCANNED})"],
 }
-CASES = [(file, arch) for file in TEMPLATES for arch in ("sm_75", "sm_90")]
-CASES += [(file, "sm_90") for file in FOR_HOPPER]
+OLDER = pytest.mark.nightly("by day for one architecture")
+CASES = [(file, "sm_90") for file in (*TEMPLATES, *FOR_HOPPER)]
+CASES += [pytest.param(file, "sm_75", marks=OLDER) for file in TEMPLATES]
 
 
 @needs_nvcc
