@@ -12,13 +12,15 @@ import sys
 
 import pytest
 
-from course.chapters import CHAPTERS, Chapter
+from course.authoring.mend import named
+from course.chapters import Chapter
 from utils.files import ROOT
 
 #: Where tests of a chapter may be; what the engines and tools do is not a chapter's matter
 FOLDERS = ("tests/chapters", "tests/course")
 #: Of what all chapters share
 SHARED = (
+    "tests/course/authoring/test_unwritten.py",
     "tests/course/test_glossary.py",
     "tests/course/test_index.py",
     "tests/course/test_instructors.py",
@@ -28,15 +30,6 @@ SHARED = (
     "tests/test_readme.py",
 )
 KERNELS = re.compile(r"course[./]kernels(?:[./]| import )(\w+)")
-
-
-def named(name: str) -> Chapter:
-    """The chapter of this key ("reductions") or file ("10_reductions"). SystemExit if unknown."""
-    for chapter in CHAPTERS:
-        if name in (chapter.key, chapter.name):
-            return chapter
-    known = ", ".join(chapter.key for chapter in CHAPTERS if chapter.written)
-    sys.exit(f"no chapter is called {name!r}; there are {known}")
 
 
 def kernels_of(chapter: Chapter) -> set[str]:

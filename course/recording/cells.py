@@ -10,6 +10,7 @@ from course.recording.flow import Statement, Values, mark_of, statements
 from course.recording.versions import ID, Version, attributes, modules_in, take_imports
 
 WRITES = re.compile(r"%%writefile (-a )?(\S+)\n")
+PART = re.compile(r"%%cuda +(\S+)")  # a part of one of the course's files
 OUTPUT = re.compile(r"(?<=-o )[\w./-]+")  # a program that a compiler makes
 IN_MAGIC = re.compile(r"[{$]([a-z_]\w*)", re.IGNORECASE)
 MAGIC = re.compile(r"^\s*[%!].*", re.MULTILINE)
@@ -50,6 +51,9 @@ class Run:
         written = WRITES.match(source + "\n")
         if written:
             return self._write(written[2], bool(written[1]), source, data)
+        part = PART.match(source)
+        if part:
+            return self._write(part[1], True, source, data)
         found = [data] if statements_of(source) else [data, source]
         used = self.values.mark(self._files_in(source) | set(self._names_in_magics(source)))
         found += [used, *(self._run(statement, used) for statement in statements_of(source))]

@@ -49,13 +49,15 @@ class Committed:
     def same(self, cells, renew=()) -> dict[str, str]:
         """{cell's id: id of the committed cell that did the same work}. renew: ids to leave out.
 
-        An id may change (a cell that was cut and pasted), the work tells.
+        A cell that was cut and pasted has another id: it is told by its work.
         """
+        today = marks(cells, self.now)
+        gone = {mark: id for id, mark in self.marks.items() if id not in today}
         found = {}
-        by_mark = {mark: id for id, mark in self.marks.items()}
-        for id, mark in marks(cells, self.now).items():
-            if mark in by_mark and id not in renew:
-                found[id] = id if self.marks.get(id) == mark else by_mark[mark]
+        for id, mark in today.items():
+            before = id if self.marks.get(id) == mark else gone.pop(mark, None)
+            if before and id not in renew:
+                found[id] = before
         return found
 
 

@@ -65,7 +65,8 @@ class Version:
     def data_changed(self) -> dict[str, str]:
         """Files that are no modules: how texts call them -> path."""
         others = [each for each in self.changed if each.startswith(FOLLOWED)]
-        return {Path(each).stem: each for each in others if not each.endswith(".py")}
+        paths = [Path(each) for each in others if not each.endswith(".py")]
+        return {word: str(path) for path in paths for word in (path.name, f'"{path.stem}"')}
 
     def file_of(self, module: str) -> str:
         """The file of a module that is followed, or ""."""
@@ -100,9 +101,9 @@ class Version:
         return self._entries[path].get(id, "")
 
     def data(self, text: str) -> str:
-        """The mark of the changed files that a text names, with or without their ending."""
-        words = set(re.findall(r"\w+", text))
-        paths = sorted(path for stem, path in self.data_changed.items() if stem in words)
+        """The mark of the changed files that a text names: tile.cu, or as a text alone "tile"."""
+        words = set(re.findall(r'"[\w-]+"|[\w.-]+', text.replace("'", '"')))
+        paths = sorted({path for word, path in self.data_changed.items() if word in words})
         return mark_of(*map(self.read, paths)) if paths else ""
 
 

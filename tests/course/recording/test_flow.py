@@ -107,3 +107,24 @@ def test_a_value_in_a_magic_counts():
 def test_files_that_cells_write_are_known():
     book = [new_code_cell(C_FILE), new_code_cell("%nvcc build/add.cu -o build/run -lineinfo")]
     assert cells.files_written(book) == {"build/add.cu", "build/run"}
+
+
+def test_a_changed_kernel_file_marks_those_that_name_it(tmp_path):
+    name = "course/kernels/matmul/kernels/tile.cu"
+    (tmp_path / name).parent.mkdir(parents=True)
+    (tmp_path / name).write_text("int a;")
+    version = Version(None, {name}, tmp_path)
+    assert version.data('ladder.climb("tile")') and version.data("load(FOLDER / 'tile.cu')")
+    assert not version.data("tile = tiles[tile]") and not version.data('"tile_2d"')
+
+
+def test_parts_of_a_file_count_wherever_it_is_used():
+    book = {
+        "one": "%%cuda matmul/wmma.cu multiply\nint one;",
+        "two": "%%cuda matmul/wmma.cu add\nint two;",
+        "load": 'cuda_c.load(KERNELS / "wmma.cu")',
+    }
+    before = marks(book)
+    for id in ("one", "two"):
+        after = marks({**book, id: book[id].replace("int", "long")})
+        assert {each for each in after if after[each] != before[each]} >= {id, "load"}

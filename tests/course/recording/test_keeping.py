@@ -157,6 +157,16 @@ def test_a_cell_that_was_pasted_keeps_its_output_under_its_new_id(project):
     assert kept.new == () and after.cells[place(after, "pasted")].outputs[0].text == text
 
 
+def test_a_cell_like_another_has_its_own_widgets(project):
+    edited = nbformat.read(path_in(project), 4)
+    first = edited.cells[place(edited, "q1")]
+    edited.cells.append(new_code_cell(first.source, id="q-again"))
+    after, kept = recorded(project, edited)
+    assert kept.new == ("q-again",)
+    again, before = (after.cells[place(after, id)].outputs[0] for id in ("q-again", "q1"))
+    assert keeping.output_id(again) != keeping.output_id(before)
+
+
 def test_named_cells_are_renewed_in_any_case_and_a_new_notebook_whole(project):
     _, kept = recorded(project, nbformat.read(path_in(project), 4), renew=("ceil",))
     assert kept.renewed == ("ceil",)

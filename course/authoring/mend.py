@@ -1,0 +1,191 @@
+"""Put right in a chapter what a machine can put right, and say what a person has to.
+
+    python -m course.authoring.mend NAME                  (the first step of `make chapter NAME=x`)
+
+Slide types of cells that have none, tags of predictions and starters, starters and titles of
+exercises as their entries have them, the minutes in the list and in the first cell, the links
+between neighbours, the tables, the start page's map.
+"""
+
+import re
+import subprocess
+import sys
+
+from course.authoring import TODO, book
+from course.authoring.chapter import LIST
+from course.authoring.exercise import TASK, is_skeleton
+from course.chapters import CHAPTERS, Chapter
+from course.checking import predict
+from course.exercises import EXERCISES
+from course.publish import minutes
+from course.recording import keeping
+from utils.files import ROOT, write_whole
+
+CLOSE = 0.2  # of the minutes by the rule: as long as the list is that close, it stays
+ROUND = 5  # minutes
+TAKES = re.compile(r"about \d+ minutes: \d+ to read and run, \d+ for the exercises")
+TITLE = re.compile(r"### Exercise · .*")
+CHECK = re.compile(r'exercises\.check\(\s*"([\w.]+)"')
+EXERCISE = "exercise"  # the tag of a starter
+
+
+def named(name: str) -> Chapter:
+    """The chapter of this key ("reductions") or file ("10_reductions"). SystemExit if unknown."""
+    for chapter in CHAPTERS:
+        if name in (chapter.key, chapter.name):
+            return chapter
+    known = ", ".join(chapter.key for chapter in CHAPTERS if chapter.written)
+    sys.exit(f"no chapter is called {name!r}; there are {known}")
+
+
+def slide_types(notebook) -> list[str]:
+    """Give cells without a slide type the usual one; their ids."""
+    found = []
+    for cell in notebook.cells:
+        if "slide_type" not in cell.metadata.get("slideshow", {}):
+            book.slid(cell)
+            found.append(cell.id)
+    return found
+
+
+def tags(notebook) -> list[str]:
+    """Tag predictions as what they are; the ids of cells that were not."""
+    found = []
+    for cell in notebook.cells:
+        asks = cell.cell_type == "code" and cell.source.startswith("exercises.predict(")
+        if asks and predict.TAG not in cell.metadata.get("tags", []):
+            cell.metadata.setdefault("tags", []).extend([predict.TAG, "remove-input"])
+            found.append(cell.id)
+    return found
+
+
+def starters(notebook, committed: dict[str, str]) -> tuple[list[str], list[str]]:
+    """Exercises as their entries have them: (ids of cells that were written, what is left to do).
+
+    A starter is written only over one that nobody has changed: a skeleton's, or the committed one.
+    committed: cell id -> source.
+    """
+    written, left = [], []
+    for place, cell in enumerate(notebook.cells):
+        checked = CHECK.search(cell.source) if cell.cell_type == "code" else None
+        exercise = EXERCISES.get(checked[1]) if checked else None
+        if exercise is None:
+            continue
+        start = starter_before(notebook, place, exercise)
+        if start is None:
+            left.append(f"{exercise.id}: its starter goes into a cell above {cell.id}")
+            continue
+        wanted = exercise.starter.strip()
+        if start.source.strip() != wanted:
+            if not is_skeleton(start.source) and committed.get(start.id) != start.source:
+                left.append(
+                    f"cell {start.id} and the starter of {exercise.id} differ: change the entry in "
+                    f"course/exercises/{exercise.chapter}.py, and empty the cell to have it written"
+                )
+                continue
+            start.source = wanted
+            written.append(start.id)
+        if EXERCISE not in start.metadata.get("tags", []):
+            start.metadata.setdefault("tags", []).append(EXERCISE)
+            written.append(start.id)
+        written += heading(notebook, place, exercise)
+    return written, left
+
+
+def starter_before(notebook, place: int, exercise):
+    """The cell with an exercise's starter, above the cell that checks it; None if there is none."""
+    for cell in reversed(notebook.cells[max(0, place - 4) : place]):
+        if cell.cell_type != "code":
+            continue
+        is_tagged = EXERCISE in cell.metadata.get("tags", [])
+        if is_tagged or cell.source.strip() == exercise.starter.strip():
+            return cell
+    return None
+
+
+def heading(notebook, place: int, exercise) -> list[str]:
+    """Give an exercise's heading the entry's title and minutes, a blank task the entry's."""
+    for cell in reversed(notebook.cells[max(0, place - 6) : place]):
+        if cell.cell_type == "markdown" and TITLE.match(cell.source):
+            before = cell.source
+            title = TITLE.match(cell.source)[0]
+            right = f"### Exercise · {exercise.title} ({exercise.minutes} min)"
+            cell.source = cell.source.replace(title, right, 1)
+            if TODO not in exercise.task:
+                cell.source = cell.source.replace(TASK, exercise.task)
+            return [cell.id] if cell.source != before else []
+    return []
+
+
+def minutes_in_list(chapter: Chapter, by_rule: float) -> int:
+    """The minutes that the list says, put right where they are far off."""
+    if abs(chapter.minutes - by_rule) <= CLOSE * by_rule:
+        return chapter.minutes
+    right = max(ROUND, ROUND * round(by_rule / ROUND))
+    text = LIST.read_text(encoding="utf-8")
+    line = re.compile(rf'("{chapter.name}",\s+".*",\s+)\d+,')
+    write_whole(LIST, line.sub(rf"\g<1>{right},", text))
+    return right
+
+
+def sentence(stated: int, exercises: float) -> str:
+    """What a chapter's first cell says of its minutes."""
+    doing = round(exercises)
+    return f"about {stated} minutes: {stated - doing} to read and run, {doing} for the exercises"
+
+
+def mend(chapter: Chapter) -> tuple[list[str], list[str]]:
+    """Put a chapter's own files right: (what was put right, what a person has to do), in lines."""
+    notebook = book.read(chapter.path)
+    old = keeping.committed(chapter.path, "HEAD")
+    committed = {cell.get("id"): cell.source for cell in old.cells} if old else {}
+    done = []
+    for what, cells in (("slide types", slide_types(notebook)), ("tags", tags(notebook))):
+        done += [f"{what} of {', '.join(cells)}"] if cells else []
+    written, left = starters(notebook, committed)
+    done += [f"as their entries have it: {', '.join(written)}"] if written else []
+    took = minutes.minutes_of(notebook.cells)
+    stated = minutes_in_list(chapter, took.all)
+    if stated != chapter.minutes:
+        done.append(f"the list: {stated} minutes for {chapter.minutes}")
+    first = notebook.cells[0]
+    said = sentence(stated, took.exercises)
+    if not TAKES.search(first.source):
+        left.append(f"the first cell has to say: **It takes** {said}.")
+    elif said not in first.source:
+        first.source = TAKES.sub(said, first.source, count=1)
+        done.append(f"the first cell: {said}")
+    book.write(notebook, chapter.path)
+    return done, left
+
+
+def to_record(chapter: Chapter) -> list[str]:
+    """What to say of cells that have not run as they are."""
+    cells = keeping.stale(chapter.path)
+    if not cells:
+        return []
+    command = f".venv/bin/python -m course.record --cpu {chapter.path.relative_to(ROOT)}"
+    return [f"not run as they are now: {', '.join(cells)}: {command}"]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Command line; returns the exit status: 0, also where something is left to do."""
+    names = sys.argv[1:] if arguments is None else arguments
+    chapter = named(names[0] if names else "")
+    if not chapter.written:
+        sys.exit(
+            f"{chapter.name} is not written yet: .venv/bin/python -m course.new chapter "
+            f"{chapter.key}"
+        )
+    done, left = mend(chapter)
+    for module in ("address", "tables", "cells"):  # anew: they read the list as it is now
+        subprocess.run([sys.executable, "-m", f"course.publish.{module}"], cwd=ROOT, check=True)
+    for line in done:
+        print("put right:", line)
+    for line in [*left, *to_record(chapter)]:
+        print("YOURS:", line)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

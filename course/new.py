@@ -1,0 +1,75 @@
+"""Begin something new: skeletons with everything that a machine can write.
+
+    python -m course.new chapter NAME [--title TITLE] [--after CHAPTER]
+    python -m course.new exercise CHAPTER.NAME [--kind numba|cuda_c|function] [--after CELL]
+    python -m course.new question CHAPTER.NAME [--after CELL]
+    python -m course.new picture CHAPTER.FUNCTION [--module MODULE] [--after CELL]
+
+Each prints what it wrote. What a person has to write says TODO, and tests find each that is left.
+"""
+
+import argparse
+import sys
+
+from course.authoring.chapter import new_chapter
+from course.authoring.exercise import KINDS, new_exercise, new_question
+from course.authoring.mend import named
+from course.authoring.picture import new_picture
+from utils.files import ROOT
+
+
+def parsed(arguments: list[str] | None) -> argparse.Namespace:
+    """The command line's options."""
+    parser = argparse.ArgumentParser(
+        prog="python -m course.new", description=__doc__.splitlines()[0]
+    )
+    kinds = parser.add_subparsers(dest="what", required=True)
+    chapter = kinds.add_parser("chapter", help="a chapter: list, notebook, exercises, reading list")
+    chapter.add_argument("name", help="its name in files and ids, such as attention")
+    chapter.add_argument("--title", help="(default: the name)")
+    chapter.add_argument("--after", help="the chapter before it (default: the last of the list)")
+    exercise = kinds.add_parser("exercise", help="an entry, and its four cells")
+    exercise.add_argument("--kind", choices=KINDS, default="numba", help="what is handed in")
+    kinds.add_parser("question", help="a question of the recap: an entry and its cell")
+    picture = kinds.add_parser("picture", help="a function that draws, its cell and its test")
+    picture.add_argument("--module", help="in course/pictures (default: the chapter's own)")
+    for name in ("exercise", "question", "picture"):
+        kinds.choices[name].add_argument("name", help="CHAPTER.NAME, such as first_kernels.clamp")
+        kinds.choices[name].add_argument("--after", help="the id of the cell above it")
+    return parser.parse_args(arguments)
+
+
+def begin(given: argparse.Namespace):
+    """Write what was asked for; the files, each with what it got, and the chapter's name."""
+    if given.what == "chapter":
+        title = given.title or given.name.replace("_", " ").capitalize()
+        return new_chapter(given.name, title, given.after), given.name
+    key, _, name = given.name.partition(".")
+    if not name.isidentifier():
+        raise ValueError(
+            f"CHAPTER.NAME is asked for, such as first_kernels.clamp, not {given.name}"
+        )
+    chapter = named(key)
+    if given.what == "exercise":
+        return new_exercise(chapter, name, given.kind, given.after), key
+    if given.what == "question":
+        return new_question(chapter, name, given.after), key
+    return new_picture(chapter, given.module or key, name, given.after), key
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Command line; returns the exit status."""
+    given = parsed(arguments)
+    try:
+        files, chapter = begin(given)
+    except (LookupError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    for path, what in files.items():
+        print(f"{path.relative_to(ROOT)}: {what}")
+    print(f"Write what says TODO, then: make chapter NAME={chapter}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

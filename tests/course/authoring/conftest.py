@@ -1,0 +1,67 @@
+"""A copy of the course to write skeletons into: commands there touch nothing here."""
+
+import os
+import shutil
+import sys
+
+import pytest
+
+from tests.processes import completed
+from utils.files import ROOT
+
+GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
+CHAPTERS = ("04_meet_the_gpu", "05_first_kernels", "19_many_gpus")
+NOT_NEEDED = shutil.ignore_patterns("__pycache__", "build", "*.ipynb", ".*")
+
+
+class Copy:
+    """A copy of the course, under version control, and commands in it."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __truediv__(self, name):
+        return self.folder / name
+
+    def run(self, module, *arguments):
+        """What `python -m module` says there."""
+        env = {**os.environ, "PYTHONPATH": str(self.folder)}
+        command = [sys.executable, "-m", module, *arguments]
+        return completed(command, cwd=self.folder, env=env)
+
+    def changed(self):
+        """The files that are not as at first, with git's letters: {name: "M"}."""
+        said = completed([*GIT, "status", "--porcelain", "-uall"], cwd=self.folder, check=True)
+        return {line[3:]: line[:2].strip() for line in said.stdout.splitlines()}
+
+    def commit(self):
+        """Commit all that is there."""
+        completed([*GIT, "add", "-A"], cwd=self.folder, check=True)
+        completed([*GIT, "commit", "-qm", "a course"], cwd=self.folder, check=True)
+
+
+@pytest.fixture(scope="session")
+def copied(tmp_path_factory):
+    """The copy, with three of the chapters."""
+    folder = tmp_path_factory.mktemp("course")
+    for name in ("course", "utils", "tests/course/pictures", "assets/data", "assets/results"):
+        shutil.copytree(ROOT / name, folder / name, ignore=NOT_NEEDED)
+    (folder / "chapters").mkdir()
+    for name in (*(f"chapters/{name}.ipynb" for name in CHAPTERS), "course/index.ipynb"):
+        shutil.copy(ROOT / name, folder / name)
+    for name in ("README.md", "pyproject.toml", ".gitignore"):
+        shutil.copy(ROOT / name, folder)
+    completed([*GIT, "init", "-q"], cwd=folder, check=True)
+    made = Copy(folder)
+    made.commit()
+    first = completed([*GIT, "rev-parse", "HEAD"], cwd=folder, check=True).stdout.strip()
+    return made, first
+
+
+@pytest.fixture
+def course(copied):
+    """The copy as it was at first."""
+    made, first = copied
+    completed([*GIT, "reset", "-q", "--hard", first], cwd=made.folder, check=True)
+    completed([*GIT, "clean", "-fdq"], cwd=made.folder, check=True)
+    return made

@@ -1,0 +1,152 @@
+"""Skeletons: all that a machine can write is there, it runs, and what is left says so."""
+
+import json
+
+import nbformat
+import pytest
+
+from utils.files import ROOT
+
+CHAPTER = "chapters/05_first_kernels.ipynb"
+CHECK = """
+import importlib, json
+from course import exercises
+from course.exercises import first_kernels as module
+name = {name!r}
+entry = exercises.EXERCISES["first_kernels." + name]
+answer = entry.solution
+if entry.in_file:
+    from pathlib import Path
+    answer = Path("answer.cu")
+    answer.write_text(entry.solution)
+reasons = []
+for wrong in entry.wrong:
+    given = wrong.answer
+    if entry.in_file:
+        given = Path("wrong.cu")
+        given.write_text(wrong.answer)
+    reasons.append([exercises.check(entry.id, given).reason, wrong.reason])
+print(json.dumps([exercises.check(entry.id, answer).status, reasons]))
+"""
+
+
+def cells(course, name=CHAPTER):
+    return {cell.id: cell for cell in nbformat.read(course / name, 4).cells}
+
+
+@pytest.mark.parametrize("kind", ["numba", "cuda_c", "function"])
+def test_an_exercise_has_all_that_it_needs_and_can_be_solved(course, kind):
+    done = course.run("course.new", "exercise", "first_kernels.clamp", "--kind", kind)
+    assert done.returncode == 0, done.stderr
+    assert course.changed() == {CHAPTER: "M", "course/exercises/first_kernels.py": "M"}
+    module = (course / "course/exercises/first_kernels.py").read_text()
+    assert "GRID_STRIDE, CLAMP)" in module and module.count("TODO") >= 6
+    new = cells(course)
+    for name in ("ex-clamp", "start-clamp", "check-clamp", "hint-clamp"):
+        assert new[name].metadata.slideshow.slide_type
+    assert new["start-clamp"].metadata.tags == ["exercise"]
+    script = course / "look.py"
+    script.write_text(CHECK.format(name="clamp"))
+    done = course.run("look")
+    assert done.returncode == 0, done.stderr
+    status, reasons = json.loads(done.stdout.splitlines()[-1])
+    assert status == "solved"
+    assert [found for found, wanted in reasons] == [wanted for found, wanted in reasons]
+
+
+def test_cells_go_before_the_recap_or_where_one_says(course):
+    course.run("course.new", "exercise", "first_kernels.clamp")
+    course.run("course.new", "exercise", "first_kernels.wrap", "--after", "guarded")
+    course.run("course.new", "question", "first_kernels.q_clamp")
+    order = list(cells(course))
+    assert order[order.index("guarded") + 1 :][:2] == ["ex-wrap", "start-wrap"]
+    # 13 is folded: who adds an exercise to the end of it would hide it
+    assert order[order.index("hint-clamp") + 1] == "stages"
+    assert order[order.index("q3") + 1] == "q-clamp"
+    kept = set(order) - {each for each in order if "clamp" in each or "wrap" in each}
+    before = nbformat.read(ROOT / CHAPTER, 4).cells
+    assert {id: cells(course)[id] for id in kept} == {cell.id: cell for cell in before}
+
+
+REFUSED = {
+    "exercise first_kernels.rotate": "there is an exercise first_kernels.rotate already",
+    "exercise first_kernels.x --after nowhere": "no cell 'nowhere'; there are",
+    "exercise clamp": "CHAPTER.NAME is asked for",
+    "exercise first.x": "no chapter is called 'first'; there are meet_the_gpu",
+    "question first_kernels.q_guard": "there is a question",
+    "picture first_kernels.gpu --module diagrams": "diagrams.py has a gpu already",
+    "chapter First": "of small letters",
+    "chapter many_gpus": "there is a chapter many_gpus already",
+    "chapter demo --after sums": "no chapter is called 'sums'",
+}
+
+
+def test_what_cannot_be_is_told_and_nothing_is_written(course):
+    for arguments, says in REFUSED.items():
+        done = course.run("course.new", *arguments.split())
+        assert done.returncode == 1 and says in done.stderr, arguments
+    assert course.changed() == {}
+
+
+def test_a_picture_has_its_cell_and_a_test_that_fails(course):
+    done = course.run("course.new", "picture", "first_kernels.between", "--module", "diagrams")
+    assert done.returncode == 0, done.stderr
+    assert cells(course)["between-picture"].source == "diagrams.between()"
+    course.run("course.new", "picture", "first_kernels.beside")
+    source = cells(course)["beside-picture"].source
+    assert source == "from course.pictures import first_kernels\n\nfirst_kernels.beside()"
+    test = "tests/course/pictures/test_first_kernels_pictures.py"
+    assert course.changed() == {
+        CHAPTER: "M",
+        "course/pictures/diagrams.py": "M",
+        "tests/course/pictures/test_diagrams.py": "M",
+        "course/pictures/first_kernels.py": "??",
+        test: "??",
+    }
+    assert "def test_beside_shows" in (course / test).read_text()
+    script = course / "look.py"
+    script.write_text(
+        "from course.pictures import diagrams, first_kernels\n"
+        "print(first_kernels.beside()._repr_html_()[:7], 'TODO' in diagrams.between().alt)"
+    )
+    assert course.run("look").stdout == "<style> True\n"
+
+
+def test_a_chapter_gets_the_next_number_and_those_behind_move_up(course):
+    done = course.run(
+        "course.new", "chapter", "demo", "--title", "A demo", "--after", "first_kernels"
+    )
+    assert done.returncode == 0, done.stderr
+    changed = course.changed()
+    assert changed["chapters/06_demo.ipynb"] == "??"
+    assert changed["course/exercises/demo.py"] == "??"
+    assert "chapters/19_many_gpus.ipynb -> chapters/20_many_gpus.ipynb" in changed
+    names = (course / "course/chapters.py").read_text()
+    assert names.index('"05_first_kernels"') < names.index('"06_demo"') < names.index('"07_memory"')
+    glossary = (course / "course/glossary.md").read_text()
+    assert "20_many_gpus.ipynb" in glossary and "19_many_gpus" not in glossary
+    reading = (course / "course/reading.md").read_text()
+    places = [reading.index(f"## {title}\n") for title in ("First kernels", "A demo", "Memory")]
+    assert places == sorted(places)
+
+
+def test_a_chapter_that_is_announced_keeps_its_place_and_mending_does_the_rest(course):
+    script = course / "look.py"
+    script.write_text(
+        "from course.chapters import CHAPTERS\n"
+        "print(*(each.key for each in CHAPTERS if not each.written and each.number > 19))"
+    )
+    announced = course.run("look").stdout.split()[0]
+    script.unlink()
+    assert course.run("course.new", "chapter", announced).returncode == 0
+    assert "course/chapters.py" not in course.changed()
+    done = course.run("course.authoring.mend", announced)
+    assert done.returncode == 0, done.stderr
+    assert "YOURS: not run as they are now: get-the-course, setup" in done.stdout
+    changed = course.changed()
+    assert {"README.md", "course/index.ipynb", "course/instructors.md"} <= changed.keys()
+    (path,) = course.folder.glob(f"chapters/*_{announced}.ipynb")
+    book = cells(course, f"chapters/{path.name}")
+    assert {"open-in-colab", "navigation", "recap", "next", "exercises"} <= book.keys()
+    assert "Start page" in book["navigation"].source
+    assert course.run("course.publish.tables", "--check").returncode == 0
