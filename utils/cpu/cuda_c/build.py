@@ -174,7 +174,8 @@ def _wanted(
     linking = [flag for flag in compiling if flag in FOR_BOTH] + linking
     relaxed = not RELAXED.isdisjoint(flags)
     gpu = architecture(flags)
-    plain = [source for source in sources if not may_launch(source, flags)]
+    # NVRTC, which has headers of its own, takes any text for CUDA C++, whatever its file is called
+    plain = [] if headers else [source for source in sources if not may_launch(source, flags)]
     return Wanted(sources, own, linking, gpu, relaxed, check, shared, extra, headers, plain)
 
 
@@ -255,7 +256,7 @@ def rewritten(
     for source in sources:
         if not Path(source).is_file():
             raise BuildError(f"{source}: {NO_FILE}\n")
-        plain = source in host_only and headers is None and preprocess_plain(source, flags)
+        plain = source in host_only and preprocess_plain(source, flags)
         if plain:
             units.append(plain)
             files |= user_files(plain)
