@@ -21,7 +21,6 @@ from course.publish import minutes
 from course.recording import keeping
 from utils.files import ROOT, write_whole
 
-CLOSE = 0.2  # of the minutes by the rule: as long as the list is that close, it stays
 ROUND = 5  # minutes
 TAKES = re.compile(r"about \d+ minutes: \d+ to read and run, \d+ for the exercises")
 TITLE = re.compile(r"### Exercise · .*")
@@ -119,7 +118,7 @@ def heading(notebook, place: int, exercise) -> list[str]:
 
 def minutes_in_list(chapter: Chapter, by_rule: float) -> int:
     """The minutes that the list says, put right where they are far off."""
-    if abs(chapter.minutes - by_rule) <= CLOSE * by_rule:
+    if abs(chapter.minutes - by_rule) <= minutes.CLOSE * by_rule:
         return chapter.minutes
     right = max(ROUND, ROUND * round(by_rule / ROUND))
     text = LIST.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The exercises of the chapter Fusion and low precision."""
+"""The exercises of the chapter Fusion."""
 
 import numpy as np
 from numba import cuda

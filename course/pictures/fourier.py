@@ -1,4 +1,4 @@
-"""Pictures of the Fourier transform, in the chapter Convolution and FFT."""
+"""Pictures of the Fourier transform, in the chapter Convolution."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Pictures of the chapter Fusion and low precision: passes over memory, bits, spacings, tiles."""
+"""Pictures of the chapter Fusion: passes over memory, bits, spacings, tiles."""
 
 import numpy as np
 

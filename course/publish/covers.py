@@ -18,7 +18,7 @@ COVERS = {
     "reductions": "ring-picture",
     "matmul": "tile2d-picture",
     "tensor_cores": "wmma-tiles",
-    "convolution_fft": "what-picture",
+    "convolution": "what-picture",
     "triton": "add-picture",
     "fusion": "bits-picture",
     "pytorch_extensions": "dispatcher-before",

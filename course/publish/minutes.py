@@ -1,13 +1,16 @@
-"""How long a chapter takes: one rule, by words, lines and cells.
+"""How long a chapter takes: one rule, by words, new lines of code, and cells.
 
     python -m course.publish.minutes          a table of all chapters
 
-Prose is read at 238 words a minute, the mean that Marc Brysbaert found for English non-fiction in
-190 studies ("How many words do we read per minute?", Journal of Memory and Language 109, 2019,
-https://doi.org/10.1016/j.jml.2019.104047). For code there is no such number. We take 5 seconds for
-a line, and 10 for running a cell and looking at what it shows. An exercise says its own minutes.
-Code that a cell shows, such as a kernel out of its file, is read as well as code that stands in it.
-Instructors' notes and what is folded under *Going further* are not counted: nobody must read them.
+Text about something new is read at 200 words a minute, and 6 lines of code that the chapter has not
+shown before are understood in one: what readers who took the chapters without help needed. Marc
+Brysbaert's mean for English non-fiction is 238 words ("How many words do we read per minute?",
+Journal of Memory and Language 109, 2019, https://doi.org/10.1016/j.jml.2019.104047). Running a cell
+and looking at what it shows takes 10 seconds, and the wait is added where a computer without a GPU
+is busy for longer. An exercise says its own minutes, and so does a cell that asks for one line to
+be changed. Code that a cell shows, such as a kernel out of its file or the lines in which two files
+differ, is read as well as code that stands in it. Instructors' notes and what is folded under
+*Going further* are not counted: nobody must read them.
 """
 
 import re
@@ -21,23 +24,29 @@ from course.checking.predict import TAG as PREDICT
 from course.exercises import EXERCISES
 from course.publish.folded import unfolded
 
-WORDS = 238  # a minute
-LINE = 5 / 60  # minutes for a line of code
+WORDS = 200  # a minute
+LINE = 10 / 60  # minutes for a line of code that is new
 RUN = 10 / 60  # for running a cell and looking at its output
 GUESS = 20 / 60  # for a prediction
 QUESTION = 1  # for a recall question
-LONGEST = 15  # minutes of reading between two things to do
+CHANGE = 1  # for a line that a cell asks to change, and looking at what comes of it
+LONGEST = 10  # minutes between two things to write
+WHOLE = 120  # minutes of a chapter: an evening
+CLOSE = 0.1  # of the minutes by the rule: how far what a chapter states may be from it
+BREAK_IT = "break-it"  # the tag of a cell that shows what a changed line did
+WAIT = "wait"  # in a cell's metadata: seconds that it takes without a GPU, where it is over 10
 
 LINK = re.compile(r"\]\([^)]*\)")
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)  # what tests read
 CHECK = re.compile(r'exercises\.check\("([\w.]+)"')
 LISTED = re.compile(r"^```\w+\n(.*)\n```$", re.DOTALL)
+NEW_LINE = re.compile(r"^\+ (.*\S)", re.MULTILINE)  # as `source.change` prints it
 
 
 @dataclass(frozen=True)
 class Minutes:
-    """A chapter's minutes: reading and running, exercises; and the reading before each exercise
-    or question, the last entry being what comes after the last of them.
+    """A chapter's minutes: reading and running, exercises; and the reading before each thing to
+    write (an exercise, a line to change), the last entry being what comes after the last of them.
     """
 
     reading: float
@@ -50,8 +59,12 @@ class Minutes:
         return self.reading + self.exercises
 
 
-def reading(cell):
-    """Minutes to read a cell, and to run it."""
+def reading(cell, seen=None):
+    """Minutes to read a cell, and to run it.
+
+    seen: the lines of code that came before, to which the cell's are added.
+    """
+    seen = set() if seen is None else seen
     tags = cell.metadata.get("tags", [])
     if cell.metadata.get("slideshow", {}).get("slide_type") in ("notes", "skip"):
         return 0
@@ -65,7 +78,10 @@ def reading(cell):
     lines = written(cell.source)
     if all(line.startswith("#") for line in lines):  # a hint that nobody has asked for
         return 0
-    return len(lines + listed(cell)) * LINE + (RUN if cell.get("outputs") else 0)
+    new = {line.strip() for line in lines + listed(cell)} - seen
+    seen |= new
+    run = RUN if cell.get("outputs") else 0
+    return len(new) * LINE + run + cell.metadata.get(WAIT, 0) / 60
 
 
 def written(text):
@@ -74,31 +90,45 @@ def written(text):
 
 
 def listed(cell):
-    """The lines of code that a cell shows below itself."""
-    shown = [output.get("data", {}).get("text/markdown", "") for output in cell.get("outputs", [])]
-    listings = filter(None, map(LISTED.match, shown))
-    return [line for listing in listings for line in written(listing[1])]
+    """The lines of code that a cell shows below itself: a listing, new lines of a change, source
+    that is printed.
+    """
+    lines = []
+    for output in cell.get("outputs", []):
+        shown = output.get("data", {})
+        listing = LISTED.match(shown.get("text/markdown", ""))
+        if listing:
+            lines += written(listing[1])
+        if "source.change(" in cell.source:
+            lines += NEW_LINE.findall(shown.get("text/plain", ""))
+        if "getsource" in cell.source or "print(source" in cell.source:
+            lines += written(output.get("text", ""))
+    return lines
 
 
-def asks(cell):
-    """Whether the cell asks for an answer that is checked: an exercise's starter, a question."""
-    return "exercise" in cell.metadata.get("tags", []) or "exercises.quiz(" in cell.source
+def asks_to_write(cell):
+    """Whether the learner writes code here: an exercise's starter, a line to change on purpose."""
+    return not {"exercise", BREAK_IT}.isdisjoint(cell.metadata.get("tags", []))
 
 
 def minutes_of(cells):
     """The Minutes of a notebook's cells."""
-    stretches, exercises, questions = [0.0], set(), 0
+    stretches, exercises, seen = [0.0], set(), set()
     for cell in unfolded(cells):
+        tags = cell.metadata.get("tags", [])
         checked = CHECK.search(cell.source) if cell.cell_type == "code" else None
+        if asks_to_write(cell):
+            stretches.append(0.0)
         if checked:
             exercises.add(checked[1])
-        elif asks(cell):
-            stretches.append(0.0)
-            questions += "exercises.quiz(" in cell.source
-        else:
-            stretches[-1] += reading(cell)
+        elif "exercises.quiz(" in cell.source:
+            stretches[-1] += QUESTION
+        elif BREAK_IT in tags:
+            stretches[-1] += CHANGE + reading(cell, seen)
+        elif "exercise" not in tags:
+            stretches[-1] += reading(cell, seen)
     to_solve = sum(EXERCISES[id].minutes for id in exercises)
-    return Minutes(sum(stretches) + questions * QUESTION, to_solve, tuple(stretches))
+    return Minutes(sum(stretches), to_solve, tuple(stretches))
 
 
 @cache
@@ -109,12 +139,13 @@ def of_chapter(chapter):
 
 def of_section(name, first):
     """Minutes of reading of the section (`##`) that begins with the cell `first` of a chapter."""
-    total, inside = 0, False
+    total, inside, seen = 0, False, set()
     for cell in unfolded(nbformat.read(FOLDER / f"{name}.ipynb", as_version=4).cells):
         if cell.cell_type == "markdown" and cell.source.startswith("## "):
             inside = cell.id == first
-        if inside and not asks(cell) and not CHECK.search(cell.source):
-            total += reading(cell)
+        does = "exercise" in cell.metadata.get("tags", []) or "exercises.quiz(" in cell.source
+        minutes = 0 if does or CHECK.search(cell.source) else reading(cell, seen)
+        total += minutes if inside else 0
     return total
 
 
@@ -126,7 +157,7 @@ def main():
             print(
                 f"{chapter.name:22} stated {chapter.minutes:4}, by the rule {took.all:4.0f}: "
                 f"{took.reading:3.0f} to read and run, {took.exercises:3.0f} for exercises; "
-                f"before each: {stretches}"
+                f"before each thing to write: {stretches}"
             )
 
 

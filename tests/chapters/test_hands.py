@@ -20,7 +20,7 @@ TODAY = {
     "libraries": (1, 28),
     "reductions": (7, 29),
     "matmul": (14, 18),
-    "convolution_fft": (9, 34),
+    "convolution": (9, 34),
     "triton": (16, 12),
     "fusion": (6, 13),
     "pytorch_extensions": (0, 15),

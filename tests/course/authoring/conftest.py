@@ -10,7 +10,7 @@ from tests.processes import completed
 from utils.files import ROOT
 
 GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
-CHAPTERS = ("04_meet_the_gpu", "05_first_kernels", "19_many_gpus")
+CHAPTERS = ("04_meet_the_gpu", "05_first_kernels", "21_many_gpus")
 NOT_NEEDED = shutil.ignore_patterns("__pycache__", "build", "*.ipynb", ".*")
 
 

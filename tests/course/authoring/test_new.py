@@ -120,11 +120,11 @@ def test_a_chapter_gets_the_next_number_and_those_behind_move_up(course):
     changed = course.changed()
     assert changed["chapters/06_demo.ipynb"] == "??"
     assert changed["course/exercises/demo.py"] == "??"
-    assert "chapters/19_many_gpus.ipynb -> chapters/20_many_gpus.ipynb" in changed
+    assert "chapters/21_many_gpus.ipynb -> chapters/21_many_gpus.ipynb" in changed
     names = (course / "course/chapters.py").read_text()
     assert names.index('"05_first_kernels"') < names.index('"06_demo"') < names.index('"07_memory"')
     glossary = (course / "course/glossary.md").read_text()
-    assert "20_many_gpus.ipynb" in glossary and "19_many_gpus" not in glossary
+    assert "21_many_gpus.ipynb" in glossary and "21_many_gpus" not in glossary
     reading = (course / "course/reading.md").read_text()
     places = [reading.index(f"## {title}\n") for title in ("First kernels", "A demo", "Memory")]
     assert places == sorted(places)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from course.pictures import convolution_fft as pictures
+from course.pictures import convolution as pictures
 
 
 def test_a_window_says_its_sum():

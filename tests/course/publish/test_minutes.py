@@ -10,19 +10,49 @@ from course.publish import minutes
 from course.publish.folded import FOLDED
 from tests import hygiene
 
-CLOSE = 0.2  # of the minutes by the rule
+#: Chapters to shorten yet: minutes (whole, longest stretch without writing). Only better.
+TODAY = {
+    "ecosystem": (77, 20),
+    "your_gpu": (65, 13),
+    "c_for_cuda": (153, 34),
+    "meet_the_gpu": (110, 15),
+    "first_kernels": (135, 19),
+    "memory": (175, 40),
+    "synchronization": (210, 41),
+    "profiling": (148, 44),
+    "libraries": (170, 37),
+    "reductions": (193, 35),
+    "matmul": (261, 41),
+    "tensor_cores": (189, 42),
+    "convolution": (255, 35),
+    "triton": (149, 29),
+    "fusion": (172, 34),
+    "pytorch_extensions": (145, 32),
+    "mnist_cnn": (328, 102),
+    "beating_pytorch": (220, 62),
+    "many_gpus": (133, 29),
+}
 
 
 @pytest.mark.parametrize("chapter", WRITTEN)
 def test_the_stated_minutes_are_those_of_the_rule(chapter):
     by_rule = minutes.of_chapter(chapter).all
-    assert abs(chapter.minutes - by_rule) <= CLOSE * by_rule, f"by the rule {by_rule:.0f}"
+    assert abs(chapter.minutes - by_rule) <= minutes.CLOSE * by_rule, f"by the rule {by_rule:.0f}"
 
 
 @pytest.mark.parametrize("chapter", WRITTEN)
-def test_an_exercise_or_a_question_is_never_far(chapter):
-    stretches = [round(stretch) for stretch in minutes.of_chapter(chapter).stretches]
-    assert max(stretches) <= minutes.LONGEST, f"minutes of reading before each: {stretches}"
+def test_a_chapter_is_an_evening_with_something_to_write_every_ten_minutes(chapter):
+    took = minutes.of_chapter(chapter)
+    now = round(took.all), round(max(took.stretches))
+    known = TODAY.get(chapter.key)
+    if known is None:
+        assert now[0] <= minutes.WHOLE, f"{now[0]} minutes: fold what nobody needs, or split it"
+        before = [round(stretch) for stretch in took.stretches]
+        assert now[1] <= minutes.LONGEST, f"minutes before each thing to write: {before}"
+        return
+    assert all(map(int.__le__, now, known)), f"{now} (whole, longest stretch), and it was {known}"
+    mended = now[0] <= minutes.WHOLE and now[1] <= minutes.LONGEST
+    assert not mended, f"take {chapter.key} out of TODAY: it keeps the rule now"
 
 
 @pytest.mark.parametrize("chapter", WRITTEN)
@@ -65,22 +95,51 @@ def test_code_that_a_cell_shows_is_read_too():
     assert minutes.reading(shown) == pytest.approx(minutes.LINE + minutes.RUN)
 
 
+def test_a_line_is_new_once():
+    cells = [code("a = 1\nb = 2"), code("a = 1\nc = 3")]
+    assert minutes.minutes_of(cells).all == pytest.approx(3 * minutes.LINE)
+
+
+def test_what_a_change_adds_and_what_is_printed_are_read():
+    change = code("source.change(OLD, NEW)")
+    change.outputs = [new_output("execute_result", {"text/plain": "  kept\n- gone\n+ new"})]
+    assert minutes.listed(change) == ["new"]
+    printed = code("print(source.function(FILE, 'kernel'))")
+    printed.outputs = [new_output("stream", text="int a = 1;\n\nint b = 2;\n")]
+    assert minutes.listed(printed) == ["int a = 1;", "int b = 2;"]
+
+
+def test_waiting_counts():
+    slow = code("train()")
+    slow.metadata[minutes.WAIT] = 90
+    assert minutes.reading(slow) == pytest.approx(minutes.LINE + 1.5)
+
+
 def test_an_exercise_ends_a_stretch_and_brings_its_own_minutes():
     check = code('exercises.check("start.hello", hello)')
-    cells = [text(238), code("def hello(): ...", "exercise"), check, check, text(476)]
+    starter = code("def hello(): ...", "exercise")
+    cells = [text(minutes.WORDS), starter, check, check, text(2 * minutes.WORDS)]
     took = minutes.minutes_of(cells)
     assert took.stretches == pytest.approx((1, 2))
     assert took.exercises == minutes.EXERCISES["start.hello"].minutes
     assert took.all == pytest.approx(3 + took.exercises)
 
 
-def test_a_question_ends_a_stretch_and_takes_a_minute():
-    took = minutes.minutes_of([text(238), code('exercises.quiz("a.q")'), text(238)])
-    assert took.stretches == pytest.approx((1, 1))
-    assert took.reading == pytest.approx(2 + minutes.QUESTION)
+def test_a_line_to_change_ends_a_stretch():
+    broken = code("run()", minutes.BREAK_IT)
+    took = minutes.minutes_of([text(minutes.WORDS), broken, text(minutes.WORDS)])
+    assert took.stretches == pytest.approx((1, 1 + minutes.CHANGE + minutes.LINE))
+
+
+def test_a_question_takes_a_minute_and_is_no_writing():
+    cells = [text(minutes.WORDS), code('exercises.quiz("a.q")'), text(minutes.WORDS)]
+    took = minutes.minutes_of(cells)
+    assert took.stretches == pytest.approx((2 + minutes.QUESTION,))
+    assert took.reading == took.stretches[0]
 
 
 def test_what_is_folded_is_not_counted():
     heading = new_markdown_cell("### Going further: more", metadata={FOLDED: True})
-    cells = [text(238), heading, text(2380), new_markdown_cell("## Next"), text(238)]
+    short, long = text(minutes.WORDS), text(10 * minutes.WORDS)
+    cells = [short, heading, long, new_markdown_cell("## Next"), short]
     assert minutes.minutes_of(cells).all == pytest.approx(2, abs=0.1)

@@ -25,7 +25,7 @@ from utils.data import mnist
 from utils.files import ROOT
 from utils.tools import nvcc
 
-NOTEBOOK = ROOT / "chapters" / "17_mnist_cnn.ipynb"
+NOTEBOOK = ROOT / "chapters" / "19_mnist_cnn.ipynb"
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ def out_size(size, side, stride, padding, dilation):
 
 
 OUT_SIZE = Exercise(
-    id="convolution_fft.out_size",
+    id="convolution.out_size",
     title="How large is the result?",
     minutes=6,
     kind="function",
@@ -189,7 +189,7 @@ def picture_tiles(shape):
 
 
 BLUR = Exercise(
-    id="convolution_fft.blur",
+    id="convolution.blur",
     title="A halo where edges go on",
     minutes=15,
     one_block=True,
@@ -310,7 +310,7 @@ def matrix_sides(shape):
 
 
 GATHER = Exercise(
-    id="convolution_fft.gather",
+    id="convolution.gather",
     title="The matrix, element by element",
     minutes=12,
     task=(
@@ -474,7 +474,7 @@ def slopes_inputs(rng, shape):
 
 
 SLOPES = Exercise(
-    id="convolution_fft.slopes",
+    id="convolution.slopes",
     title="The way back, in CUDA C",
     minutes=12,
     kind="cuda_c",
@@ -565,7 +565,7 @@ __global__ void slopes(float* dx, const float* dy, const float* taps, int h, int
 
 QUESTIONS = (
     Quiz(
-        id="convolution_fft.q_halo",
+        id="convolution.q_halo",
         question=(
             "A block computes 32 × 8 results with a filter of 5 × 5. How many pixels does its tile"
             " hold?"
@@ -581,7 +581,7 @@ QUESTIONS = (
         },
     ),
     one_of(
-        "convolution_fft.q_implicit",
+        "convolution.q_implicit",
         "What does an implicit matrix product save, compared with im2col and a library?",
         (
             "Multiplications: zeros are left out",
@@ -595,7 +595,7 @@ QUESTIONS = (
         answer="b",
     ),
     one_of(
-        "convolution_fft.q_gradient",
+        "convolution.q_gradient",
         "Which of a convolution's gradients sums over all pixels of all pictures?",
         (
             "That by the pictures",

@@ -1,0 +1,5 @@
+"""The exercises of the chapter Low precision."""
+
+EXERCISES = ()
+
+QUIZZES = ()
