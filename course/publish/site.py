@@ -44,6 +44,7 @@ TEXTS = (
 )
 #: Pages that are written from other files: file -> page
 INSTEAD = {"README.md": "about.md", "course/index.ipynb": "index.md"}
+LEARNERS = "chapters/build/"  # what cells write in a learner's copy: a page has no such files
 # A link whose words are a picture from elsewhere: [![words](https://…)](target)
 BADGE = re.compile(r"\[!\[([^\]]*)\]\(https?://[^)]+\)\]")
 # [words](target) with the words of at most one pair of brackets inside
@@ -67,6 +68,8 @@ def relinked(markdown, page):
         if bang or re.match(r"[a-zA-Z][\w+.-]*:|//", target) or not path:
             return match.group()
         file = (ROOT / page).parent.joinpath(path).resolve().relative_to(ROOT).as_posix()
+        if file.startswith(LEARNERS):
+            return words.strip("[]")
         if file in INSTEAD:
             return f"{words}(/{INSTEAD[file]})"
         if file not in pages():
@@ -149,8 +152,11 @@ def readers_cells(cell, page, targets):
     if cell.cell_type == "markdown":
         cell.source = relinked(cell.source, page)
     for output in cell.get("outputs", []):
-        if "text/html" in output.get("data", {}):
-            output.data["text/html"] = inline_only(output.data["text/html"])
+        shown = output.get("data", {})
+        if "text/html" in shown:
+            shown["text/html"] = inline_only(shown["text/html"])
+        if "text/markdown" in shown:
+            shown["text/markdown"] = relinked(shown["text/markdown"], page)
     if is_setup(cell):
         fold(cell, "Show the set-up")
     if (page, cell.id) not in targets:

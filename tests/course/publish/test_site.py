@@ -476,6 +476,7 @@ def test_the_first_page_says_what_to_type_on_each_system(page, built):
             "[Open it](https://example.com/it)",
         ),
         ("![shot](assets/readme.gif)", "![shot](assets/readme.gif)"),
+        ("[yours](chapters/build/kernels/a.cu), whole", "yours, whole"),
     ],
 )
 def test_links_are_rewritten_for_sphinx(text, becomes):
