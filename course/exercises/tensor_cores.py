@@ -315,8 +315,8 @@ __device__ void multiply_add(float (&d)[4], unsigned a0, unsigned a1, unsigned b
         : "r"(a0), "r"(a1), "r"(b0));
 }
 
-__device__ unsigned two(__half first, __half second) {
-    return __half_as_ushort(first) | __half_as_ushort(second) << 16;
+__device__ unsigned two(const __half* first, int apart) {
+    return __half_as_ushort(first[0]) | __half_as_ushort(first[apart]) << 16;
 }
 
 __global__ void product(float* c, const __half* a, const __half* b, int n, int k) {
@@ -328,7 +328,7 @@ __global__ void product(float* c, const __half* a, const __half* b, int n, int k
         const __half* upper = a + row * k + i + pair;
         const __half* lower = upper + 8 * k;
         const __half* down = b + (i + pair) * n + column + threadIdx.x / 4;
-        multiply_add(d, two(upper[0], upper[1]), two(lower[0], lower[1]), two(down[0], down[n]));
+        multiply_add(d, two(upper, 1), two(lower, 1), two(down, n));
     }
     float* out = c + row * n + column + pair;
     out[0] = d[0];
@@ -369,8 +369,9 @@ __device__ void multiply_add(float (&d)[4], unsigned a0, unsigned a1, unsigned b
         : "r"(a0), "r"(a1), "r"(b0));
 }
 
-__device__ unsigned two(__half first, __half second) {  // the first in the lower half
-    return __half_as_ushort(first) | __half_as_ushort(second) << 16;
+// A register of two numbers, `apart` from each other in memory: the first is its lower half.
+__device__ unsigned two(const __half* first, int apart) {
+    return __half_as_ushort(first[0]) | __half_as_ushort(first[apart]) << 16;
 }
 
 __global__ void product(float* c, const __half* a, const __half* b, int n, int k) {
@@ -399,25 +400,25 @@ __global__ void product(float* c, const __half* a, const __half* b, int n, int k
         "the row 8 below. Each holds columns `pair` and `pair + 1`. And B?",
         "B is dealt by columns: a lane holds column `lane // 4`, and of it the rows `pair` and "
         "`pair + 1`, which are n numbers apart.",
-        "`a0 = two(a[row * k + i + pair], a[row * k + i + pair + 1])`; `a1` is 8 * k numbers "
-        "further; d[0] and d[1] are neighbours of a row, d[2] and d[3] lie 8 rows below.",
+        "`a0 = two(a + row * k + i + pair, 1)`; `a1` is 8 * k numbers further; `b0` is `two(b + (i "
+        "+ pair) * n + column + threadIdx.x / 4, n)`. d[0] and d[1] are neighbours of a row, d[2] and d[3] lie 8 rows below.",
     ),
     wrong=(
         (
-            "two(down[0], down[n])",
-            "two(down[0], down[1])",
+            "two(down, n)",
+            "two(down, 1)",
             "wrong_value",
             "B is dealt by columns: a register holds two numbers of one column, not of one row.",
         ),
         (
-            "two(upper[0], upper[1]), two(lower[0], lower[1])",
-            "two(lower[0], lower[1]), two(upper[0], upper[1])",
+            "two(upper, 1), two(lower, 1)",
+            "two(lower, 1), two(upper, 1)",
             "wrong_value",
             "The two registers of `a` are exchanged: register 1 is 8 rows below register 0.",
         ),
         (
-            "two(upper[0], upper[1])",
-            "two(upper[1], upper[0])",
+            "two(upper, 1)",
+            "two(upper + 1, -1)",
             "wrong_value",
         ),
         ("    out[1] = d[1];\n", "", "unwritten"),
