@@ -142,14 +142,14 @@ CHAPTERS = (
         CRAFT,
         "13_convolution",
         "Convolution",
-        255,
+        140,
         "One operation, five ways, forward and backward.",
     ),
     Chapter(
         CRAFT,
         "14_fourier",
         "The Fourier transform",
-        5,
+        120,
         "Waves instead of samples: the transform by hand, in n log n steps, and what it makes cheap.",
     ),
     Chapter(
@@ -163,14 +163,14 @@ CHAPTERS = (
         CRAFT,
         "16_fusion",
         "Fusion",
-        170,
+        55,
         "Softmax, norms, losses, optimizers: kernels that need not talk through memory.",
     ),
     Chapter(
         CRAFT,
         "17_low_precision",
         "Low precision",
-        5,
+        120,
         "Numbers of fewer bits: 16, 8 and 4 of them, scales that keep what matters, and what it costs.",
     ),
     Chapter(

@@ -1,5 +1,529 @@
 """The exercises of the chapter Low precision."""
 
-EXERCISES = ()
+import numpy as np
+from numba import cuda
 
-QUIZZES = ()
+from course.checking.inputs import a_thread_a_row, a_thread_each, lengths, some_numbers, whole
+from course.checking.model import Exercise, Hypothesis, Out
+from course.checking.quiz import Quiz, one_of
+
+# ---- saturate: to 8 bits
+
+
+@cuda.jit
+def to_int8(codes, x, scale):
+    i = cuda.grid(1)
+    if i < x.size:
+        steps = round(x[i] / scale)
+        codes[i] = min(max(steps, -127), 127)
+
+
+def steps_and_ties(rng, shape):
+    """Many halves, what lies close to them, both signs, and some far outside, even of an int32."""
+    halves = rng.integers(-300, 301, shape[0]) / 2
+    off = rng.choice([0.0, 0.0, 0.2, -0.3, 0.01, -0.01], shape[0])
+    far = rng.choice([1.0, 1.0, 1.0, 1.0, 40.0, 5e9], shape[0])
+    scale = rng.choice([0.5, 0.25, 2.0, 7.0])  # 1 / 7 is no number of these
+    x = ((halves + off) * far * scale).astype(np.float32)
+    return {"codes": Out(shape, np.int8), "x": x, "scale": np.float32(scale)}
+
+
+def clipped_int8(steps):
+    return np.clip(steps, -127, 127).astype(np.int8)
+
+
+def nearest_int8(codes, x, scale):
+    return clipped_int8(np.rint(x.astype(np.float64) / scale))
+
+
+SATURATE = Exercise(
+    id="low_precision.saturate",
+    title="To 8 bits",
+    minutes=10,
+    task=(
+        "`codes[i]` is `x[i] / scale`, rounded to the *nearest* whole number, a half to the even"
+        " one. What does not fit becomes the largest code, 127, or the smallest, **-127**"
+        " (symmetric: -128 is not used, so that -x has the code -code). This kernel is wrong in"
+        " two ways."
+    ),
+    starter="""
+@cuda.jit
+def to_int8(codes, x, scale):
+    i = cuda.grid(1)
+    if i < x.size:
+        codes[i] = int(x[i] / scale)
+""",
+    solution=to_int8,
+    inputs=steps_and_ties,
+    reference=nearest_int8,
+    specials="no_nan",  # no code stands for NaN, and the text asks for none
+    large=(66_000,),
+    shapes=lengths(1, 31, 33, 100, 257),
+    fresh=some_numbers((34, 300), few=True),
+    extents=a_thread_each,
+    is_square=lambda shape: False,
+    other_block=(96, 1, 1),
+    hints=(
+        "What are `int(2.9)`, `int(-2.9)`? And which 8 bits are left of 200?",
+        "Python's `round` takes halves to the even neighbour, on the GPU too.",
+        "Round first, then `min(max(steps, -127), 127)`, and only then store.",
+    ),
+    wrong=(
+        ("round(x[i] / scale)", "int(x[i] / scale)", "wrong_value"),
+        ("min(max(steps, -127), 127)", "steps", "wrong_value"),
+        ("round(x[i] / scale)", "int(x[i] / scale + 0.5)", "wrong_value"),
+        ("-127), 127", "-128), 127", "wrong_value"),
+        ("min(max(steps, -127), 127)", "min(steps, 127)", "wrong_value"),
+        ("x[i] / scale", "x[i] * scale", "wrong_value"),
+        ("i < x.size", "i <= x.size", "off_by_one"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "What does not fit is right; but `int` cuts off what is behind the point, and does not"
+            " round.",
+            lambda codes, x, scale: clipped_int8(np.trunc(x.astype(np.float64) / scale)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "`int` cuts toward zero, so a half added before it rounds up only above zero. And 2.5"
+            " must become 2.",
+            lambda codes, x, scale: clipped_int8(np.trunc(x.astype(np.float64) / scale + 0.5)),
+        ),
+    ),
+)
+
+
+# ---- nibbles: two numbers in a byte
+
+
+@cuda.jit
+def unpack(numbers, packed):
+    i = cuda.grid(1)
+    if i < numbers.size:
+        nibble = packed[i // 2] >> 4 * (i % 2) & 15
+        numbers[i] = nibble - 16 if nibble >= 8 else nibble
+
+
+def packed_numbers(rng, shape):
+    return {
+        "numbers": Out((shape[0],), np.int8),
+        "packed": rng.integers(0, 256, (shape[0] + 1) // 2).astype(np.uint8),
+    }
+
+
+def unpacked(numbers, packed):
+    nibbles = (
+        np.stack([packed & 15, packed >> 4], 1).reshape(-1)[: numbers.shape[0]].astype(np.int8)
+    )
+    return np.where(nibbles >= 8, nibbles - 16, nibbles).astype(np.int8)
+
+
+NIBBLES = Exercise(
+    id="low_precision.nibbles",
+    title="Two numbers in a byte",
+    minutes=10,
+    task=(
+        "Each byte of `packed` holds two numbers from -8 to 7, 4 bits each in two's complement: the"
+        " first in the *lower* half. Thread i writes number i. If their count is odd, half of the"
+        " last byte is not used."
+    ),
+    starter="""
+@cuda.jit
+def unpack(numbers, packed):
+    i = cuda.grid(1)
+    if i < numbers.size:
+        numbers[i] = packed[i // 2] & 15  # both of a byte's numbers? and below zero?
+""",
+    solution=unpack,
+    inputs=packed_numbers,
+    reference=unpacked,
+    large=(66_000,),
+    shapes=lengths(1, 2, 31, 32, 33, 100, 257),
+    fresh=some_numbers((34, 300), few=True),
+    elements=1,
+    extents=a_thread_each,
+    is_square=lambda shape: False,
+    other_block=(96, 1, 1),
+    hints=(
+        "Number i has the lower half if i is even. How far must the other half be shifted?",
+        "In two's complement of 4 bits, -1 is 1111. As a byte, 00001111 is 15.",
+        "The highest of the 4 bits counts -8, not 8: codes from 8 on are 16 too large.",
+    ),
+    wrong=(
+        ("nibble - 16 if nibble >= 8 else nibble", "nibble", "wrong_value"),
+        ("4 * (i % 2)", "4 * (1 - i % 2)", "wrong_value"),
+        ("nibble >= 8", "nibble > 8", "wrong_value"),
+        ("nibble - 16 if nibble >= 8 else nibble", "nibble - 8", "wrong_value"),
+        (" & 15", "", "wrong_value"),
+        ("i < numbers.size", "i // 2 < packed.size", "off_by_one"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "Both halves are found, but no number is below zero: which code is -1?",
+            lambda numbers, packed: unpacked(numbers, packed) & 15,
+        ),
+    ),
+)
+
+
+# ---- zero_point: scales and zeros on the right axis
+
+
+@cuda.jit
+def int8_matmul(out, x, zeros, x_scales, w, w_scales):
+    row, column = cuda.grid(2)
+    if row < out.shape[0] and column < out.shape[1]:
+        total = 0
+        for k in range(x.shape[1]):
+            total += (np.int32(x[row, k]) - zeros[row]) * np.int32(w[column, k])
+        out[row, column] = total * x_scales[row] * w_scales[column]
+
+
+LONG = 2000  # along k: more products of codes than float32 adds up without rounding
+
+
+def codes_and_scales(rng, shape):
+    """Random codes; of long rows those close to a large zero, times those of one sign.
+
+    Of longer ones they are not below it: sums that grow are as exact as their terms.
+    """
+    rows, columns, k = shape
+    zeros = whole(rng, 0, 256, rows)
+    x = rng.integers(0, 256, (rows, k))
+    w = rng.integers(-127, 128, (columns, k))
+    if k >= LONG:
+        zeros = whole(rng, 240, 255, rows)
+        x = zeros[:, None] + rng.integers(-1 if k == LONG else 0, 2, (rows, k))
+        w = rng.integers(100, 128, (columns, k))
+    return {
+        "out": Out((rows, columns)),
+        "x": x.astype(np.uint8),
+        "zeros": zeros,
+        "x_scales": rng.uniform(0.1, 1, rows).astype(np.float32),
+        "w": w.astype(np.int8),
+        "w_scales": rng.uniform(0.1, 1, columns).astype(np.float32),
+    }
+
+
+def exact_product(out, x, zeros, x_scales, w, w_scales):
+    real_x = (x.astype(np.float64) - zeros[:, None]) * x_scales[:, None]
+    real_w = w.astype(np.float64) * w_scales[:, None]
+    return real_x @ real_w.T
+
+
+ZERO_POINT = Exercise(
+    id="low_precision.zero_point",
+    title="A product of codes",
+    minutes=15,
+    task=(
+        "Row r of `x` holds codes from 0 to 255 that stand for `(code - zeros[r]) * x_scales[r]`;"
+        " row c of `w` holds codes that stand for `code * w_scales[c]`. Write the product of the"
+        " numbers they stand for: `out[r, c]`, the sum over k. This kernel multiplies the codes"
+        " alone; its sums are whole numbers, so exact. Rows may be thousands of codes long."
+    ),
+    starter="""
+@cuda.jit
+def int8_matmul(out, x, zeros, x_scales, w, w_scales):
+    row, column = cuda.grid(2)
+    if row < out.shape[0] and column < out.shape[1]:
+        total = 0
+        for k in range(x.shape[1]):
+            total += np.int32(x[row, k]) * np.int32(w[column, k])
+        out[row, column] = total
+""",
+    solution=int8_matmul,
+    inputs=codes_and_scales,
+    reference=exact_product,
+    specials="finite",  # the scale may stand before or behind the sum
+    shapes=((1, 1, 1), (4, 4, 4), (5, 9, 7), (9, 5, 16), (17, 8, 33), (1, 2, LONG)),
+    fresh=some_numbers((2, 12), (13, 18), (1, 20)),
+    probe=(17, 8, 33),
+    large=(1, 1, 20_000),
+    extents=lambda shape: (shape[0], shape[1], 1),
+    block=(8, 8, 1),
+    other_block=(3, 16, 1),
+    is_square=lambda shape: shape[0] == shape[1],
+    rtol=1e-4,
+    hints=(
+        "Which numbers does a scale multiply? Is it the same for the whole sum over k?",
+        "Scales of a row of x and of a row of w do not depend on k: multiply once, at the end.",
+        "A zero point belongs to x's row, and must be taken off before the product.",
+    ),
+    wrong=(
+        (
+            "x_scales[row] * w_scales[column]",
+            "x_scales[row % x_scales.size] * w_scales[row % w_scales.size]",
+            "wrong_value",
+        ),
+        (" - zeros[row]", "", "wrong_value"),
+        ("range(x.shape[1])", "range(min(x.shape[1], 4096))", "only_small"),
+        (
+            "zeros[row]",
+            "zeros[column % zeros.size]",
+            "wrong_value",
+        ),
+        (" * w_scales[column]", "", "wrong_value"),
+        (
+            "np.int32(x[row, k]) - zeros[row]",
+            "np.int8(x[row, k]) - zeros[row]",
+            "wrong_value",
+        ),
+        (
+            "row < out.shape[0] and column",
+            "column",
+            "missing_guard",
+        ),
+    ),
+)
+
+
+# ---- squares: sums of half-precision numbers
+
+
+@cuda.jit
+def mean_square(out, x):
+    row = cuda.grid(1)
+    if row < x.shape[0]:
+        total = np.float32(0)
+        for k in range(x.shape[1]):
+            value = np.float32(x[row, k])
+            total += value * value
+        out[row] = total / x.shape[1]
+
+
+def large_and_many(rng, shape):
+    """Some rows of large numbers, whose squares leave float16, and some of many small ones.
+
+    In half the rows each number is one of two: what rounds a square to float16 rounds it the same
+    way many times. Not in the longest, where float32 would do so, too.
+    """
+    sizes = rng.choice([0.05, 1.0, 700.0], (shape[0], 1))
+    x = rng.uniform(0.5, 1, shape)
+    first_or_second = np.where(rng.random(shape) < 0.5, x[:, :1], x[:, -1:])
+    two = (shape[1] < LONG) & (rng.random((shape[0], 1)) < 0.5)
+    x = np.where(two, first_or_second, x) * sizes
+    return {"out": Out((shape[0],)), "x": x.astype(np.float16)}
+
+
+def mean_of_short_squares(out, x):
+    with np.errstate(over="ignore"):
+        return np.mean(x * x, axis=1, dtype=np.float64)
+
+
+SQUARES = Exercise(
+    id="low_precision.squares",
+    title="A sum that must not be short",
+    minutes=10,
+    task=(
+        "`out[row]` is the mean of the squares of a row of float16 numbers, to float32's precision:"
+        " what RMS norm divides by. This kernel returns infinity where numbers are large, and too"
+        " little where rows are long."
+    ),
+    starter="""
+@cuda.jit
+def mean_square(out, x):
+    row = cuda.grid(1)
+    if row < x.shape[0]:
+        total = np.float16(0)
+        for k in range(x.shape[1]):
+            total = np.float16(total + x[row, k] * x[row, k])
+        out[row] = np.float32(total) / x.shape[1]
+""",
+    solution=mean_square,
+    inputs=large_and_many,
+    reference=lambda out, x: np.square(x.astype(np.float64)).mean(1),
+    shapes=((1, 1), (5, 40), (33, 65), (7, 1500)),
+    fresh=some_numbers((2, 40), (20, 90)),
+    large=(1, 66_000),
+    specials="finite",  # a sum that corrects itself makes infinity less itself, which is NaN
+    extents=a_thread_a_row,
+    other_block=(96, 1, 1),
+    is_square=lambda shape: False,
+    rtol=1e-4,
+    hints=(
+        "The largest float16 is 65,504. What is the square of 700?",
+        "Two places round: the product and the sum. Both operands of each decide its type.",
+        "Convert x first: `np.float32(x[row, k])`; and begin with `np.float32(0)`.",
+    ),
+    wrong=(
+        (
+            "total += value * value",
+            "total = np.float32(np.float16(total + value * value))",
+            "wrong_value",
+        ),
+        (
+            "total += value * value",
+            "total += np.float32(np.float16(value * value))",
+            "wrong_value",
+        ),
+        ("total / x.shape[1]", "total / x.shape[0]", "wrong_value"),
+        ("range(x.shape[1])", "range(x.shape[1] & 0x7FFF)", "only_small"),
+        ("/ x.shape[1]", "/ np.float16(x.shape[1])", "only_small"),
+        (
+            "total += value * value",
+            "total += value",
+            "wrong_value",
+        ),
+        ("row < x.shape[0]", "True", "missing_guard"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "The sum is float32, but each product of two float16 numbers is a float16 again.",
+            mean_of_short_squares,
+        ),
+    ),
+)
+
+
+# ---- by_chance: stochastic rounding
+
+
+@cuda.jit
+def by_chance(rounded, bits, random):
+    i = cuda.grid(1)
+    if i < bits.size:
+        rounded[i] = (bits[i] + random[i]) >> 16
+
+
+def bits_and_random(rng, shape):
+    """Bits of finite float32 numbers of both signs, the largest too, and random 16 bits each."""
+    x = (rng.normal(size=shape) * rng.choice([1e-3, 1, 1e3], shape)).astype(np.float32)
+    random = rng.integers(0, 1 << 16, shape).astype(np.uint32)
+    bits = x.view(np.uint32)
+    bits[rng.random(shape) < 0.2] &= 0xFFFF0003  # little is cut off, or nothing
+    bits[rng.random(shape) < 0.1] |= 0xFFFF  # as much as can be
+    bits[rng.random(shape) < 0.1] = 0x7F7FFFFF  # the largest: the next step is infinity
+    # of some, both together are just enough, or one too few
+    lower = bits & 0xFFFF
+    just = (1 << 16) - np.maximum(lower, 1) - rng.integers(0, 2, shape).astype(np.uint32)
+    random = np.where(rng.random(shape) < 0.3, just, random).astype(np.uint32)
+    return {"rounded": Out(shape, np.uint16), "bits": x.view(np.uint32), "random": random}
+
+
+def up_or_down(rounded, bits, random):
+    lower = bits.astype(np.int64) & 0xFFFF
+    return ((bits.astype(np.int64) >> 16) + (lower + random >= 1 << 16)).astype(np.uint16)
+
+
+BY_CHANCE = Exercise(
+    id="low_precision.by_chance",
+    title="Round by chance",
+    minutes=10,
+    task=(
+        "bfloat16 is the upper half of a float32. Round `bits[i]`, the 32 bits of a float, to its"
+        " 16: away from zero with a *probability* as large as the part that is cut off. `random[i]`"
+        " is a random number from 0 to 65,535. Round away from zero when `random[i]` plus the lower"
+        " 16 bits of `bits[i]` is at least 65,536; otherwise cut them off."
+    ),
+    starter="""
+@cuda.jit
+def by_chance(rounded, bits, random):
+    i = cuda.grid(1)
+    if i < bits.size:
+        rounded[i] = bits[i] >> 16  # always toward zero
+""",
+    solution=by_chance,
+    inputs=bits_and_random,
+    reference=up_or_down,
+    large=(66_000,),
+    shapes=lengths(1, 31, 33, 100, 257),
+    fresh=some_numbers((34, 300), few=True),
+    extents=a_thread_each,
+    is_square=lambda shape: False,
+    other_block=(96, 1, 1),
+    hints=(
+        "The lower half of the bits, over 65,536, is the part that is cut off.",
+        "When a sum of two numbers of 16 bits is at least 65,536, what happens in bit 16?",
+        "Add first, then cut: the carry does the rest, even into the exponent.",
+    ),
+    wrong=(
+        ("(bits[i] + random[i])", "(bits[i] + 0x8000)", "wrong_value"),
+        ("(bits[i] + random[i]) >> 16", "(bits[i] >> 16) + (random[i] >> 15)", "wrong_value"),
+        ("bits[i] + random[i]", "bits[i] - random[i]", "wrong_value"),
+        ("bits[i] + random[i]", "bits[i] + random[0]", "wrong_value"),
+        ("i < bits.size", "True", "missing_guard"),
+    ),
+)
+
+
+EXERCISES = (SATURATE, BY_CHANCE, SQUARES, ZERO_POINT, NIBBLES)
+
+
+QUIZZES = (
+    Quiz(
+        id="low_precision.q_code",
+        question=(
+            "e5m2 has 5 bits of exponent, with the bias 15, and 2 of mantissa. Which number is"
+            " `0 10001 10`?"
+        ),
+        answer=6,
+        explain_right="The exponent is 17 - 15 = 2, the mantissa 1 + 2/4: 4 · 1.5.",
+        explain={
+            4: "That is 2 to the exponent. The mantissa still makes it larger.",
+            1.5: "That is the mantissa, with its leading 1. The exponent still moves it.",
+            None: "First the exponent, less the bias; then 1 + mantissa / 4.",
+        },
+    ),
+    Quiz(
+        id="low_precision.q_sparse",
+        question=(
+            "Four neighbours in bfloat16 are 64 bits. Two of them are kept, and where they stood."
+            " How many bits are left?"
+        ),
+        answer=36,
+        unit="bits",
+        explain_right="Two numbers of 16 bits, and 2 bits each for their places.",
+        explain={
+            32: "These are the two numbers. Where in the four did they stand?",
+            None: "Two numbers of 16 bits each, and for each which of four places it had.",
+        },
+    ),
+    one_of(
+        "low_precision.q_largest",
+        "e4m3's largest number is 448, e5m2's 57,344, both in 8 bits. What does e4m3 get for it?",
+        ("Nothing: it is the older format", "Count the bits of its mantissa."),
+        (
+            "Twice as many numbers between 1 and 2",
+            "One bit more of mantissa: 8 steps an octave instead of 4.",
+        ),
+        (
+            "Smaller numbers near zero",
+            "The other way round: more exponent bits reach further at both ends.",
+        ),
+        answer="b",
+    ),
+    one_of(
+        "low_precision.q_half",
+        (
+            "A float16 weight (10 bits of mantissa) is 1. Every step adds 0.001, rounded to the"
+            " nearest. Where is it after 1,000 steps?"
+        ),
+        (
+            "at 1",
+            "That is bfloat16's. How far above 1 is the next number with 10 bits of mantissa?",
+        ),
+        (
+            "at about 2",
+            (
+                "The next float16 above 1 is 1.00098, so each step moves it by one, to 1.98. In"
+                " bfloat16, with 7 bits, the next is 1.0078: there it never moves."
+            ),
+        ),
+        ("at infinity", "Float16's largest number is 65,504, far from here."),
+        answer="b",
+    ),
+    Quiz(
+        id="low_precision.q_int4",
+        question=(
+            "4-bit weights with a scale of 16 bits for every 128: how many times fewer bytes than"
+            " bfloat16, to one decimal?"
+        ),
+        choices={"a": "4.0", "b": "3.9", "c": "3.6"},
+        answer="b",
+        explain_right="4 + 16 / 128 = 4.125 bits a weight: 16 / 4.125.",
+        explain={None: "How many bits does a weight have, with its share of the scale?"},
+    ),
+)

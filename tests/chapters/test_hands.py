@@ -20,9 +20,11 @@ TODAY = {
     "libraries": (1, 28),
     "reductions": (7, 29),
     "matmul": (14, 18),
-    "convolution": (9, 34),
+    "convolution": (3, 24),
+    "fourier": (6, 10),
     "triton": (16, 12),
-    "fusion": (6, 13),
+    "fusion": (1, 6),
+    "low_precision": (5, 7),
     "pytorch_extensions": (0, 15),
     "many_gpus": (3, 8),
 }

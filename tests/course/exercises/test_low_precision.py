@@ -1,4 +1,4 @@
-"""A mistake that is often made in the chapter on fusion is told in words."""
+"""A mistake that is often made in the chapter on low precision is told in words."""
 
 import utils  # noqa: F401  first: it puts Numba on this machine's engine
 
@@ -54,11 +54,11 @@ def float_of_float16(out, x):
 
 
 MISTAKES = [
-    ("fusion.saturate", cut_off, "cuts off what is behind the point"),
-    ("fusion.saturate", half_added, "rounds up only above zero"),
-    ("fusion.nibbles", never_below_zero, "no number is below zero"),
-    ("fusion.squares", product_in_float16, "is a float16 again"),
-    ("fusion.squares", float_of_float16, "is a float16 again"),
+    ("low_precision.saturate", cut_off, "cuts off what is behind the point"),
+    ("low_precision.saturate", half_added, "rounds up only above zero"),
+    ("low_precision.nibbles", never_below_zero, "no number is below zero"),
+    ("low_precision.squares", product_in_float16, "is a float16 again"),
+    ("low_precision.squares", float_of_float16, "is a float16 again"),
 ]
 
 
