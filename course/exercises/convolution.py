@@ -1,4 +1,4 @@
-"""The exercises of the chapter Convolution and the Fourier transform."""
+"""The exercises of the chapter Convolution."""
 
 import numpy as np
 from numba import cuda
@@ -6,7 +6,6 @@ from numba import cuda
 from course.checking.inputs import arguments_of, columns_and_rows, some_numbers, some_zeros, uniform
 from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong
 from course.checking.quiz import Quiz, one_of
-from course.exercises import fourier
 from utils.occupancy import ceil_div
 
 # ---- out_size: how many places a filter has
@@ -561,9 +560,12 @@ __global__ void slopes(float* dx, const float* dy, const float* taps, int h, int
     ),
 )
 
+EXERCISES = (OUT_SIZE, BLUR, GATHER, SLOPES)
+
+
 # ---- questions
 
-QUESTIONS = (
+QUIZZES = (
     Quiz(
         id="convolution.q_halo",
         question=(
@@ -613,6 +615,3 @@ QUESTIONS = (
         answer="b",
     ),
 )
-
-EXERCISES = (OUT_SIZE, BLUR, GATHER, SLOPES, *fourier.EXERCISES)
-QUIZZES = (*QUESTIONS, *fourier.QUIZZES)

@@ -1,4 +1,4 @@
-"""The exercises on the Fourier transform, of the chapter Convolution."""
+"""The exercises of the chapter The Fourier transform."""
 
 import math
 
@@ -60,7 +60,7 @@ def lost_turns(trace):
 
 
 BACK = Exercise(
-    id="convolution.back",
+    id="fourier.back",
     title="Back, down the columns",
     minutes=10,
     task=(
@@ -240,7 +240,7 @@ def two_rows(trace):
 
 
 EXCHANGE = Exercise(
-    id="convolution.exchange",
+    id="fourier.exchange",
     title="The exchange",
     minutes=10,
     one_block=True,
@@ -347,7 +347,7 @@ def taken_apart(z):
 
 
 APART = Exercise(
-    id="convolution.apart",
+    id="fourier.apart",
     title="Two for one",
     minutes=10,
     task=(
@@ -423,7 +423,7 @@ EXERCISES = (BACK, EXCHANGE, APART)
 
 QUIZZES = (
     Quiz(
-        id="convolution.q_exchanges",
+        id="fourier.q_exchanges",
         question=(
             "4,096 points, sixteen in each thread's registers, passes of radix 16. How often do"
             " the threads exchange points through shared memory?"
@@ -438,7 +438,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="convolution.q_bin",
+        id="fourier.q_bin",
         question=(
             "A sound of 8,000 samples a second, 400 of them transformed. In which bin does a tone"
             " of 440 Hz stand?"
@@ -452,7 +452,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="convolution.q_aliases",
+        id="fourier.q_aliases",
         question="8,000 samples a second. A tone of 7,000 Hz sounds like one of how many Hz?",
         answer=1000,
         unit="Hz",
@@ -464,7 +464,7 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="convolution.q_wrap",
+        id="fourier.q_wrap",
         question=(
             "A picture of 1,024 × 1,024 is filtered by 15 × 15 taps through a transform of its own"
             " size. In how many of the 1,024 rows did nothing come round from the other edge?"
@@ -479,7 +479,7 @@ QUIZZES = (
         },
     ),
     one_of(
-        "convolution.q_passes",
+        "fourier.q_passes",
         "A transform of 65,536 points takes two passes over memory, not one. Why?",
         (
             "It has too many additions for one kernel",

@@ -1,4 +1,4 @@
-"""Pictures of the convolution half of its chapter: windows, halos, im2col, and who is how fast."""
+"""Pictures of the chapter Convolution: windows, halos, im2col, and who is how fast."""
 
 from course.pictures.shapes import SMALL, box, sheet, word
 from utils import results

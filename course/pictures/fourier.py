@@ -1,4 +1,4 @@
-"""Pictures of the Fourier transform, in the chapter Convolution."""
+"""Pictures of the chapter The Fourier transform."""
 
 import numpy as np
 

@@ -41,7 +41,7 @@ NAMES = set(
     """
 API BT CMake DGX ERR_NVGPUCTRPERM FAQ GB GB10 GDB GeForce GHz GTX HGX HW IEEE ITU JAX JupyterLab KB
 LeCun LLM MB MHz MLX MODE NumPy NVIDIA ONNX PhD PowerShell PREPARE PRO PyTorch RTX SGLang TensorRT
-vLLM
+cuFFTDx VkFFT vLLM
 """.split()
 )
 

@@ -1,4 +1,4 @@
-"""The pictures of the convolution half of its chapter say what they show."""
+"""The pictures of the chapter Convolution say what they show."""
 
 import pytest
 
