@@ -107,14 +107,14 @@ CHAPTERS = (
         KERNELS,
         "08_profiling",
         "Profiling",
-        150,
+        120,
         "Measure before you change: events, profilers, sanitizers, machine code, rooflines.",
     ),
     Chapter(
         CRAFT,
         "09_libraries",
         "Libraries",
-        170,
+        120,
         "When not to write a kernel: cuBLAS, cuDNN, cuFFT, cuRAND, cuSPARSE, Thrust, CUB, CUTLASS.",
     ),
     Chapter(
@@ -142,7 +142,7 @@ CHAPTERS = (
         CRAFT,
         "13_convolution",
         "Convolution",
-        140,
+        120,
         "One operation, five ways, forward and backward.",
     ),
     Chapter(

@@ -19,8 +19,6 @@ TODAY = {
     "first_kernels": (135, 19),
     "memory": (175, 40),
     "synchronization": (210, 41),
-    "profiling": (148, 44),
-    "libraries": (170, 37),
     "reductions": (193, 35),
     "matmul": (261, 41),
     "tensor_cores": (189, 42),
