@@ -146,19 +146,22 @@ def current(path: str | Path) -> Path:
     `path` itself.
     """
     path = Path(path)
-    return _copy(path) if changed_files(path) else path
+    if not changed_files(path):
+        return path
+    if path.parent.resolve() not in _begun:  # what is changed lies in another folder
+        _begin(path.parent)
+    return _copy(path)
 
 
 def changed_files(path: str | Path) -> dict[Path, int]:
     """The course's files among `path` and what it includes that are changed: lines that differ."""
     path = Path(path)
-    folder = path.parent.resolve()
-    if folder not in _begun:
+    if not _begun:
         return {}
     counts = {}
-    for file in _closure(folder / path.name):
-        copy = _copy(file)
-        if copy.is_file():
+    for file in _closure(path.parent.resolve() / path.name):
+        copy = _copy(file) if file.parent in _begun else None
+        if copy and copy.is_file():
             lines = _differing(_text(file), _text(copy))
             if lines:
                 counts[file] = lines
@@ -183,17 +186,22 @@ def _text(file: Path) -> str:
 
 
 def _closure(file: Path) -> list[Path]:
-    """A file and those of its folder that it includes; read from the copies, where they are."""
+    """A file and those of the course that it includes; read from the copies, where they are."""
     todo, found = [file], []
     while todo:
         at = todo.pop()
         if at in found or not at.is_file():
             continue
         found.append(at)
-        copy = _copy(at)
-        text = _text(copy if copy.is_file() else at)
-        todo += [at.parent / name for name in QUOTED.findall(text) if "/" not in name]
+        copy = _copy(at) if at.parent in _begun else at
+        todo += _included(at, _text(copy if copy.is_file() else at))
     return found
+
+
+def _included(file: Path, text: str) -> list[Path]:
+    """The course's files that this text of a file includes."""
+    paths = [(file.parent / name).resolve() for name in QUOTED.findall(text)]
+    return [path for path in paths if any(path.is_relative_to(root) for root in _roots)]
 
 
 def _differing(old: str, new: str) -> int:
@@ -211,6 +219,9 @@ def _begin(folder: Path) -> None:
     for file in sorted(folder.iterdir()):
         if file.suffix in SOURCES:
             _write(file)
+            for other in _included(file, _text(file)):
+                if other.parent not in _begun:  # copies include copies, by the same relative paths
+                    _begin(other.parent)
 
 
 def _write(file: Path) -> None:

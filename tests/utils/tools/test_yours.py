@@ -99,6 +99,20 @@ def test_a_header_reaches_those_that_include_it_and_no_others(file):
     assert yours.current(file.with_name("other.cu")) == file.with_name("other.cu")
 
 
+def test_a_header_of_another_folder_comes_along_and_may_be_changed(file):
+    other = file.parents[1] / "more"
+    other.mkdir()
+    (other / "far.cu").write_text('#include "../cuda/scale.cu"\n__global__ void far() {}\n')
+    yours.run_cell("topic/far.cu far", "__global__ void far() { return; }")
+    assert (yours.current(other / "far.cu").parent / "../cuda/tile.cuh").is_file()
+    assert yours.current(file) == file
+    yours.run_cell("topic/far.cu far", "__global__ void far() {}")
+    yours.run_cell("topic/tile.cuh", TILE.replace("100", "200"))
+    assert yours.note(other / "far.cu") == "yours: 1 line of tile.cuh"
+    yours._begun.pop(other.resolve())
+    assert yours.current(other / "far.cu") == Path("build/kernels/topic/more/far.cu").resolve()
+
+
 def test_reset_keeps_what_it_takes_away(file, capsys):
     shell = Shell()
     yours.run_cell("topic/scale.cu twice", TWICE.replace("2", "3"))
