@@ -4,7 +4,7 @@ import numpy as np
 from numba import cuda
 
 from course.checking.inputs import Counted, a_thread_a_row, of_any_size, some_numbers, uniform
-from course.checking.model import Exercise, Out, Wrong
+from course.checking.model import Exercise, Launch, Out, Wrong
 from course.checking.quiz import Quiz, one_of
 from course.libraries import blas
 from course.libraries.philox import Philox
@@ -118,129 +118,6 @@ def linear(gemm, y, x, w, rows, n_in, n_out):
 )
 
 
-# ---- as_blas: what a view of an array is to a library
-
-
-def overlapping(a, step):
-    """Six elements a row, the next row `step` elements further on: they overlap."""
-    return np.lib.stride_tricks.sliding_window_view(a.ravel(), 6)[: 5 * step : step]
-
-
-VIEWS = {
-    "rows": lambda a: a,
-    "columns": lambda a: a.T,
-    "columns of a": lambda a: a[:, 1:4],
-    "every second row": lambda a: a[::2],
-    "every second column": lambda a: a[:, ::2],
-    "columns of a, turned": lambda a: a[:, 1:4].T,
-    "backwards": lambda a: a[::-1],
-    "one row again and again": lambda a: np.broadcast_to(a[0], a.shape),
-    "windows": lambda a: np.lib.stride_tricks.sliding_window_view(a.ravel(), 4)[:5],
-    "a field of records": lambda a: np.zeros(a.shape, [("v", "f4", 3), ("t", "i2")])["v"][0],
-    "a field of records, turned": lambda a: (
-        np.zeros(a.shape, [("v", "f4", 3), ("t", "i2")])["v"][0].T
-    ),
-    "windows two steps apart": lambda a: overlapping(a, 2),
-    "windows three steps apart, turned": lambda a: overlapping(a, 3).T,
-    "windows, turned": lambda a: np.lib.stride_tricks.sliding_window_view(a.ravel(), 4)[:5].T,
-}
-
-
-def view(rng, shape):
-    """Shape, strides and itemsize of a view of an array of random size, often much wider."""
-    dtype = rng.choice([np.float16, np.float32, np.float64, np.complex128])
-    array = np.zeros(rng.integers(5, rng.choice([12, 300]), 2), dtype)
-    seen = VIEWS[shape](array)
-    return {"shape": seen.shape, "strides": seen.strides, "itemsize": seen.itemsize}
-
-
-def as_blas(shape, strides, itemsize):
-    (rows, columns), (down, across) = shape, strides
-    if down == itemsize and across >= rows * itemsize and across % itemsize == 0:
-        return 0, across // itemsize
-    if across == itemsize and down >= columns * itemsize and down % itemsize == 0:
-        return 1, down // itemsize
-    return -1, -1
-
-
-AS_BLAS = Exercise(
-    id="libraries.as_blas",
-    title="A view, as the library sees it",
-    minutes=10,
-    kind="function",
-    task=(
-        "A NumPy array has a `shape` (rows, columns) and `strides` (bytes from row to row, bytes"
-        " from column to column). Return `(0, ld)` if cuBLAS can read it where it lies as a"
-        " column-major matrix with leading dimension `ld`, `(1, ld)` if it must be told that it is"
-        " transposed, `(-1, -1)` if it must be copied first. Columns may not overlap, and each"
-        " begins a whole number of elements behind the one before."
-    ),
-    starter="""
-def as_blas(shape, strides, itemsize):
-    (rows, columns), (down, across) = shape, strides
-    # (0, ld) as it is, (1, ld) transposed, (-1, -1): must be copied
-    return 1, columns  # right for an array that is whole and row-major
-""",
-    solution=as_blas,
-    reference=blas.as_blas,
-    inputs=view,
-    shapes=tuple(VIEWS),
-    fresh=lambda rng: str(rng.choice(list(VIEWS))),
-    hints=(
-        "In a column-major matrix the next element of a column stands right behind: which stride"
-        " is then `itemsize`? And in a row-major one?",
-        "The other stride, divided by `itemsize`, is the leading dimension: `a[:, 1:4]` keeps the"
-        " whole array's.",
-        "Neither stride is `itemsize`: copy. A leading dimension less than the length of a column"
-        " (of a row, if transposed): copy. That sorts out negative ones, too.",
-    ),
-    wrong=(
-        (
-            ("across // itemsize", "rows"),
-            ("down // itemsize", "columns"),
-            "wrong_value",
-            "The leading dimension is a distance in memory, not a length: of `a[:, 1:4]` it is"
-            " the whole array's.",
-        ),
-        (
-            ("across // itemsize", "across"),
-            ("down // itemsize", "down"),
-            "wrong_value",
-            "These are bytes. Leading dimensions count elements.",
-        ),
-        (
-            "if across == itemsize and down",
-            "if down",
-            "wrong_value",
-            "`a[:, ::2]` has gaps between neighbours: no leading dimension describes that.",
-        ),
-        (
-            (" and across >= rows * itemsize", ""),
-            (" and down >= columns * itemsize", ""),
-            "wrong_value",
-            "Rows that overlap, stand in one place or run backwards are no matrix to cuBLAS.",
-        ),
-        (
-            (" and across % itemsize == 0", ""),
-            (" and down % itemsize == 0", ""),
-            "wrong_value",
-            "A field of records may lie 14 bytes apart: that is no whole number of floats.",
-        ),
-        (
-            ("across >= rows * itemsize", "16 * rows * itemsize > across >= rows * itemsize"),
-            ("down >= columns", "16 * columns * itemsize > down >= columns"),
-            "wrong_value",
-        ),
-        (
-            ("return 0, across", "return 1, across"),
-            ("1, down", "0, down"),
-            "wrong_value",
-            "Row-major is what is transposed to the library; column-major is not.",
-        ),
-    ),
-)
-
-
 # ---- draws: sequences that do not overlap
 
 
@@ -330,303 +207,135 @@ def draws(generator, seed, thread, launch, count):
 )
 
 
-# ---- polynomials: cuFFT's layout and scale
+# ---- softmax: a kernel of one's own with pieces of CUB
+
+SOFTMAX_CU = """
+#include <cub/cub.cuh>
+
+constexpr int THREADS = 128;
+
+__global__ void softmax(float* out, const float* x, int columns) {
+    using Reduce = cub::BlockReduce<float, THREADS>;
+    __shared__ typename Reduce::TempStorage memory;
+    __shared__ float top, total;
+    const float* row = x + blockIdx.x * columns;
+
+    float largest = -INFINITY;
+    for (int i = threadIdx.x; i < columns; i += THREADS)
+        largest = fmaxf(largest, row[i]);
+    largest = Reduce(memory).Reduce(largest, [](float a, float b) { return fmaxf(a, b); });
+    if (threadIdx.x == 0)
+        top = largest;
+    __syncthreads();
+
+    float sum = 0;
+    for (int i = threadIdx.x; i < columns; i += THREADS)
+        sum += expf(row[i] - top);
+    sum = Reduce(memory).Sum(sum);
+    if (threadIdx.x == 0)
+        total = sum;
+    __syncthreads();
+
+    for (int i = threadIdx.x; i < columns; i += THREADS)
+        out[blockIdx.x * columns + i] = expf(row[i] - top) / total;
+}
+"""
+BLOCK_OF_CUB = 128
+SPREADS = (1, 300, -300)  # what is added to a row: `exp` of it is ordinary, infinite, zero
 
 
-def multiply(r2c, c2r, p, q):
-    n = len(p) + len(q) - 1
-    padded = np.zeros((2, n))
-    padded[0, : len(p)] = p
-    padded[1, : len(q)] = q
-    product = c2r(r2c(padded[0]) * r2c(padded[1]), n) / n
-    return np.rint(product).astype(int)
+def rows_far_from_zero(rng, shape):
+    """Rows of normal numbers, some of them moved so far that `exp` overflows or gives 0."""
+    rows, columns = shape
+    moved = rng.choice(SPREADS, (rows, 1))
+    moved[0] = SPREADS[1 + columns % 2]
+    x = (rng.normal(size=shape) + moved).astype(np.float32)
+    return {"out": Out(shape), "x": x, "columns": columns}
 
 
-def r2c(x):
-    """cufftExecR2C: n reals to n / 2 + 1 complex numbers."""
-    return np.fft.rfft(x)
+def softmax_of_rows(out, x, columns):
+    powers = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
+    return powers / powers.sum(1, keepdims=True)
 
 
-def c2r(bins, n):
-    """cufftExecC2R: back to n reals, n times as large."""
-    if len(bins) != n // 2 + 1:
-        raise ValueError(f"{n} reals have {n // 2 + 1} bins, not {len(bins)}")
-    return np.fft.irfft(bins, n) * n
-
-
-def coefficients(rng, count):
-    """Random numbers of four digits, half of them zero in some; 20 are the largest there are."""
-    numbers = rng.integers(-9999 if count < 20 else 9999, 10_000, count)
-    if count < 20 and rng.random() < 0.3:
-        numbers[rng.random(count) < 0.5] = 0
-    return numbers
-
-
-def two_polynomials(rng, shape):
-    p, q = coefficients(rng, shape[0]), coefficients(rng, shape[1])
-    return {"r2c": Noted(r2c, p=p.copy(), q=q.copy()), "c2r": Counted(c2r), "p": p, "q": q}
-
-
-class Noted(Counted):
-    """A transform that remembers what went in, row by row.
-
-    inputs: the answer's own, by name, as they were before it could change them.
-    """
-
-    def __init__(self, function, **inputs):
-        super().__init__(function)
-        self.inputs, self.given = inputs, []
-
-    def __call__(self, *arguments, **named):
-        result = super().__call__(*arguments, **named)
-        self.given += rows_of((*arguments, *named.values())[0])
-        return result
-
-
-def rows_of(array):
-    """A copy of each row of an array, its real numbers, in a list."""
-    array = np.real(array).astype(float)
-    return list(array.reshape(-1, array.shape[-1]))
-
-
-def came_from(numbers, rows):
-    """Whether numbers are a sum of multiples of these rows, or stand among their values."""
-    rows = [row for row in rows if np.isfinite(row).all()]
-    if not rows:
-        return False
-    if np.isin(numbers, [0, *np.concatenate(rows)]).all():
-        return True
-    columns = np.zeros((max(len(numbers), *map(len, rows)), len(rows)))
-    for column, row in zip(columns.T, rows, strict=True):
-        column[: len(row)] = row
-    factors = np.linalg.lstsq(columns[: len(numbers)], numbers, rcond=None)[0]
-    rest = numbers - columns[: len(numbers)] @ factors
-    return np.abs(rest).max() < 1e-6 * np.abs(numbers).max()
-
-
-def by_the_library(given, expected):
-    """What is wrong with the means by which the right numbers came, or None."""
-    there, back = given["r2c"], given["c2r"]
-    if not there.calls or not back.calls:
-        return (
-            f"`r2c` was called {there.calls} times, `c2r` {back.calls} times: go through these"
-            " transforms."
-        )
-    for name, coefficients in there.inputs.items():
-        if not came_from(coefficients, there.given):
-            return f"`{name}` did not go through `r2c`: transform both polynomials by it."
-    if back.is_idle:
-        return "The product did not come out of `c2r`: go back by it."
-    return None
-
-
-def play_twice(answer, r2c, c2r, p, q):
-    """What an answer returns; and note in c2r whether it returns that whatever c2r gives it."""
-    turned = Counted(lambda bins, n: c2r.function(bins, n) + 100 * n)  # it may divide by 4 n
-    mine = p.copy(), q.copy()
-    returned = answer(r2c, c2r, p, q)
-    try:
-        again = answer(Counted(r2c.function), turned, *mine)
-        c2r.is_idle = np.array_equal(returned, again)
-    except Exception:  # it minds
-        c2r.is_idle = False
-    return returned
-
-
-POLYNOMIALS = Exercise(
-    id="libraries.polynomials",
-    title="Products of polynomials",
-    minutes=10,
-    kind="function",
+SOFTMAX = Exercise(
+    id="libraries.softmax",
+    title="A softmax, with pieces of CUB",
+    minutes=15,
+    one_block=True,
+    kind="cuda_c",
+    kernel_name="softmax",
+    path="build/softmax.cu",
     task=(
-        "`p` and `q` are the coefficients of two polynomials, whole numbers, that of x⁰ first."
-        " (Twenty each at most, of four digits: what comes fits in an int32.) Zeros count like"
-        " other numbers, at the ends, too."
-        " Return their product's as an array of ints, by Fourier transforms in the manner of"
-        " cuFFT: `r2c(x)` takes n reals to their n // 2 + 1 bins, `c2r(bins, n)` goes back, and"
-        " neither divides by anything."
+        "Block r writes the softmax of row r: `exp(x - top) / sum(exp(x - top))`, where `top` is"
+        " the row's largest number. A block has 128 threads, and a row has any number of columns."
+        " The starter forgets `top`, so large numbers overflow, and it divides by a sum that only"
+        " thread 0 has."
     ),
     starter="""
-def multiply(r2c, c2r, p, q):
-    n = len(p)
-    bins = r2c(p) * r2c(q)  # needs arrays of one length, with room for the product
-    return np.rint(c2r(bins, n)).astype(int)
+%%writefile build/softmax.cu
+#include <cub/cub.cuh>
+
+constexpr int THREADS = 128;
+
+__global__ void softmax(float* out, const float* x, int columns) {
+    using Reduce = cub::BlockReduce<float, THREADS>;
+    __shared__ typename Reduce::TempStorage memory;
+    const float* row = x + blockIdx.x * columns;
+
+    float sum = 0;
+    for (int i = threadIdx.x; i < columns; i += THREADS)
+        sum += expf(row[i]);
+    sum = Reduce(memory).Sum(sum);  // the block's sum, in thread 0
+
+    for (int i = threadIdx.x; i < columns; i += THREADS)
+        out[blockIdx.x * columns + i] = expf(row[i]) / sum;
+}
 """,
-    solution=multiply,
-    reference=lambda r2c, c2r, p, q: tuple(np.convolve(p, q).tolist()),
-    play=play_twice,
-    after=by_the_library,
-    inputs=two_polynomials,
-    shapes=((4, 4), (3, 3), (2, 5), (8, 3), (7, 7), (16, 2), (20, 20)),
-    fresh=some_numbers((2, 21), (2, 21)),
+    solution=SOFTMAX_CU,
+    inputs=rows_far_from_zero,
+    reference=softmax_of_rows,
+    shapes=((1, 1), (3, 128), (2, 300), (5, 33), (4, 129), (2, 1000)),
+    large=(3, 70_000),
+    fresh=some_numbers((1, 9), (2, 500)),
+    launches=lambda s: [Launch((s[0], 1, 1), (BLOCK_OF_CUB, 1, 1))],
+    extents=lambda s: (BLOCK_OF_CUB * s[0], 1, 1),
+    race_free=True,
+    specials="finite",
+    finite=("x",),
+    rtol=1e-4,
     hints=(
-        "A product of bins is a *circular* convolution: what runs over the end comes in again at"
-        " the front. How many coefficients has the product?",
-        "len(p) + len(q) - 1. Fill both with zeros up to that length before you transform.",
-        "There and back makes everything n times as large. Divide, then round.",
+        "Three loops over the row: for the largest number, for the sum, for the result."
+        " `Reduce(memory).Reduce(mine, larger)` takes any function of two numbers.",
+        "Only thread 0 gets what `Reduce` returns. How do the other 127 threads learn it? Through"
+        " a `__shared__ float`, and a barrier.",
+        "`memory` is used twice. All threads must have left the first use before the second"
+        " begins: the barrier behind the first broadcast does both.",
     ),
     wrong=(
         (
-            "padded[1]), n) / n",
-            "padded[1]), n)",
+            ("        top = largest;", "        top = 0;"),
             "wrong_value",
-            "Everything is n times too large: cuFFT divides in neither direction.",
+        ),
+        ("largest = -INFINITY", "largest = 0", "wrong_value"),
+        (
+            "        total = sum;\n    __syncthreads();\n",
+            "        total = sum;\n",
+            "race",
         ),
         (
-            "padded[1]), n) / n",
-            "padded[1]), n) / (n // 2 + 1)",
-            "wrong_value",
-            "Divide by the length of the transform, not by the number of bins.",
-        ),
-        ("np.rint(product).astype(int)", "product.astype(int)", "wrong_value"),
-        ("padded[1]), n) / n", "padded[1]), 2 * (n // 2)) / n", "wrong_value"),
-        (
-            "len(q) - 1",
-            "len(q)",
-            "wrong_value",
-            "One coefficient too many: the product has len(p) + len(q) - 1.",
+            "        top = largest;\n    __syncthreads();\n",
+            "        top = largest;\n",
+            "race",
         ),
         (
-            "len(p) + len(q) - 1",
-            "1 << (len(p) + len(q) - 2).bit_length()",
-            "wrong_value",
-            "The padding is still there: return only the first len(p) + len(q) - 1 coefficients.",
-        ),
-        (
-            "rint(product).astype(int)",
-            "trim_zeros(np.rint(product).astype(int))",
+            ("expf(row[i] - top) / total", "expf(row[i] - top) / sum"),
             "wrong_value",
         ),
         (
-            "    n = len(p)",
-            "    p = np.trim_zeros(p) if p.any() else p\n    n = len(p)",
-            "wrong_value",
-        ),
-        ("np.rint(product).astype(int)", "np.convolve(p, q)", "other_means"),
-        ("r2c(padded[1])", "np.fft.rfft(padded[1])", "other_means"),
-        (
-            "c2r(r2c(padded[0]) * r2c(padded[1]), n) / n",
-            "np.fft.irfft(r2c(padded[0]) * r2c(padded[1]), n)\n    c2r(r2c(padded[0]) * 0, n)",
-            "other_means",
-        ),
-        (
-            ("len(p) + len(q) - 1", "max(len(p), len(q))"),
-            "wrong_value",
-            "The product's last coefficients have come in again at the front: make room.",
-        ),
-    ),
-)
-
-
-# ---- choose: among the proposals of a heuristic
-
-
-def choose(proposals, room, repeatable):
-    best = -1
-    for i, (status, time, workspace, deterministic) in enumerate(proposals):
-        if status != 0 or workspace > room or (repeatable and not deterministic):
-            continue
-        if best < 0 or time < proposals[best][1]:
-            best = i
-    return best
-
-
-def proposals(rng, shape):
-    """`shape` proposals (status, µs, bytes, deterministic).
-
-    Times are all different, or what does not work is as fast as one that does. Most differ by less
-    than a µs. A third of all lists are of slow ones: seconds, hours. Of many, some want more bytes
-    than 32 bits count.
-    """
-    times = (rng.permutation(2 * shape)[:shape] + 1) / 16
-    if shape % 3 == 2:
-        times = times * 10**7
-    rows = [
-        (
-            int(rng.choice([0, 0, 0, 0, 0, 0, 1, 15, -1])),
-            float(time),
-            int(rng.integers(0, 5)) << (20 if shape < 20 else 30),
-            int(rng.integers(0, 2)),
-        )
-        for time in times
-    ]
-    alike = float(rng.choice(times)) if shape else 0
-    rows = [(status, alike if status else time, *rest) for status, time, *rest in rows]
-    return {
-        "proposals": rows,
-        "room": int(rng.integers(0, 5)) << (20 if shape < 20 else 30),
-        "repeatable": bool(rng.integers(0, 2)),
-    }
-
-
-CHOOSE = Exercise(
-    id="libraries.choose",
-    title="Which proposal?",
-    minutes=8,
-    kind="function",
-    task=(
-        "A library's heuristic proposes ways to do a convolution: each is `(status, µs, bytes of"
-        " workspace, deterministic)`. A status other than 0 (there are many): this one does not"
-        " work. Times are in µs, not whole ones, of those that work all different. You have `room`"
-        " bytes for a workspace, and if `repeatable` is true, every run must give the same bits."
-        " Return the index of the fastest that fits, or -1 if none does."
-    ),
-    starter="""
-def choose(proposals, room, repeatable):
-    return 0  # the first
-""",
-    solution=choose,
-    reference=choose,
-    inputs=proposals,
-    shapes=(1, 2, 3, 5, 8, 13, 8, 5, 0, 20, 24, 100),
-    draws=lambda some: some.integers(0, 30),
-    hints=(
-        "Three reasons to skip a proposal. Look at each before you compare times.",
-        "Keep the index of the best so far, which begins as -1.",
-    ),
-    wrong=(
-        (
-            "status != 0 or workspace > room",
-            "workspace > room",
-            "wrong_value",
-            "This chooses ways that do not work: look at each proposal's own status.",
-        ),
-        (
-            "status != 0",
-            "status == 1",
-            "wrong_value",
-            "Not only status 1 is an error: every status but 0 is.",
-        ),
-        (
-            "status != 0",
-            "status > 1",
-            "wrong_value",
-            "Status 1 is an error, too: only 0 means success.",
-        ),
-        (
-            " or workspace > room",
-            "",
-            "wrong_value",
-            "`room` is ignored: this needs more workspace than there is.",
-        ),
-        (
-            " or (repeatable and not deterministic)",
-            "",
-            "wrong_value",
-            "This may give other bits in the next run.",
-        ),
-        (
-            "(repeatable and not deterministic)",
-            "not deterministic",
-            "wrong_value",
-            "Who does not ask for the same bits may have a faster way.",
-        ),
-        ("best < 0 or time <", "best < 0 or time >", "wrong_value"),
-        (
-            "workspace > room",
-            "workspace >= room",
-            "wrong_value",
-            "A workspace of just `room` bytes fits.",
+            "i < columns; i += THREADS)\n        sum",
+            "i < THREADS; i += THREADS)\n        sum",
+            "out_of_bounds",
         ),
     ),
 )
@@ -740,7 +449,7 @@ def spmv(y, offsets, columns, values, x):
 )
 
 
-EXERCISES = (LINEAR, AS_BLAS, DRAWS, POLYNOMIALS, CHOOSE, SPMV)
+EXERCISES = (LINEAR, DRAWS, SPMV, SOFTMAX)
 
 QUIZZES = (
     one_of(

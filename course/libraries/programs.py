@@ -2,20 +2,23 @@
 
     run("gemm")                 prints the command and what the program says
     run("traps", "tf32")        with an argument
+    tried("gemm", 3, 3, 3)      the same, and a program that fails is no error
+
+A program of which a cell of the chapter changed a part (``%%cuda libraries/gemm.cu multiply``) is
+built as the learner left it.
 
 Which libraries a program needs is seen from the headers that it includes. A toolkit may lie in one
 folder, or in pip's packages (``nvidia-cublas`` ...): both are looked through.
 """
 
 import functools
-import os
 import re
 import sys
 from pathlib import Path
 
 from utils.cpu.cuda_c import build as cpu_build
 from utils.engine import has_gpu
-from utils.tools import nvcc, process
+from utils.tools import nvcc, process, yours
 
 FOLDER = Path(__file__).parent / "cuda"
 #: What a header needs to be linked with; the runtime that nvcc links anyway is not listed.
@@ -34,6 +37,7 @@ LIBRARY_OF = {
 #: A header that needs more of nvcc than its folder.
 MORE_FLAGS = {"cutlass/cutlass.h": ["-arch=sm_90a", "-DNDEBUG", "--expt-relaxed-constexpr"]}
 RUN_SECONDS = 120
+LEAK = "[leak]"  # of the CPU runtime: memory that was not freed
 SYSTEM = Path("/usr/include")  # where a distribution's packages put headers; compilers look there
 
 
@@ -99,15 +103,15 @@ def build(name: str) -> Path:
 
     Raises utils.tools.nvcc.NvccError with the lines that do not compile.
     """
-    source = FOLDER / f"{name}.cu"
     if not has_gpu():
         return build_for_cpu(name)
-    return nvcc.build_once(_request(source), name, [source, *FOLDER.glob("*.cuh")])
+    source = yours.current(FOLDER / f"{name}.cu")
+    return nvcc.build_once(_request(source), name, [source, *source.parent.glob("*.cuh")])
 
 
 def build_for_cpu(name: str) -> Path:
     """The program for this computer's processor, with stand-ins for the libraries."""
-    source = FOLDER / f"{name}.cu"
+    source = yours.current(FOLDER / f"{name}.cu")
     try:
         return cpu_build.build_program(source)
     except cpu_build.BuildError as error:
@@ -121,9 +125,16 @@ def output_of(name: str, *arguments, timeout: float = RUN_SECONDS) -> str:
 
 def _output(program: Path, arguments, timeout: float) -> str:
     done = process.run([str(program), *map(str, arguments)], timeout=timeout)
+    text = without_folders(done.output)
     if done.returncode:
-        raise RuntimeError(f"{program.name} failed: {done.output.strip()[-1000:]}")
-    return done.output.replace("\r\n", "\n").replace(f"{FOLDER}{os.sep}", "")
+        raise RuntimeError(f"{program.name} failed: {text.strip()[-1000:]}")
+    return text
+
+
+def without_folders(text: str) -> str:
+    """A program's output, in which files of ``cuda/`` and their copies have their names alone."""
+    files = "|".join(file.name for file in FOLDER.iterdir())
+    return re.sub(rf"[^\s:]*[/\\]({files})\b", r"\1", text.replace("\r\n", "\n"))
 
 
 def run(name: str, *arguments) -> None:
@@ -132,11 +143,34 @@ def run(name: str, *arguments) -> None:
     On a GPU machine without the library it runs on the CPU, and says why. Raises NvccError if it
     does not compile, RuntimeError if it says that something is wrong.
     """
+    note = yours.note(FOLDER / f"{name}.cu")
+    if note:
+        print(f"[{note}]")
     program, how = _built(name)
     print(how)
     text = _output(program, arguments, RUN_SECONDS)
     print("$", f"./{name}", *arguments)
     print(text.rstrip())
+
+
+def tried(name: str, *arguments) -> None:
+    """Build a program as its cells stand now, and print what it says, be it right or wrong.
+
+    A program that does not compile, or that ends with an error, is no error here: its words are
+    what a learner has changed a line to see.
+    """
+    note = yours.note(FOLDER / f"{name}.cu")
+    if note:
+        print(f"[{note}]")
+    try:
+        program = _built(name)[0]
+    except nvcc.NvccError as error:
+        print(error)
+        return
+    print("$", f"./{name}", *arguments)
+    done = process.run([str(program), *map(str, arguments)], timeout=RUN_SECONDS)
+    lines = without_folders(done.output).splitlines()
+    print("\n".join(line for line in lines if LEAK not in line))  # it ended too early to free
 
 
 def _built(name: str) -> tuple[Path, str]:

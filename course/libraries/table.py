@@ -52,8 +52,9 @@ def code_lines(text: str) -> int:
 
 
 def time_of(task: Task, who: str) -> dict | None:
-    """The recorded time of "cuda_c", "python" or "ours", in ms."""
-    elsewhere = {"cuda_c": task.cuda_c, "ours": task.ours, "python": task.in_python}[who]
+    """The recorded time of "cuda_c", "python", "ours" or the library "alone", in ms."""
+    names = {"cuda_c": task.cuda_c, "ours": task.ours, "python": task.in_python}
+    elsewhere = (names | {"alone": task.alone})[who]
     return results.find(elsewhere or f"library/{task.key}/{who}/time", _gpu())
 
 
@@ -100,11 +101,22 @@ def show() -> None:
     for each in found:
         cells = [_cell(each, name) for name in each.shares]
         where = f"{each.task.title} ({each.task.library})"
-        counts = f"{each.c_lines:10}, {each.python_lines}"
+        counts = f"{each.c_lines:10}, {each.python_lines}" + ("  †" if each.task.alone else "")
         print(f"{where:50} {cells[0]:>6} {cells[1]:>7} {cells[2]:>7} {counts}")
     print(whose())
     if any(each.apart for each in found):
         print("* measured in another run than the library: a few percent say nothing")
+    for each in found:
+        if each.task.alone and each.shares["library"]:
+            print(alone_too(each))
+
+
+def alone_too(row: Row) -> str:
+    """A footnote: the library's share in the race, and in a run of its own."""
+    alone, raced = share(row.task, "alone"), row.shares["library"]
+    if alone is None:
+        return f"† {raced:.0%} in the race with ours; alone it is not recorded yet"
+    return f"† {raced:.0%} in the race with ours; {alone:.0%} alone, in a run of its own"
 
 
 def _cell(row: Row, name: str) -> str:

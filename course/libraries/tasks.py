@@ -73,7 +73,8 @@ class Task:
     library. arguments: sizes for the program on a GPU. timed: the name under which it prints its
     time, or "" where it races beside our own kernel in that kernel's bench. amount: floating-point
     operations or bytes (as `roof` says) that the work needs. cuda_c, ours, in_python: the names of
-    recorded times where the table does not take those of this folder's bench.
+    recorded times where the table does not take those of this folder's bench. alone: the time of
+    the same call in a run of its own, where that differs from its time in the race.
     """
 
     key: str
@@ -89,6 +90,7 @@ class Task:
     cuda_c: str = ""
     ours: str = ""
     in_python: str = ""
+    alone: str = ""
 
 
 SMALL, LARGE = 256, 8192
@@ -129,6 +131,7 @@ TASKS = (
         cuda_c="languages/matmul/bf16/8192/cublas/time",
         ours="languages/matmul/bf16/8192/cuda_c/time",
         in_python=NOT_RACED,
+        alone="library/gemm_large/cuda_c/time",
     ),
     Task(
         "gemm_batched",

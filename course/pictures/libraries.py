@@ -93,24 +93,42 @@ def _matrix(axes, x, letters, colours, title):
         _row(axes, x, top + row, line, colours[row])
 
 
-def leading_dimension(rows: int, columns: int, leading: int):
-    """A matrix whose columns are `leading` apart: element (i, j) at i + j * leading."""
+def leading_dimension(rows: int, columns: int, leading: int, told: int | None = None):
+    """A matrix whose columns are `leading` apart: element (i, j) at i + j * leading.
+
+    told: the leading dimension that the library is given; each of its columns has a colour.
+    """
+    told = leading if told is None else told
+    refused = told < rows
     alt = (
-        f"{columns} columns of {rows} elements in memory, each with room for {leading}: the "
-        f"leading dimension is {leading}."
+        f"{columns} columns of {rows} elements in memory, each with room for {leading}. Told that "
+        f"the leading dimension is {told}, the library "
+        + ("refuses the call." if refused else f"{_what_it_reads(told, leading)}.")
     )
-    fig, axes = _canvas(7.2, 1.5, columns * leading, 2.6, alt)
-    unused = leading - rows
+    places = columns * max(leading, told)
+    fig, axes = _canvas(7.2, 1.5, places, 2.6, alt)
+    names = [""] * places
+    colours = ["white"] * places
     for column in range(columns):
-        left = column * leading
-        names = [f"{row},{column}" for row in range(rows)]
-        colours = [BLOCK_COLOURS[column]] * rows + ["white"] * unused
-        _row(axes, left, 0.8, names + [""] * unused, colours, fontsize=TINY)
-        word(axes, left + rows / 2, 0.4, f"column {column}", fontsize=TINY)
-    arrow(axes, 0, 2.2, leading, 2.2)
-    title = f"leading dimension {leading}"
-    word(axes, leading / 2, 2.6, title, fontsize=TINY, color=ACCENT)
+        for row in range(rows):
+            names[column * leading + row] = f"{row},{column}"
+            if not refused:
+                colours[column * told + row] = BLOCK_COLOURS[column]
+    _row(axes, 0, 0.8, names, colours, fontsize=TINY)
+    if refused:
+        word(axes, places / 2, 0.4, "refused: less than a column", fontsize=TINY, color=ALARM)
+    else:
+        for column in range(columns):
+            middle = column * told + rows / 2
+            word(axes, middle, 0.4, f"its column {column}", fontsize=TINY)
+    arrow(axes, 0, 2.2, told, 2.2)
+    title = f"told: leading dimension {told}"
+    word(axes, max(told, 4) / 2, 2.6, title, fontsize=TINY, color=ACCENT)
     return fig
+
+
+def _what_it_reads(told: int, leading: int) -> str:
+    return "reads the matrix" if told == leading else "reads other elements, and says nothing"
 
 
 # ---- transforms, sparse matrices

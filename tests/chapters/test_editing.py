@@ -35,6 +35,16 @@ class Edit:
 
 TENSOR_CORES = ("setup", "imports")
 EDITS = {
+    "two factors of cuBLAS": Edit(
+        "09_libraries",
+        ("setup", "exercises-import", "gemv-run"),
+        "gemm-c",
+        "b, n, a, k",
+        "a, k, b, n",
+        "break-gemm",
+        "gemm: largest error 2.3e+00, WRONG",
+        "right",
+    ),
     "a barrier of wmma": Edit(
         "12_tensor_cores",
         (*TENSOR_CORES, "wmma-launch"),

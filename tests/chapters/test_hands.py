@@ -17,10 +17,8 @@ LISTING = re.compile(
 )
 #: Chapters that are not converted yet: (cells to change, listings) as they are. Only better.
 TODAY = {
-    "libraries": (1, 28),
     "reductions": (7, 29),
     "matmul": (14, 18),
-    "convolution": (3, 24),
     "fourier": (6, 10),
     "triton": (16, 12),
     "fusion": (1, 6),

@@ -6,7 +6,6 @@ from numba import cuda
 
 from course.checking.checker import check_answer
 from course.exercises import EXERCISES
-from course.libraries import blas
 
 
 def linear_by_rows(gemm, y, x, w, rows, n_in, n_out):
@@ -23,33 +22,9 @@ def linear_by_the_other_product(gemm, y, x, w, rows, n_in, n_out):
     return list(y)
 
 
-def as_blas_by_elements(shape, strides, itemsize):
-    down, across = (stride / itemsize for stride in strides)
-    for turned, near, far, length in ((0, down, across, shape[0]), (1, across, down, shape[1])):
-        if near == 1 and far >= length and far == int(far):
-            return [turned, int(far)]
-    return [-1, -1]
-
-
 def draws_into_an_array(generator, seed, thread, launch, count):
     state = generator(seed, thread, launch * count)
     return np.array([state() for _ in range(count)])
-
-
-def multiply_in_a_power_of_two(r2c, c2r, p, q):
-    wanted = len(p) + len(q) - 1
-    n = 1 << (wanted - 1).bit_length()
-    bins = r2c(np.pad(p, (0, n - len(p)))) * r2c(np.pad(q, (0, n - len(q))))
-    return [round(value / n) for value in c2r(bins, n)[:wanted]]
-
-
-def choose_by_sorting(proposals, room, repeatable):
-    usable = [
-        (time, i)
-        for i, (status, time, workspace, same) in enumerate(proposals)
-        if status == 0 and workspace <= room and (same or not repeatable)
-    ]
-    return min(usable)[1] if usable else -1
 
 
 @cuda.jit
@@ -75,10 +50,7 @@ def spmv_from_behind(y, offsets, columns, values, x):
 
 RIGHT = {
     "linear": (linear_by_rows, linear_by_the_other_product),
-    "as_blas": (as_blas_by_elements, blas.as_blas),
     "draws": (draws_into_an_array,),
-    "polynomials": (multiply_in_a_power_of_two,),
-    "choose": (choose_by_sorting,),
     "spmv": (spmv_with_while, spmv_from_behind),
 }
 CASES = [(name, answer) for name, answers in RIGHT.items() for answer in answers]

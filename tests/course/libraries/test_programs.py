@@ -6,7 +6,7 @@ import pytest
 
 from course.libraries import programs
 from tests.processes import completed
-from utils.tools import nvcc
+from utils.tools import nvcc, yours
 
 NAMES = sorted(path.stem for path in programs.FOLDER.glob("*.cu"))
 
@@ -110,6 +110,24 @@ def test_a_wrong_result_or_status_ends_the_program(body, tmp_path, monkeypatch):
     monkeypatch.setattr(programs, "FOLDER", tmp_path)
     with pytest.raises(RuntimeError, match="failed: (this: .* WRONG|line 3: status 999)"):
         programs.output_of("wrong")
+
+
+def test_a_program_is_built_as_a_cell_left_it_and_a_wrong_one_is_no_error(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    cell = yours.region_of("libraries/gemm.cu multiply")
+    theirs = cell.of(cell.file.read_text()).replace("b, n, a, k", "a, k, b, n")
+    monkeypatch.setattr(yours, "_begun", {})
+    monkeypatch.setattr(yours, "_edits", {})
+    assert yours.put(cell, theirs) == 1
+    programs.tried("gemm", 3, 3, 3)
+    text = capsys.readouterr().out
+    assert "[yours: 1 line of gemm.cu]" in text and "WRONG" in text
+    assert "leak" not in text and str(tmp_path) not in text
+    yours.put(cell, theirs.replace("n, &beta", "n; &beta"))
+    programs.tried("gemm", 3, 3, 3)
+    assert "gemm.cu does not compile" in capsys.readouterr().out
 
 
 def test_times_are_read():

@@ -21,7 +21,9 @@ def test_a_library_reads_rows_as_columns():
 
 def test_the_leading_dimension_is_the_distance_of_columns():
     figure = pictures.leading_dimension(4, 3, 6)
-    assert "leading dimension is 6" in figure.alt
+    assert "leading dimension is 6, the library reads the matrix" in figure.alt
+    assert "refuses the call" in pictures.leading_dimension(4, 3, 6, told=3).alt
+    assert "reads other elements" in pictures.leading_dimension(4, 3, 6, told=8).alt
     assert sum("," in word for word in drawn(figure)) == 12
 
 

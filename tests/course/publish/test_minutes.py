@@ -22,7 +22,6 @@ TODAY = {
     "reductions": (193, 35),
     "matmul": (261, 41),
     "tensor_cores": (189, 42),
-    "convolution": (140, 35),
     "fourier": (118, 28),
     "triton": (149, 29),
     "fusion": (57, 34),
