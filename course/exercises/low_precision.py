@@ -1,5 +1,7 @@
 """The exercises of the chapter Low precision."""
 
+import math
+
 import numpy as np
 from numba import cuda
 
@@ -39,12 +41,12 @@ def nearest_int8(codes, x, scale):
 SATURATE = Exercise(
     id="low_precision.saturate",
     title="To 8 bits",
-    minutes=10,
+    minutes=8,
     task=(
-        "`codes[i]` is `x[i] / scale`, rounded to the *nearest* whole number, a half to the even"
-        " one. What does not fit becomes the largest code, 127, or the smallest, **-127**"
-        " (symmetric: -128 is not used, so that -x has the code -code). This kernel is wrong in"
-        " two ways."
+        "`codes[i]` is `x[i] / scale`, rounded to the *nearest* whole number; what lies halfway"
+        " between two goes to the even one. What does not fit becomes the largest code, 127, or the"
+        " smallest, **-127**. (-128 is left out, so that the code of -x is the negative of the code"
+        " of x.) This kernel is wrong in two ways."
     ),
     starter="""
 @cuda.jit
@@ -72,6 +74,7 @@ def to_int8(codes, x, scale):
         ("round(x[i] / scale)", "int(x[i] / scale)", "wrong_value"),
         ("min(max(steps, -127), 127)", "steps", "wrong_value"),
         ("round(x[i] / scale)", "int(x[i] / scale + 0.5)", "wrong_value"),
+        ("round(x[i] / scale)", "int(np.floor(x[i] / scale + 0.5))", "wrong_value"),
         ("-127), 127", "-128), 127", "wrong_value"),
         ("min(max(steps, -127), 127)", "min(steps, 127)", "wrong_value"),
         ("x[i] / scale", "x[i] * scale", "wrong_value"),
@@ -89,6 +92,12 @@ def to_int8(codes, x, scale):
             "`int` cuts toward zero, so a half added before it rounds up only above zero. And 2.5"
             " must become 2.",
             lambda codes, x, scale: clipped_int8(np.trunc(x.astype(np.float64) / scale + 0.5)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "What lies halfway between two whole numbers always goes up here. The task sends it to"
+            " the even one: 2.5 becomes 2, and -33.5 becomes -34.",
+            lambda codes, x, scale: clipped_int8(np.floor(x.astype(np.float64) / scale + 0.5)),
         ),
     ),
 )
@@ -122,7 +131,7 @@ def unpacked(numbers, packed):
 NIBBLES = Exercise(
     id="low_precision.nibbles",
     title="Two numbers in a byte",
-    minutes=10,
+    minutes=7,
     task=(
         "Each byte of `packed` holds two numbers from -8 to 7, 4 bits each in two's complement: the"
         " first in the *lower* half. Thread i writes number i. If their count is odd, half of the"
@@ -163,6 +172,216 @@ def unpack(numbers, packed):
             "wrong_value",
             "Both halves are found, but no number is below zero: which code is -1?",
             lambda numbers, packed: unpacked(numbers, packed) & 15,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The two numbers of each byte are swapped: the first one is in the lower half.",
+            lambda numbers, packed: unpacked(numbers, packed >> 4 | packed << 4),
+        ),
+    ),
+)
+
+
+# ---- balance: the outlier moves into the weights
+
+
+@cuda.jit
+def balance(factors, x, w):
+    k = cuda.grid(1)
+    if k < factors.size:
+        of_x = np.float32(0)
+        for row in range(x.shape[0]):
+            of_x = max(of_x, abs(x[row, k]))
+        of_w = np.float32(0)
+        for row in range(w.shape[0]):
+            of_w = max(of_w, abs(w[row, k]))
+        factors[k] = 1
+        if of_x > 0 and of_w > 0:
+            factors[k] = math.sqrt(of_x / of_w)
+
+
+def with_outliers(rng, shape):
+    """x [rows, k] and w [columns, k], some columns far larger than others, some of x all zero."""
+    rows, columns, k = shape
+    x = rng.normal(size=(rows, k)) * rng.choice([0.0, 1.0, 1.0, 50.0], k)
+    w = rng.normal(size=(columns, k)) * rng.choice([0.1, 1.0], k)
+    return {
+        "factors": Out((k,)),
+        "x": x.astype(np.float32),
+        "w": w.astype(np.float32),
+    }
+
+
+def balanced(factors, x, w):
+    of_x = np.abs(x.astype(np.float64)).max(0)
+    of_w = np.abs(w.astype(np.float64)).max(0)
+    both = (of_x > 0) & (of_w > 0)
+    ratio = np.divide(of_x, of_w, out=np.ones_like(of_x), where=both)
+    return np.sqrt(ratio)
+
+
+BALANCE = Exercise(
+    id="low_precision.balance",
+    title="Move the outlier into the weights",
+    minutes=10,
+    task=(
+        "`x` is [rows, k], `w` is [columns, k], and their product sums over k. For each k write the"
+        " factor by which column k of x will be divided and column k of w multiplied, so that"
+        " afterwards both have the *same* largest magnitude. Where one of the two columns is all"
+        " zeros, the factor is 1."
+    ),
+    starter="""
+@cuda.jit
+def balance(factors, x, w):
+    k = cuda.grid(1)
+    if k < factors.size:
+        factors[k] = 1  # nothing moves
+""",
+    solution=balance,
+    inputs=with_outliers,
+    reference=balanced,
+    specials="finite",
+    shapes=((1, 1, 1), (5, 9, 7), (9, 5, 33), (4, 4, 4), (17, 8, 64)),
+    fresh=some_numbers((2, 12), (2, 12), (2, 40)),
+    probe=(9, 5, 33),
+    extents=lambda shape: (shape[2], 1, 1),
+    other_block=(96, 1, 1),
+    hints=(
+        "Let X and W be the largest magnitudes of the two columns, and f the factor. Afterwards"
+        " they are X / f and W · f. For which f are these equal?",
+        "f² = X / W. Two loops find X and W: one over the rows of x, one over the rows of w.",
+        "`of_x = max(of_x, abs(x[row, k]))`, and in the end `math.sqrt(of_x / of_w)`.",
+    ),
+    wrong=(
+        ("math.sqrt(of_x / of_w)", "of_x / of_w", "wrong_value"),
+        ("math.sqrt(of_x / of_w)", "math.sqrt(of_w / of_x)", "wrong_value"),
+        ("math.sqrt(of_x / of_w)", "math.sqrt(of_x)", "wrong_value"),
+        ("max(of_x, abs(x[row, k]))", "max(of_x, x[row, k])", "wrong_value"),
+        ("max(of_w, abs(w[row, k]))", "of_w + abs(w[row, k])", "wrong_value"),
+        ("range(w.shape[0])", "range(x.shape[0])", "out_of_bounds"),
+        ("if of_x > 0 and of_w > 0:", "if of_w > 0:", "wrong_value"),
+        ("k < factors.size", "True", "missing_guard"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "With this factor x's column gets the weights' old magnitude, and the weights get x's:"
+            " the outlier has only changed sides. Both are to meet halfway.",
+            lambda factors, x, w: np.square(balanced(factors, x, w)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "These are the factors upside down: x is *divided* by them, w is multiplied.",
+            lambda factors, x, w: 1 / balanced(factors, x, w),
+        ),
+    ),
+)
+
+
+# ---- four_bits: unpacked, scaled and multiplied in one kernel
+
+GROUP = 32  # neighbours of a row of 4-bit weights that share a scale
+
+
+@cuda.jit
+def four_bits(y, packed, scales, x):
+    row = cuda.grid(1)
+    if row < y.size:
+        total = np.float32(0)
+        for k in range(x.size):
+            nibble = packed[row, k // 2] >> 4 * (k % 2) & 15
+            number = nibble - 16 if nibble >= 8 else nibble
+            total += scales[row, k // 32] * number * x[k]
+        y[row] = total
+
+
+def weights_of_four_bits(rng, shape):
+    """shape: rows, and how many groups of 32 a row has."""
+    rows, groups = shape
+    return {
+        "y": Out((rows,)),
+        "packed": rng.integers(0, 256, (rows, groups * GROUP // 2)).astype(np.uint8),
+        "scales": rng.uniform(0.5, 4, (rows, groups)).astype(np.float32),
+        "x": rng.uniform(0.5, 1.5, groups * GROUP).astype(np.float32),
+    }
+
+
+def numbers_of(packed):
+    """The numbers from -8 to 7 in a matrix of bytes, the lower half of each byte first."""
+    nibbles = np.stack([packed & 15, packed >> 4], -1).reshape(len(packed), -1).astype(np.int64)
+    return np.where(nibbles >= 8, nibbles - 16, nibbles)
+
+
+def by_groups(scales):
+    return np.repeat(scales.astype(np.float64), GROUP, axis=1)
+
+
+FOUR_BITS = Exercise(
+    id="low_precision.four_bits",
+    title="A product with 4-bit weights",
+    minutes=10,
+    task=(
+        "`y[row]` is the sum over k of weight times `x[k]`. A weight is a 4-bit number times a"
+        " scale. Number k of a row is in the byte `packed[row, k // 2]`, as in the exercise before;"
+        " 32 neighbours share the scale `scales[row, k // 32]`. Unpack, scale and multiply in one"
+        " kernel: no array of wide weights ever exists. A thread takes a row."
+    ),
+    starter="""
+@cuda.jit
+def four_bits(y, packed, scales, x):
+    row = cuda.grid(1)
+    if row < y.size:
+        total = np.float32(0)
+        for k in range(x.size):
+            total += packed[row, k // 2] * x[k]  # a whole byte, and no scale
+        y[row] = total
+""",
+    solution=four_bits,
+    inputs=weights_of_four_bits,
+    reference=lambda y, packed, scales, x: (numbers_of(packed) * by_groups(scales)) @ x,
+    specials="finite",  # a scale may stand before or behind the sum of its group
+    shapes=((1, 1), (5, 2), (33, 1), (40, 3), (7, 5)),
+    fresh=some_numbers((2, 40), (1, 5)),
+    extents=a_thread_a_row,
+    other_block=(96, 1, 1),
+    is_square=lambda shape: False,
+    rtol=1e-3,
+    hints=(
+        "What did your `unpack` do to get number i out of byte i // 2? Here i is k.",
+        "`nibble = packed[row, k // 2] >> 4 * (k % 2) & 15`, and 8 to 15 stand for -8 to -1.",
+        "The scale changes every 32 numbers: `total += scales[row, k // 32] * number * x[k]`.",
+    ),
+    wrong=(
+        ("nibble - 16 if nibble >= 8 else nibble", "nibble", "wrong_value"),
+        ("nibble - 16 if nibble >= 8 else nibble", "nibble - 8", "wrong_value"),
+        ("4 * (k % 2)", "4 * (1 - k % 2)", "wrong_value"),
+        ("scales[row, k // 32]", "scales[row, 0]", "wrong_value"),
+        ("scales[row, k // 32] * ", "", "wrong_value"),
+        ("range(x.size)", "range(x.size // 2)", "wrong_value"),
+        ("row < y.size", "True", "missing_guard"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "No weight is below zero: codes from 8 on stand for -8 to -1.",
+            lambda y, packed, scales, x: ((numbers_of(packed) & 15) * by_groups(scales)) @ x,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The two numbers of each byte are swapped: the first one is in the lower half.",
+            lambda y, packed, scales, x: (
+                (numbers_of(packed >> 4 | packed << 4) * by_groups(scales)) @ x
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The whole row has the scale of its first 32 numbers: each 32 have one of their own.",
+            lambda y, packed, scales, x: (numbers_of(packed) * scales[:, :1].astype(float)) @ x,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The weights are unpacked, but not scaled.",
+            lambda y, packed, scales, x: numbers_of(packed) @ x.astype(np.float64),
         ),
     ),
 )
@@ -216,12 +435,13 @@ def exact_product(out, x, zeros, x_scales, w, w_scales):
 ZERO_POINT = Exercise(
     id="low_precision.zero_point",
     title="A product of codes",
-    minutes=15,
+    minutes=10,
     task=(
-        "Row r of `x` holds codes from 0 to 255 that stand for `(code - zeros[r]) * x_scales[r]`;"
-        " row c of `w` holds codes that stand for `code * w_scales[c]`. Write the product of the"
-        " numbers they stand for: `out[r, c]`, the sum over k. This kernel multiplies the codes"
-        " alone; its sums are whole numbers, so exact. Rows may be thousands of codes long."
+        "The code `x[r, k]`, from 0 to 255, stands for the number"
+        " `(x[r, k] - zeros[r]) * x_scales[r]`; the code `w[c, k]` stands for"
+        " `w[c, k] * w_scales[c]`. `out[r, c]` is the product of these numbers, summed over k. The"
+        " kernel below multiplies the bare codes. Its sums are whole numbers, so they are exact;"
+        " keep that. Rows may be thousands of codes long."
     ),
     starter="""
 @cuda.jit
@@ -275,6 +495,30 @@ def int8_matmul(out, x, zeros, x_scales, w, w_scales):
             "column",
             "missing_guard",
         ),
+        (
+            ("(np.int32(x[row, k]) - zeros[row])", "np.int32(x[row, k])"),
+            ("total * x_scales", "(total - zeros[row]) * x_scales"),
+            "wrong_value",
+        ),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "The zero point is taken off once, from the whole sum. Each of the products has it:"
+            " times which weight?",
+            lambda out, x, zeros, x_scales, w, w_scales: (
+                (x.astype(np.float64) @ w.astype(np.float64).T - zeros[:, None])
+                * x_scales[:, None]
+                * w_scales
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The scales are right, but the code of zero is never taken off: `zeros` is not used.",
+            lambda out, x, zeros, x_scales, w, w_scales: (
+                x.astype(np.float64) @ w.astype(np.float64).T * x_scales[:, None] * w_scales
+            ),
+        ),
     ),
 )
 
@@ -315,11 +559,11 @@ def mean_of_short_squares(out, x):
 SQUARES = Exercise(
     id="low_precision.squares",
     title="A sum that must not be short",
-    minutes=10,
+    minutes=6,
     task=(
-        "`out[row]` is the mean of the squares of a row of float16 numbers, to float32's precision:"
-        " what RMS norm divides by. This kernel returns infinity where numbers are large, and too"
-        " little where rows are long."
+        "`out[row]` is the mean of the squares of a row of float16 numbers, with float32's"
+        " precision. (RMS norm divides by its root.) This kernel returns infinity where the numbers"
+        " are large, and too little where the rows are long."
     ),
     starter="""
 @cuda.jit
@@ -411,12 +655,13 @@ def up_or_down(rounded, bits, random):
 BY_CHANCE = Exercise(
     id="low_precision.by_chance",
     title="Round by chance",
-    minutes=10,
+    minutes=7,
     task=(
-        "bfloat16 is the upper half of a float32. Round `bits[i]`, the 32 bits of a float, to its"
-        " 16: away from zero with a *probability* as large as the part that is cut off. `random[i]`"
-        " is a random number from 0 to 65,535. Round away from zero when `random[i]` plus the lower"
-        " 16 bits of `bits[i]` is at least 65,536; otherwise cut them off."
+        "bfloat16 is the upper half of a float32. Cut the 32 bits of a float, `bits[i]`, down to"
+        " their upper 16, and round away from zero with a *probability* as large as the part that"
+        " is cut off. `random[i]` decides: of its 65,536 possible values, 0 to 65,535, exactly as"
+        " many must round away from zero as the lower 16 bits of `bits[i]` say, and they must be"
+        " the largest ones. No `if` is needed."
     ),
     starter="""
 @cuda.jit
@@ -435,7 +680,9 @@ def by_chance(rounded, bits, random):
     is_square=lambda shape: False,
     other_block=(96, 1, 1),
     hints=(
-        "The lower half of the bits, over 65,536, is the part that is cut off.",
+        "The lower half of the bits, over 65,536, is the part that is cut off. If it is 3, then"
+        " 65,533, 65,534 and 65,535 must round away from zero: what do they have in common when"
+        " the lower half is added?",
         "When a sum of two numbers of 16 bits is at least 65,536, what happens in bit 16?",
         "Add first, then cut: the carry does the rest, even into the exponent.",
     ),
@@ -449,7 +696,7 @@ def by_chance(rounded, bits, random):
 )
 
 
-EXERCISES = (SATURATE, BY_CHANCE, SQUARES, ZERO_POINT, NIBBLES)
+EXERCISES = (SATURATE, BY_CHANCE, SQUARES, BALANCE, ZERO_POINT, NIBBLES, FOUR_BITS)
 
 
 QUIZZES = (

@@ -104,6 +104,51 @@ def _step(f, spacing, at):
     return "too large" if at > f.largest else f"{spacing(at, f):.3g}"
 
 
+def rounding(x: float, format, code: int, around):
+    """Where a number lies among a format's numbers, the bits of the nearest, and the error.
+
+    code: of the nearest. around: numbers of the format, the nearest among them, in order.
+    """
+    sign = format.bits - 1
+    bits = f"{code:0{format.bits}b}"
+    nearest = min(around, key=lambda number: abs(number - x))
+    error = abs(nearest - x) / x
+    alt = f"{x:g} with {format.exponent} exponent and {format.mantissa} mantissa bits becomes "
+    alt += f"{nearest:g}, code {bits}: an error of {error:.1%}."
+    fig, axes = chart(7.6, 2.2, alt=alt)
+    axes.set(xlim=(0, 17.5), ylim=(3.4, -0.2))
+    axes.axis("off")
+    colours = [INK] + [BLOCK_COLOURS[1]] * format.exponent + [BLOCK_COLOURS[0]] * format.mantissa
+    for place, (bit, colour) in enumerate(zip(bits, colours, strict=True)):
+        box(axes, place, 0.1, 0.92, 0.9, colour)
+        ink = "white" if place == sign - format.bits + 1 else INK
+        word(axes, place + 0.46, 0.55, bit, fontsize=SMALL + 2, color=ink)
+    words = f"{x:g} becomes {nearest:g}: {error:.1%} off"
+    word(axes, format.bits + 0.4, 0.55, words, ha="left", fontsize=SMALL + 2)
+    _line_of(axes, x, nearest, around)
+    return fig
+
+
+def _line_of(axes, x, nearest, around):
+    """Some of a format's numbers as ticks, from the first to the last, and x above them."""
+    low, high = min(around), max(around)
+
+    def place(number):
+        return 0.4 + 16.5 * (number - low) / (high - low)
+
+    axes.plot([0.4, 16.9], [2.4, 2.4], color=INK, linewidth=0.8)
+    for number in around:
+        colour = ACCENT if number == nearest else INK
+        axes.plot([place(number)] * 2, [2.2, 2.6], color=colour, linewidth=1.6)
+        word(axes, place(number), 3.0, f"{number:g}", color=colour)
+    axes.annotate(
+        "",
+        xy=(place(x), 2.3),
+        xytext=(place(x), 1.5),
+        arrowprops={"arrowstyle": "->", "color": ALARM, "linewidth": 1.6},
+    )
+
+
 # ---- training
 
 

@@ -22,7 +22,6 @@ TODAY = {
     "fourier": (6, 10),
     "triton": (16, 12),
     "fusion": (1, 6),
-    "low_precision": (5, 7),
     "pytorch_extensions": (0, 15),
     "many_gpus": (3, 8),
 }

@@ -39,9 +39,9 @@ windows with without work wrong you your
 
 NAMES = set(
     """
-API BT CMake DGX ERR_NVGPUCTRPERM FAQ GB GB10 GDB GeForce GHz GTX HGX HW IEEE ITU JAX JupyterLab KB
-LeCun LLM MB MHz MLX MODE NumPy NVIDIA ONNX PhD PowerShell PREPARE PRO PyTorch RTX SGLang TensorRT
-cuFFTDx VkFFT vLLM
+API AWQ BT CMake cuFFTDx DeepSeek DGX ERR_NVGPUCTRPERM FAQ GB GB10 GDB GeForce GHz GPTQ GTX HGX
+HW IEEE ITU JAX JupyterLab KB KV LeCun LLM MB MHz MLX MODE NumPy NVIDIA ONNX PhD PowerShell PREPARE
+PRO PyTorch QuaRot RTX SGLang SmoothQuant TensorRT VkFFT vLLM
 """.split()
 )
 

@@ -3,10 +3,13 @@
 Each check returns its largest error and raises AssertionError where roundings do not explain it.
 """
 
+from collections.abc import Callable
+
 import torch
 
 from course.kernels.low_precision import fp8_matmul, int4
-from utils import has_gpu, pick
+from utils import cuda_c, has_gpu, machine, pick
+from utils.tools.diagnostics import LearnerError
 
 DEVICE = "cuda" if has_gpu() else "cpu"
 HALF_STEP = 2**-8  # of bfloat16, at 1
@@ -107,3 +110,35 @@ def check_fp8(shape: fp8_matmul.Shape = fp8_matmul.ROW_SCALES, sizes=None) -> fl
         error = near(name, c.double() / typical, exact / typical, 16 * HALF_STEP)
         errors.append(error)
     return max(errors)
+
+
+# ---- in the chapter: is the kernel right as it stands now?
+
+HOPPER = (9, 0)
+
+
+def tried_int4() -> None:
+    """Say whether the product with 4-bit weights is right, on one small matrix."""
+    if not int4.available():
+        print("this GPU's tensor cores know no bfloat16: from compute capability 8.0 on they do")
+        return
+    _tried(lambda: check_int4(sizes=((32, 256, 1),)))
+
+
+def tried_fp8_blocks() -> None:
+    """Say whether the product with scales of blocks is right, on one small matrix."""
+    if has_gpu() and machine().gpu.compute_capability != HOPPER:
+        print("this kernel needs Hopper (compute capability 9.0)")
+        return
+    _tried(lambda: check_fp8(fp8_matmul.BLOCK_SCALES, ((136, 128, 384),)))
+
+
+def _tried(check: Callable[[], float]) -> None:
+    """Without a GPU the CPU runtime's slow checks watch. Nothing is raised."""
+    try:
+        with cuda_c.checked():
+            error = check()
+    except (AssertionError, LearnerError) as mistake:
+        print(mistake)
+        return
+    print(f"✓ right: the largest error is {error:.1e} of a typical value, as rounding explains")

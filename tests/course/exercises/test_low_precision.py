@@ -53,9 +53,62 @@ def float_of_float16(out, x):
         out[row] = total / x.shape[1]
 
 
+@cuda.jit
+def up_at_a_half(codes, x, scale):
+    i = cuda.grid(1)
+    if i < x.size:
+        codes[i] = max(-127, min(127, int(np.floor(x[i] / scale + 0.5))))
+
+
+@cuda.jit
+def halves_swapped(numbers, packed):
+    i = cuda.grid(1)
+    if i < numbers.size:
+        nibble = packed[i // 2] >> 4 * (1 - i % 2) & 15
+        numbers[i] = nibble - 16 if nibble >= 8 else nibble
+
+
+@cuda.jit
+def zero_once(out, x, zeros, x_scales, w, w_scales):
+    row, column = cuda.grid(2)
+    if row < out.shape[0] and column < out.shape[1]:
+        total = 0
+        for k in range(x.shape[1]):
+            total += np.int32(x[row, k]) * np.int32(w[column, k])
+        out[row, column] = (total - zeros[row]) * x_scales[row] * w_scales[column]
+
+
+@cuda.jit
+def ratio(factors, x, w):
+    k = cuda.grid(1)
+    if k < factors.size:
+        of_x = of_w = 0.0
+        for row in range(x.shape[0]):
+            of_x = max(of_x, abs(x[row, k]))
+        for row in range(w.shape[0]):
+            of_w = max(of_w, abs(w[row, k]))
+        factors[k] = of_x / of_w if of_x > 0 and of_w > 0 else 1.0
+
+
+@cuda.jit
+def first_scale(y, packed, scales, x):
+    row = cuda.grid(1)
+    if row < y.size:
+        total = 0.0
+        for k in range(x.size):
+            nibble = packed[row, k // 2] >> 4 * (k % 2) & 15
+            total += (nibble - 16 if nibble >= 8 else nibble) * x[k]
+        y[row] = total * scales[row, 0]
+
+
 MISTAKES = [
     ("low_precision.saturate", cut_off, "cuts off what is behind the point"),
     ("low_precision.saturate", half_added, "rounds up only above zero"),
+    ("low_precision.saturate", up_at_a_half, "always goes up here"),
+    ("low_precision.nibbles", halves_swapped, "numbers of each byte are swapped"),
+    ("low_precision.zero_point", zero_once, "taken off once, from the whole sum"),
+    ("low_precision.balance", ratio, "has only changed sides"),
+    ("low_precision.four_bits", first_scale, "the scale of its first 32 numbers"),
     ("low_precision.nibbles", never_below_zero, "no number is below zero"),
     ("low_precision.squares", product_in_float16, "is a float16 again"),
     ("low_precision.squares", float_of_float16, "is a float16 again"),

@@ -21,6 +21,12 @@ def test_spacings(at, words):
     assert words in pictures.spacings(shown, formats.spacing, at).alt
 
 
+def test_a_rounded_number_is_told_with_its_code_and_error():
+    alt = pictures.rounding(0.7, formats.E4M3, 0b0_0110_011, [0.625, 0.6875, 0.75]).alt
+    assert "0.7 with 4 exponent and 3 mantissa bits becomes 0.6875, code 00110011" in alt
+    assert "an error of 1.8%" in alt
+
+
 def test_a_lane_has_two_rows_of_the_tile():
     assert "Lane 5 is marked" in pictures.int4_tile().alt
     kept = pictures.two_of_four(np.array([1.0, 0, 2, 0]), np.array([1.0, 2]), np.array([0, 2]))

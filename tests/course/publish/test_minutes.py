@@ -12,10 +12,7 @@ from tests import hygiene
 
 #: Chapters to shorten yet: minutes (whole, longest stretch without writing). Only better.
 TODAY = {
-    "ecosystem": (77, 20),
-    "your_gpu": (65, 13),
     "c_for_cuda": (153, 34),
-    "meet_the_gpu": (110, 15),
     "first_kernels": (135, 19),
     "memory": (175, 40),
     "synchronization": (210, 41),
@@ -25,7 +22,6 @@ TODAY = {
     "fourier": (118, 28),
     "triton": (149, 29),
     "fusion": (57, 34),
-    "low_precision": (118, 29),
     "pytorch_extensions": (145, 32),
     "mnist_cnn": (328, 102),
     "beating_pytorch": (220, 62),

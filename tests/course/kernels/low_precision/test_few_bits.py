@@ -7,9 +7,17 @@ import numpy as np
 import pytest
 import torch
 
-from course.kernels.low_precision import digits, fp8_matmul, int4, loss_scaling, rightness, sparse
+from course.kernels.low_precision import (
+    digits,
+    fp8_matmul,
+    in_chapter,
+    int4,
+    loss_scaling,
+    rightness,
+    sparse,
+)
 from tests.compiling import compiled, needs_nvcc
-from utils import cuda_c, has_gpu, machine
+from utils import cuda_c, has_gpu, machine, results
 
 # ---- int4
 
@@ -267,3 +275,31 @@ def test_a_sparse_tile_is_right():
     d = sparse.multiply_tile(*sparse.compress(pruned), b)
     exact = pruned.double() @ b.double().T
     assert (d.double() - exact).abs().max() <= 1e-5
+
+
+# ---- what the chapter shows
+
+
+def test_a_kernel_as_it_stands_is_told(monkeypatch, capsys):
+    rightness.tried_int4()
+    assert "✓ right: the largest error is" in capsys.readouterr().out
+    right = int4.pack
+    monkeypatch.setattr(int4, "pack", lambda codes, scales: right(codes.flip(1), scales))
+    rightness.tried_int4()
+    assert "at most" in capsys.readouterr().out
+
+
+def test_a_table_says_whose_numbers_it_shows(monkeypatch, capsys):
+    entry = {"value": 3.9, "unit": "1", "gpu": "NVIDIA X", "date": "2026-11-22T00:00:00Z"}
+    monkeypatch.setattr(results, "find", {"a/speedup": entry}.get)
+    monkeypatch.setattr(in_chapter.in_chapter, "able", lambda: False)
+    row = in_chapter.Row("a product", ("a/speedup", "a/share_of_copy"))
+    in_chapter.race("gemv", ("against bf16", "of copy"), [row])
+    head, line, source = capsys.readouterr().out.splitlines()
+    assert head.split() == ["against", "bf16", "of", "copy"]
+    assert line.split() == ["a", "product", "3.90", "times", "–"]
+    assert source == "(NVIDIA X, 2026-11-22)"
+    in_chapter.show(
+        ("against bf16", "of copy"), [row], {"a/share_of_copy": (0.5, "1"), "a/speedup": (2, "1")}
+    )
+    assert "measured now" in capsys.readouterr().out

@@ -21,6 +21,17 @@ def test_a_wrong_code_is_noticed(monkeypatch):
         every_code.compare(formats.E5M2)
 
 
+def test_what_is_wrong_is_said_and_not_raised(monkeypatch, capsys):
+    every_code.tried()
+    assert capsys.readouterr().out.count("✓") == len(every_code.TYPES)
+    right = formats.encode
+    monkeypatch.setattr(formats, "encode", lambda x, f: right(x, f, "toward zero"))
+    every_code.tried()
+    told = capsys.readouterr().out.splitlines()
+    assert all(line.startswith("✗") for line in told)
+    assert "The one nearest to 0 is" in told[-1] and "it should be 0 0000 001" in told[-1]
+
+
 def test_four_bits_are_the_sixteen_numbers_of_the_standard():
     half = [0, 0.5, 1, 1.5, 2, 3, 4, 6]
     found = formats.decode(np.arange(16), formats.E2M1)
