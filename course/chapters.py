@@ -121,7 +121,7 @@ CHAPTERS = (
         CRAFT,
         "10_reductions",
         "Reductions and scans",
-        195,
+        120,
         "Many values into one, running sums, histograms and sorting, up to the library's speed.",
     ),
     Chapter(

@@ -5,7 +5,7 @@ from numba import cuda
 
 from course.checking.inputs import arguments_of, columns_and_rows, some_numbers, some_zeros, uniform
 from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong
-from course.checking.quiz import Quiz, one_of
+from course.checking.quiz import one_of
 from utils.occupancy import ceil_div
 
 # ---- out_size: how many places a filter has
@@ -62,6 +62,12 @@ def out_size(size, side, stride, padding, dilation):
     ),
     wrong=(
         ("2 * padding", "padding", "wrong_value", "There are `padding` zeros at *each* end."),
+        (
+            "reach - 1",
+            "reach",
+            "wrong_value",
+            "A filter that reaches over `reach` elements covers one more: its first tap, too.",
+        ),
         (
             "return max(0, room // stride + 1)",
             "return max(0, (size + 2 * padding - side) // stride + 1)",
@@ -405,6 +411,219 @@ def gather(matrix, x, side, stride, padding):
 )
 
 
+# ---- layer: a product with a matrix that nobody makes
+
+LAYER_CU = """
+// x: h x w x c. filters: k of side x side x c. y: p x q x k. Blocks of 16 x 16 threads.
+constexpr int T = 16;
+
+__global__ void layer(float* y, const float* x, const float* filters, int h, int w, int c, int k,
+                      int side, int stride, int padding) {
+    __shared__ float left[T][T], right[T][T];
+    int p = (h + 2 * padding - side) / stride + 1;
+    int q = (w + 2 * padding - side) / stride + 1;
+    int length = side * side * c;
+    int row = blockIdx.y * T + threadIdx.y;
+    int column = blockIdx.x * T + threadIdx.x;
+    float sum = 0;
+    for (int first = 0; first < length; first += T) {
+        int at = first + threadIdx.x;  // a column of the matrix
+        int deep = first + threadIdx.y;
+        float number = 0;
+        if (row < p * q && at < length) {
+            int tap = at / c;
+            int i = row / q * stride - padding + tap / side;
+            int j = row % q * stride - padding + tap % side;
+            if (i >= 0 && i < h && j >= 0 && j < w)
+                number = x[(i * w + j) * c + at % c];
+        }
+        left[threadIdx.y][threadIdx.x] = number;
+        right[threadIdx.y][threadIdx.x] =
+            column < k && deep < length ? filters[column * length + deep] : 0;
+        __syncthreads();
+        for (int i = 0; i < T; ++i)
+            sum += left[threadIdx.y][i] * right[i][threadIdx.x];
+        __syncthreads();
+    }
+    if (row < p * q && column < k)
+        y[row * k + column] = sum;
+}
+"""
+NO_PRODUCT = """
+__global__ void layer(float* y, const float* x, const float* filters, int h, int w, int c, int k,
+                      int side, int stride, int padding) {
+    int p = (h + 2 * padding - side) / stride + 1;
+    int q = (w + 2 * padding - side) / stride + 1;
+    int row = blockIdx.y * 16 + threadIdx.y;
+    int column = blockIdx.x * 16 + threadIdx.x;
+    if (row >= p * q || column >= k)
+        return;
+    float sum = 0;
+    for (int r = 0; r < side; ++r)
+        for (int s = 0; s < side; ++s) {
+            int i = row / q * stride - padding + r;
+            int j = row % q * stride - padding + s;
+            if (i < 0 || i >= h || j < 0 || j >= w)
+                continue;
+            for (int channel = 0; channel < c; ++channel)
+                sum += x[(i * w + j) * c + channel] *
+                       filters[((column * side + r) * side + s) * c + channel];
+        }
+    y[row * k + column] = sum;
+}
+"""
+
+
+def layer_inputs(rng, shape):
+    """shape: (h, w, c, k, side, stride, padding)."""
+    h, w, c, k, side, stride, padding = shape
+    p = (h + 2 * padding - side) // stride + 1
+    q = (w + 2 * padding - side) // stride + 1
+    names = "h w c k side stride padding".split()
+    return {
+        "y": Out((p * q, k)),
+        "x": uniform(rng, h, w, c),
+        "filters": uniform(rng, k, side * side * c),
+        **dict(zip(names, shape, strict=True)),
+    }
+
+
+def layer_of(y, x, filters, h, w, c, k, side, stride, padding, order=(0, 1, 3, 4, 2)):
+    """The product with the im2col matrix, in float64."""
+    matrix = matrix_of(x.astype(np.float64), side, stride, padding, order)
+    return (matrix @ filters.T.astype(np.float64)).astype(np.float32)
+
+
+def results_of_layer(shape):
+    """Filters and places: a thread each."""
+    h, w, _, k, side, stride, padding = shape
+    _, places, _ = matrix_sides((h, w, 1, side, stride, padding))
+    return k, places, 1
+
+
+def tiles_of_layer(shape):
+    """Blocks of 16 × 16, just enough."""
+    k, places, _ = results_of_layer(shape)
+    return [Launch((ceil_div(k, 16), ceil_div(places, 16), 1), (16, 16, 1))]
+
+
+LAYER = Exercise(
+    id="convolution.layer",
+    title="A product whose matrix nobody makes",
+    minutes=12,
+    kind="cuda_c",
+    kernel_name="layer",
+    path="build/layer.cu",
+    one_block=True,
+    task=(
+        "This is a tiled matrix product. Its left factor is the im2col matrix of `x`, and its"
+        " right one holds a filter in each column. Nobody has made the left matrix. Let each thread"
+        " work out which number of `x` stands at (`row`, `at`), and put that, or a zero, into the"
+        " tile."
+    ),
+    starter="""%%writefile build/layer.cu
+// x: h x w x c. filters: k of side x side x c. y: p x q x k. Blocks of 16 x 16 threads.
+constexpr int T = 16;
+
+__global__ void layer(float* y, const float* x, const float* filters, int h, int w, int c, int k,
+                      int side, int stride, int padding) {
+    __shared__ float left[T][T], right[T][T];
+    int p = (h + 2 * padding - side) / stride + 1;
+    int q = (w + 2 * padding - side) / stride + 1;
+    int length = side * side * c;
+    int row = blockIdx.y * T + threadIdx.y;
+    int column = blockIdx.x * T + threadIdx.x;
+    float sum = 0;
+    for (int first = 0; first < length; first += T) {
+        int at = first + threadIdx.x;  // a column of the matrix
+        int deep = first + threadIdx.y;
+        float number = 0;
+        // your code: which tap, which channel, which pixel of x? none: number stays 0
+        left[threadIdx.y][threadIdx.x] = number;
+        right[threadIdx.y][threadIdx.x] =
+            column < k && deep < length ? filters[column * length + deep] : 0;
+        __syncthreads();
+        for (int i = 0; i < T; ++i)
+            sum += left[threadIdx.y][i] * right[i][threadIdx.x];
+        __syncthreads();
+    }
+    if (row < p * q && column < k)
+        y[row * k + column] = sum;
+}
+""",
+    solution=LAYER_CU,
+    inputs=layer_inputs,
+    reference=layer_of,
+    specials="finite",  # a padded row times an infinite weight: 0 or NaN, both can be meant
+    rtol=1e-4,
+    shapes=(
+        (4, 4, 1, 1, 1, 1, 0),
+        (5, 6, 3, 4, 3, 1, 1),
+        (6, 5, 2, 17, 3, 2, 1),
+        (7, 4, 5, 3, 2, 3, 0),
+        (3, 5, 4, 20, 3, 1, 2),
+        (9, 8, 1, 2, 5, 1, 2),
+    ),
+    large=(40, 41, 2, 3, 3, 1, 1),
+    fresh=some_numbers((5, 8), (5, 8), (1, 6), (1, 20), (1, 4), (1, 3), (0, 2)),
+    launches=tiles_of_layer,
+    extents=results_of_layer,
+    is_square=lambda shape: shape[0] == shape[1],
+    race_free=True,
+    needs=("barriers",),
+    hints=(
+        "It is your formula of *The matrix, element by element*, with `at` for the column: which"
+        " tap is it, and which channel?",
+        (
+            "`at / c` is the tap, `at % c` the channel. The pixel's line is"
+            " `row / q * stride - padding + tap / side`."
+        ),
+        (
+            "Only inside of the picture, and only for `row < p * q` and `at < length`:"
+            " `number = x[(i * w + j) * c + at % c]`. All threads still come to the barrier."
+        ),
+    ),
+    wrong=(
+        ("if (i >= 0 && i < h && j >= 0 && j < w)", "if (i >= 0 && i < h)", "out_of_bounds"),
+        ("if (i >= 0 && i < h && j >= 0 && j < w)", "if (i < h && j < w)", "out_of_bounds"),
+        (
+            ("tap / side;", "tap % side;"),
+            ("- padding + tap % side;\n            if", "- padding + tap / side;\n            if"),
+            "swapped_axes",
+        ),
+        (("at / c", "at % (side * side)"), ("at % c", "at / (side * side)"), "wrong_value"),
+        (
+            ("row / q * stride", "row / q"),
+            ("row % q * stride", "row % q"),
+            "wrong_value",
+        ),
+        (("row / q", "row / w"), ("row % q", "row % w"), "wrong_value"),
+        (
+            "        left[threadIdx.y][threadIdx.x] = number;",
+            "        left[threadIdx.x][threadIdx.y] = number;",
+            "wrong_value",
+        ),
+        Wrong(NO_PRODUCT, "other_means"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "Within a row, channels come first here: for each channel all taps.",
+            lambda y, x, filters, h, w, c, k, side, stride, padding: layer_of(
+                y, x, filters, h, w, c, k, side, stride, padding, (0, 1, 2, 3, 4)
+            ),
+        ),
+        Hypothesis(
+            "swapped_axes",
+            "The taps are counted column by column: swap the tap's row and column.",
+            lambda y, x, filters, h, w, c, k, side, stride, padding: layer_of(
+                y, x, filters, h, w, c, k, side, stride, padding, (0, 1, 4, 3, 2)
+            ),
+        ),
+    ),
+)
+
+
 # ---- slopes: the data gradient
 
 SLOPES_CU = """
@@ -560,28 +779,12 @@ __global__ void slopes(float* dx, const float* dy, const float* taps, int h, int
     ),
 )
 
-EXERCISES = (OUT_SIZE, BLUR, GATHER, SLOPES)
+EXERCISES = (OUT_SIZE, BLUR, GATHER, LAYER, SLOPES)
 
 
 # ---- questions
 
 QUIZZES = (
-    Quiz(
-        id="convolution.q_halo",
-        question=(
-            "A block computes 32 × 8 results with a filter of 5 × 5. How many pixels does its tile"
-            " hold?"
-        ),
-        answer=36 * 12,
-        unit="pixels",
-        explain_right="Two pixels more on each side: 36 × 12.",
-        explain={
-            256: "So many results there are. The windows of those at the edges reach beyond them.",
-            34 * 10: "That is a halo of one pixel, for 3 × 3. Here half the filter is two.",
-            37 * 13: "A filter of 5 reaches 4 further than one of 1, not 5.",
-            None: "Each side grows by `side - 1`: half of the filter at each end.",
-        },
-    ),
     one_of(
         "convolution.q_implicit",
         "What does an implicit matrix product save, compared with im2col and a library?",

@@ -134,26 +134,34 @@ def _pixel(sheet, left, y, coloured, text=""):
     sheet.text(left + PIXEL / 2 - 1, top + PIXEL / 2, text, colour=colour)
 
 
-def im2col():
-    """Three windows of a picture become three rows of a matrix."""
-    side, size = 2, 4
-    fig, axes = chart(
-        6.8,
-        2.4,
-        alt="A 4 × 4 picture with pixels 0 to 15 and three windows of 2 × 2; each window is a row "
-        "of four numbers in the matrix beside it: 0 1 4 5, 1 2 5 6, 2 3 6 7. Most pixels stand in "
-        "it more than once.",
+def im2col(place: int = 0, size: int = 4, side: int = 2):
+    """The im2col matrix of a picture: a row for each place of the window.
+
+    place: of the window that is coloured, counted line by line.
+    """
+    across = size - side + 1
+    taps = [(r, s) for r in range(side) for s in range(side)]
+    top, left = divmod(place, across)
+    numbers = [(top + r) * size + left + s for r, s in taps]
+    alt = (
+        f"A {size} × {size} picture with pixels 0 to {size**2 - 1} and its matrix: a row for each"
+        f" of {across**2} places of a window of {side} × {side}. The window at place {place} covers"
+        f" pixels {', '.join(map(str, numbers))}, and these are row {place} of the matrix."
     )
-    sheet(axes, 13, 4, below=0.1)
+    high = max(size, across**2)
+    fig, axes = chart(6.4, 0.26 * high + 0.3, alt=alt)
+    sheet(axes, size + side**2 + 7, high, below=0.1)
     for i in range(size * size):
         y, x = divmod(i, size)
-        box(axes, x, y, 1, 1, KNOWN if y < side and x < side else PLAIN)
+        box(axes, x, y, 1, 1, KNOWN if i in numbers else PLAIN)
         word(axes, x + 0.5, y + 0.5, i)
-    for row in range(3):
-        numbers = [y * size + x + row for y in range(side) for x in range(side)]
-        _row(axes, row, numbers, lambda i, row=row: IDLE if row else KNOWN, 6)
-        word(axes, 10.4, row + 0.5, f"place {row}", ha="left")
-    word(axes, 8, 3.6, "…")
+    first = size + 3
+    for row in range(across**2):
+        r, s = divmod(row, across)
+        pixels = [(r + dr) * size + s + ds for dr, ds in taps]
+        _row(axes, row, pixels, lambda _, row=row: KNOWN if row == place else PLAIN, first)
+        if row == place:
+            word(axes, first + side**2 + 0.3, row + 0.5, f"place {row}", ha="left")
     return fig
 
 
@@ -178,28 +186,32 @@ def layouts(channels: int = 3, pixels: int = 4):
     return fig
 
 
-def shifted_patch(width: int = 5):
-    """A patch counted pixel after pixel: each tap is the same row, read a little later."""
+def shifted_patch(tap: int = 0, width: int = 5):
+    """A patch counted pixel after pixel: a tap is the same row, read a little later.
+
+    tap: of 3 × 3, counted line by line.
+    """
     pitch = width + 2
-    taps = [r * pitch + s for r in range(3) for s in range(3)]
+    later = tap // 3 * pitch + tap % 3
+    count = 3 * pitch
     fig, axes = chart(
         7.0,
-        2.6,
-        alt=f"A patch with rows of {pitch} pixels, counted through. For result 0 the nine taps "
-        f"are pixels {taps}; for result i they are i later. Two of {pitch} results a row are "
-        "computed for nothing.",
+        2.8,
+        alt=f"A patch with rows of {pitch} pixels, counted through. For tap {tap} result 0 takes"
+        f" pixel {later}, result 1 pixel {later + 1}, and so on: one row of memory, read {later}"
+        f" pixels later. Two of {pitch} results in a line are computed for nothing.",
     )
-    sheet(axes, 3.3 * pitch, 5.4, below=0.1)
-    for i in range(5 * pitch):
+    sheet(axes, 3.3 * pitch, 6.6, below=0.1)
+    for i in range(5 * pitch + 2):
         y, x = divmod(i, pitch)
-        box(axes, x, y, 1, 1, KNOWN if i in taps else PLAIN)
+        box(axes, x, y, 1, 1, KNOWN if later <= i < later + count else PLAIN)
         word(axes, x + 0.5, y + 0.5, i, fontsize=TINY)
-    for i in range(3 * pitch):
+    for i in range(count):
         y, x = divmod(i, pitch)
         box(axes, pitch + 3 + x, 1 + y, 1, 1, OUTSIDE if x >= width else KNOWN)
-        word(axes, pitch + 3.5 + x, 1.5 + y, i, fontsize=TINY)
-    word(axes, pitch / 2, 5.3, "patch")
-    word(axes, pitch + 3 + pitch / 2, 4.5, "results (grey: for nothing)")
+        word(axes, pitch + 3.5 + x, 1.5 + y, i + later, fontsize=TINY)
+    word(axes, pitch / 2, 6.3, f"patch: tap {tap} begins at pixel {later}")
+    word(axes, pitch + 3 + pitch / 2, 4.5, "which pixel a result takes (grey: for nothing)")
     return fig
 
 

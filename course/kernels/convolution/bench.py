@@ -394,7 +394,7 @@ def race_winograd(report: Report) -> None:
     conv = RACED["256x28"]
     t = tensors(conv, DEVICE, torch.float32)
     exact = references(t, conv, ("y",), torch.float64)["y"]
-    filters = winograd.carried_filters(t["w"])
+    filters = winograd.transformed_filters(t["w"])
     run = partial(winograd.winograd, t["y"], t["x"], filters)
     run()
     theirs = cudnn(t, conv, "y")

@@ -49,7 +49,7 @@ def _value(name: str) -> float | None:
     return entry["value"] if entry else None
 
 
-def show(
+def recall(
     kind: str,
     labels=tuple(RACED),
     way: str = "",

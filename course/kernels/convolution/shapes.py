@@ -51,6 +51,12 @@ class Convolution:
         return 2 * self.n * self.p * self.q * self.k * self.taps * self.c
 
     @property
+    def intensity(self) -> float:
+        """Operations for each byte that must be read or written, in numbers of 2 bytes."""
+        reads = self.n * self.h * self.w * self.c + self.k * self.taps * self.c
+        return self.flops / (2 * (reads + self.n * self.p * self.q * self.k))
+
+    @property
     def options(self) -> dict:
         """The steps as PyTorch's functions take them."""
         return {

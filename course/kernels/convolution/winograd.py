@@ -32,7 +32,7 @@ def module(dtype: torch.dtype):
     return cuda_c.load(KERNELS / "winograd.cu", flags=(f"-DNUMBER={NUMBERS[dtype]}",))
 
 
-def carried_filters(w):
+def transformed_filters(w):
     """u (16, c, k) of w: once for all pictures."""
     k, _, _, c = w.shape
     u = w.new_empty(PRODUCTS, c, k)
@@ -42,7 +42,7 @@ def carried_filters(w):
 
 
 def winograd(y, x, u) -> None:
-    """Compute y from x and carried filters."""
+    """Compute y from x and transformed filters."""
     n, h, w, c = x.shape
     k = u.shape[2]
     tiles = n * ceil_div(h, 2) * ceil_div(w, 2)

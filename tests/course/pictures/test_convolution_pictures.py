@@ -33,12 +33,14 @@ def test_a_row_of_the_walk_counts_for_as_many_results_as_the_filter_has_rows(row
     assert picture.svg().count(", complete") == 1
 
 
-def test_the_shifted_patch_names_its_taps():
-    assert "[0, 1, 2, 7, 8, 9, 14, 15, 16]" in pictures.shifted_patch().alt
+@pytest.mark.parametrize("tap, later", [(0, 0), (4, 8), (8, 16)])
+def test_a_tap_of_the_shifted_patch_is_the_same_row_later(tap, later):
+    assert f"read {later} pixels later" in pictures.shifted_patch(tap).alt
 
 
 def test_matrix_and_layouts_are_drawn():
-    assert "1 2 5 6" in pictures.im2col().alt
+    assert "pixels 0, 1, 4, 5" in pictures.im2col().alt
+    assert "place 5 covers pixels 6, 7, 10, 11" in pictures.im2col(5).alt
     assert "NHWC holds all channels of pixel 0" in pictures.layouts(2, 3).alt
 
 

@@ -1,6 +1,6 @@
 // Winograd's F(2 x 2, 3 x 3): tiles of 2 x 2 results from 4 x 4 pixels, with 16 products instead
-// of 36. Pictures and filters are carried over, products are summed over the channels there (16
-// matrix products), and the sums are carried back. Stride 1, padding 1, NHWC.
+// of 36. Pictures and filters are transformed, products are summed over the channels there (16
+// matrix products), and the sums are transformed back. Stride 1, padding 1, NHWC.
 // Source: A. Lavin, S. Gray, Fast algorithms for convolutional neural networks, 2015.
 #include <cuda_bf16.h>
 
@@ -23,7 +23,7 @@ struct Sizes {
 };
 
 // B^T d for four numbers of a row or a column.
-__device__ void carry_pixels(float (&d)[4]) {
+__device__ void transform_pixels(float (&d)[4]) {
     float d1 = d[1];
     d[0] = d[0] - d[2];
     d[1] = d1 + d[2];
@@ -32,7 +32,7 @@ __device__ void carry_pixels(float (&d)[4]) {
 }
 
 // G g: three taps become four numbers.
-__device__ void carry_taps(float (&out)[4], float g0, float g1, float g2) {
+__device__ void transform_taps(float (&out)[4], float g0, float g1, float g2) {
     out[0] = g0;
     out[1] = (g0 + g1 + g2) / 2;
     out[2] = (g0 - g1 + g2) / 2;
@@ -40,7 +40,7 @@ __device__ void carry_taps(float (&out)[4], float g0, float g1, float g2) {
 }
 
 // A^T m: four sums become two results.
-__device__ void carry_back(float (&out)[2], float m0, float m1, float m2, float m3) {
+__device__ void transform_back(float (&out)[2], float m0, float m1, float m2, float m3) {
     out[0] = m0 + m1 + m2;
     out[1] = m1 - m2 - m3;
 }
@@ -64,11 +64,11 @@ __global__ void pictures(NUMBER* v, const NUMBER* x, const Sizes s) {
             size_t at = (((size_t)image * s.h + y) * s.w + column) * s.c + channel;
             d[r][q] = inside ? (float)x[at] : 0;
         }
-        carry_pixels(d[r]);
+        transform_pixels(d[r]);
     }
     for (int q = 0; q < 4; ++q) {
         float column[4] = {d[0][q], d[1][q], d[2][q], d[3][q]};
-        carry_pixels(column);
+        transform_pixels(column);
         for (int r = 0; r < 4; ++r)
             v[((size_t)(r * 4 + q) * s.tiles() + tile) * s.c + channel] = NUMBER(column[r]);
     }
@@ -84,11 +84,11 @@ __global__ void filters(NUMBER* u, const NUMBER* w, const Sizes s) {
     float rows[3][4];
     for (int r = 0; r < 3; ++r) {
         const NUMBER* g = w + ((size_t)filter * 9 + r * 3) * s.c + channel;
-        carry_taps(rows[r], (float)g[0], (float)g[s.c], (float)g[2 * s.c]);
+        transform_taps(rows[r], (float)g[0], (float)g[s.c], (float)g[2 * s.c]);
     }
     for (int q = 0; q < 4; ++q) {
         float column[4];
-        carry_taps(column, rows[0][q], rows[1][q], rows[2][q]);
+        transform_taps(column, rows[0][q], rows[1][q], rows[2][q]);
         for (int r = 0; r < 4; ++r)
             u[((size_t)(r * 4 + q) * s.c + channel) * s.k + filter] = NUMBER(column[r]);
     }
@@ -106,14 +106,14 @@ __global__ void results(NUMBER* y, const NUMBER* m, const Sizes s) {
         float sums[4];
         for (int q = 0; q < 4; ++q)
             sums[q] = (float)m[((size_t)(r * 4 + q) * s.tiles() + tile) * s.k + filter];
-        carry_back(rows[r], sums[0], sums[1], sums[2], sums[3]);
+        transform_back(rows[r], sums[0], sums[1], sums[2], sums[3]);
     }
     int left = tile % s.across() * 2;
     int top = tile / s.across() % s.down() * 2;
     int image = tile / s.across() / s.down();
     for (int q = 0; q < 2; ++q) {
         float column[2];
-        carry_back(column, rows[0][q], rows[1][q], rows[2][q], rows[3][q]);
+        transform_back(column, rows[0][q], rows[1][q], rows[2][q], rows[3][q]);
         for (int r = 0; r < 2; ++r)
             if (top + r < s.h && left + q < s.w) {
                 size_t at = ((size_t)image * s.h + top + r) * s.w + left + q;

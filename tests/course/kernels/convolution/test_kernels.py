@@ -184,6 +184,6 @@ def test_winograd(dtype, allowed):
         x = torch.randn(n, h, w, c, generator=generator, device=DEVICE).to(dtype)
         weights = torch.randn(k, 3, 3, c, generator=generator, device=DEVICE).to(dtype)
         y = torch.full((n, h, w, k), torch.nan, device=DEVICE).to(dtype)
-        winograd.winograd(y, x, winograd.carried_filters(weights))
+        winograd.winograd(y, x, winograd.transformed_filters(weights))
         exact = nhwc(F.conv2d(nchw(x).double(), nchw(weights).double(), padding=1))
         assert ((y.double() - exact).abs().max() / (9 * c) ** 0.5).item() < allowed

@@ -138,7 +138,7 @@ def entries(name):
 
 def test_what_is_recorded_is_shown_and_what_is_not_says_so(monkeypatch, capsys):
     monkeypatch.setattr(records.results, "find", entries)
-    records.show("fprop", ("256x28", "512x14"))
+    records.recall("fprop", ("256x28", "512x14"))
     said = capsys.readouterr().out
     assert "recorded on a GPU, 2026-01-02" in said
     assert "770 TFLOP/s, 110% of cuDNN's speed" in said

@@ -1,0 +1,79 @@
+"""A kernel as a learner left it in its cell: is it right? Said, never raised.
+
+tried(compute, exact, module)               CUDA C: without a GPU the CPU runtime's slow checks
+                                            watch, and name a mistake with its line
+watched(kernel, grid, block, out, …)        Numba: traced, access by access, on any machine
+"""
+
+import contextlib
+
+import numpy as np
+
+from utils import cuda_c
+from utils.tools.diagnostics import LearnerError
+from utils.tracer import TraceError, trace
+
+MOST = 1e-4  # of the largest value: what float32 sums of a few hundred terms are off at most
+
+
+def tried(compute, exact, loads, most: float = MOST, places=None, slow_checks: bool = True) -> None:
+    """Print whether a kernel of CUDA C is right as it stands now.
+
+    compute: runs it and returns the result (NumPy or torch); exact: float64; loads: the cached
+    function that builds its file; most: error allowed, as a share of the largest value.
+    places(wrong): what to print of where it is wrong, from an array of bool like `exact`.
+    slow_checks: False for a kernel that computes results for nothing from what nobody has written.
+    """
+    loads.cache_clear()
+    try:
+        with cuda_c.checked() if slow_checks else contextlib.nullcontext():
+            found = numbers(compute())
+    except LearnerError as mistake:
+        print(mistake)
+    else:
+        print(verdict(found, numbers(exact), most, places))
+    finally:
+        loads.cache_clear()
+
+
+def watched(kernel, grid, block, out, *args, exact, most: float = MOST) -> None:
+    """Print what a trace finds wrong with a Numba kernel, or whether its `out` is right."""
+    try:
+        run = trace(kernel, grid, block, np.full_like(out, np.nan), *args)
+    except TraceError as mistake:
+        print(mistake)
+        return
+    for problem in run.problems:
+        print(problem)
+    found = next(iter(run.results.values()))
+    print(verdict(found, numbers(exact), most))
+
+
+def verdict(found: np.ndarray, exact: np.ndarray, most: float = MOST, places=None) -> str:
+    """Whether all values are right; else how many are not, the first of them, and where."""
+    error = np.abs(found - exact)
+    scale = np.abs(exact).max(initial=0) or 1
+    wrong = ~(error <= most * scale)  # NaN is wrong
+    if not wrong.any():
+        share = error.max(initial=0) / scale
+        return f"✓ right: {exact.size:,} values, off by {share:.0e} of the largest at most"
+    first = tuple(int(i) for i in np.argwhere(wrong)[0])
+    at = ", ".join(map(str, first))
+    said = f"wrong: {wrong.sum():,} of {exact.size:,} values. The first is [{at}]: "
+    said += f"{found[first]:.4g}, and {exact[first]:.4g} would be right"
+    return f"{said}\n{places(wrong)}" if places else said
+
+
+def numbers(array) -> np.ndarray:
+    """An array of NumPy, Numba or torch as NumPy's, in float64 or complex128."""
+    if hasattr(array, "copy_to_host"):
+        array = array.copy_to_host()
+    if hasattr(array, "detach"):
+        array = (array if array.is_complex() else array.double()).cpu().numpy()
+    return np.asarray(array, np.complex128 if np.iscomplexobj(array) else np.float64)
+
+
+def sketch(wrong: np.ndarray) -> str:
+    """A map of a picture, (lines, columns): x where it is wrong."""
+    lines = ("".join(" x" if each else " ." for each in line) for line in wrong)
+    return "\n".join(lines)
