@@ -57,7 +57,7 @@ CHAPTERS = (
         GROUND,
         "01_ecosystem",
         "The ecosystem",
-        75,
+        85,
         "From frameworks down to silicon: one operation written seven ways, and where kernels fit "
         "in.",
     ),
