@@ -13,6 +13,7 @@ import numpy as np
 
 from course.checking import apart, drawn, engines, report, triton_kernels, typing
 from course.checking.cuda_c_files import check_cpp, check_cuda_c
+from course.checking.films import film_of
 from course.checking.functions import check_function
 from course.checking.limits import TooLong, TooMuch, TooSlow, print_limit
 from course.checking.model import BROKEN
@@ -139,6 +140,7 @@ def not_accepted(exercise, answer, seed, no):
         lines=tuple(lines),
         code=no.code,
         picture=picture,
+        film="" if untouched else film_of(exercise, answer, seed, no.reason),
         **about(exercise, seed),
     )
 

@@ -43,6 +43,7 @@ class Outcome:
     lines: tuple = ()
     code: str = ""
     picture: str = ""
+    film: str = ""
     seed: int | None = None
     one_way: str = ""
     rejects: tuple = ()
@@ -81,7 +82,7 @@ class Outcome:
         body = "".join(f"<div>{marked_up(line)}</div>" for line in self.lines)
         if self.code:
             body += f"<pre style='margin:6px 0;padding:6px'>{html.escape(self.code)}</pre>"
-        body += self.picture
+        body += self.picture + self.film
         if self.solved and self.one_way:
             body += folded(self.one_way, self.rejects)
         elif self.next_step:

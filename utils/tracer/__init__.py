@@ -4,6 +4,7 @@ from utils.tracer import trace
 
 t = trace(kernel, grid, block, *arguments)      # runs once, on copies, on the CPU
 t                                               # the report: each source line with what it costs
+t.play()                                        # a film of it, to watch in the browser
 t.steps()                                       # step by step: which thread touches which element
 t.draw_memory(line), t.draw_banks(line), t.draw_divergence(), t.draw_barriers(), t.draw_races()
 """
@@ -11,4 +12,12 @@ t.draw_memory(line), t.draw_banks(line), t.draw_divergence(), t.draw_barriers(),
 from .record import TooManyEvents, TraceError
 from .result import Trace, trace
 
-__all__ = ["TooManyEvents", "Trace", "TraceError", "trace"]
+
+def play(before, after, names=("before", "after")):
+    """Two Traces as films side by side, on one clock (see player.play)."""
+    from . import player
+
+    return player.play(before, after, names)
+
+
+__all__ = ["TooManyEvents", "Trace", "TraceError", "play", "trace"]

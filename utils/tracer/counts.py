@@ -35,7 +35,9 @@ class Events:
     def __init__(self, recording):
         recorder = recording.recorder
         table = np.frombuffer(recorder.events, np.int64).reshape(-1, FIELDS)
-        self.kind, self.thread, self.site, self.memory, self.offset, self.size = table.T.copy()
+        columns = table.T.copy()
+        self.kind, self.thread, self.site, self.memory, self.offset, self.size = columns[:-1]
+        self.value = columns[-1].view(np.float64)
         self.sites = recorder.sites
         self.memories = recorder.memories
         self.outside = np.zeros(len(table), bool)

@@ -47,6 +47,12 @@ class Race(Place):
 
 def races(events):
     """All races of a launch, one entry for each pair of lines."""
+    by_line = sorted(racing_pairs(events).items())
+    return [entry(events, pairs) for _, pairs in by_line]
+
+
+def racing_pairs(events):
+    """(array, two lines) -> the pairs of accesses that race there, as indices of events."""
     chosen = events.accesses("global", "shared")
     chosen, element = elements(events, chosen[~events.outside[chosen]])
     order = Order(events)
@@ -56,8 +62,7 @@ def races(events):
             for a, b in collisions(events, order, accesses, inside):
                 lines = lines_of(events, a, b)
                 pairs_of[lines].append(in_order(events, a, b))
-    by_line = sorted(pairs_of.items())
-    return [entry(events, pairs) for _, pairs in by_line]
+    return pairs_of
 
 
 def contended(events, order, chosen, element, inside):

@@ -31,12 +31,14 @@ from utils.cpu.numba_cuda.indices import without_words
 from utils.cpu.numba_cuda.observe import WatchedView, address
 from utils.cpu.numba_cuda.state import now
 
-# What an event can be. One event is six numbers: kind, thread, site, memory, byte offset, bytes.
+# What an event can be. One event is seven numbers: kind, thread, site, memory, byte offset, bytes,
+# and the value that was read or written (nan for what is no number of one element).
 READ, WRITE, ATOMIC, LINE, TAKEN, NOT_TAKEN, BARRIER, GRID_BARRIER, SYNCWARP, MEETING, FENCE = (
     range(11)
 )
-FIELDS = 6
-EVENT = Struct(f"{FIELDS}q")
+FIELDS = 7
+EVENT = Struct(f"{FIELDS - 1}qd")
+UNKNOWN = math.nan
 ACCESSES = (READ, WRITE, ATOMIC)
 WORDS = {READ: "read", WRITE: "write", ATOMIC: "atomic"}
 ALIGNMENT = 256  # bytes: where a GPU's allocations begin
@@ -153,6 +155,7 @@ class Recorder(Observer):
         memory=0,
         offset=0,
         size=0,
+        value=UNKNOWN,
     ):
         events = self.events
         if len(events) >= self.limit:
@@ -161,7 +164,7 @@ class Recorder(Observer):
                 "A loop that never ends? If not, trace a smaller launch, or give limit=.",
             )
         thread = now.block.linear * self.threads_a_block + now.rank
-        events += EVENT.pack(kind, thread, site, memory, offset, size)
+        events += EVENT.pack(kind, thread, site, memory, offset, size, value)
 
     # ---- the hooks
 
@@ -302,15 +305,20 @@ class TracedView(WatchedView):
             recorder.outside.append(Outside(event, kind, thread, site, self.number, parts))
             return None, True
 
-    def note(self, kind, index, frame):
+    def note(self, kind, index, frame, value):
         recorder = now.observer
         if type(index) is tuple:
             offset = self.offset + sum(map(operator.mul, index, self.strides))
         else:
             offset = self.offset + index * self.strides[0]
         site = recorder.site(frame)
-        for start, size in self.pieces:
-            recorder.note(kind, site, self.number, offset + start, size)
+        if len(self.pieces) == 1:
+            size = self.pieces[0][1]
+            recorder.note(kind, site, self.number, offset, size, as_number(value))
+            return
+        parts = value.real, value.imag
+        for (start, size), part in zip(self.pieces, parts, strict=True):
+            recorder.note(kind, site, self.number, offset + start, size, as_number(part))
 
     def __getitem__(self, index):
         frame = sys._getframe(1)
@@ -322,8 +330,9 @@ class TracedView(WatchedView):
                 return nothing(self.dtype)
         if self.dtype.names is not None:
             return Record(self, index)
-        self.note(READ, index, frame)
-        return self.mem[index]
+        value = self.mem[index]
+        self.note(READ, index, frame, value)
+        return value
 
     def __setitem__(self, index, value):
         frame = sys._getframe(1)
@@ -334,12 +343,20 @@ class TracedView(WatchedView):
             value = value.whole(frame)
         if whole:
             self.store(index, value)
-            self.note(WRITE, index, frame)
+            self.note(WRITE, index, frame, self.mem[index])
             return
         self.slow_set(index, value, frame)
         part = self.part(index)
         for place in np.ndindex(part.shape):
-            part.note(WRITE, place, frame)
+            part.note(WRITE, place, frame, part.mem[place])
+
+
+def as_number(value):
+    """A value as a float, as events hold it; nan for what is no number."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return UNKNOWN
 
 
 class Record:

@@ -392,6 +392,30 @@ class Trace:
 
         return Steps(self, warp)
 
+    def play(self, blocks=None, most=2_000, wrong=False):
+        """The launch as a film to watch: each step one instruction of one warp, in turns.
+
+        Left the source, with the line that each warp is at; right the warps with their 32 lanes
+        (dark: masked), the sectors or banks that the step takes, the arrays as they fill, barriers
+        as gates, atomics as queues, and what it all has cost so far. Buttons, or space, the arrow
+        keys, Home and End; point at a lane or an element for its index and value.
+
+        blocks: which are shown, one number or several; None: those of a race if there is one, else
+            the first few. most: steps; a longer film leaves some out and says so.
+        wrong: begin at the step at which it goes wrong.
+        `play(before, after)` of this package shows two on one clock. `.share("film.html")` writes
+        one file that plays in any browser. Where nothing can play, a still stands there.
+        """
+        from .film import Film
+        from .player import Player
+
+        film = Film(self, blocks, most)
+        return Player(film, start=film.data["stop"] or 0 if wrong else 0)
+
+    def share(self, path, **how):
+        """Write the film as one HTML file that plays in any browser. how: as `play` takes it."""
+        return self.play(**how).share(path)
+
     def draw_memory(
         self,
         line=None,

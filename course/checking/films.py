@@ -1,0 +1,43 @@
+"""Watch it go wrong: the film of a Numba answer whose mistake has a place in time."""
+
+import time
+
+import numpy as np
+
+from course.checking import engines, limits
+from course.checking.trials import TRACED_THREADS, cases
+from utils.cpu import numba_cuda
+from utils.tracer import trace
+
+#: Reasons that happen at one step of a launch
+IN_TIME = ("race", "barrier", "uninitialized", "out_of_bounds")
+SUMMARY = "Watch it go wrong"
+SECONDS = 4  # for launches that go well, until one goes wrong
+MOST_STEPS = 300
+
+
+def film_of(exercise, answer, seed, reason):
+    """HTML that unfolds to the film, stopped where it goes wrong; "" where there is none.
+
+    The launches that the check made are made again, the smallest first, their threads in a drawn
+    order: so a race shows what it can do.
+    """
+    if exercise.kind != "numba" or reason not in IN_TIME:
+        return ""
+    small = [case for case in cases(exercise, seed) if np.prod(case[1].threads) <= TRACED_THREADS]
+    small.sort(key=lambda case: np.prod(case[1].threads))
+    until = time.monotonic() + SECONDS
+    for number, (_, launch, arguments, expected) in enumerate(small):
+        arrays = engines.host_arrays(arguments, expected, np.random.default_rng((seed, number)))
+        try:
+            with numba_cuda.schedule(seed if reason == "race" else None):
+                seconds = limits.EACH_SECONDS
+                traced = trace(answer, launch.grid, launch.block, *arrays.values(), seconds=seconds)
+            player = traced.play(most=MOST_STEPS, wrong=True)
+        except Exception:  # the check has told what stops it
+            return ""
+        if player.films[0].stop is not None:
+            return player.folded(SUMMARY)
+        if time.monotonic() > until:
+            break
+    return ""
