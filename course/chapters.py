@@ -150,7 +150,8 @@ CHAPTERS = (
         "14_fourier",
         "The Fourier transform",
         120,
-        "Waves instead of samples: the transform by hand, in n log n steps, and what it makes cheap.",
+        "Waves instead of samples: the transform by hand, in n log n steps, and what it makes "
+        "cheap.",
     ),
     Chapter(
         CRAFT,
@@ -171,7 +172,7 @@ CHAPTERS = (
         "17_low_precision",
         "Low precision",
         120,
-        "Numbers of fewer bits: 16, 8 and 4 of them, scales that keep what matters, and what it costs.",
+        "Numbers of 16, 8 and 4 bits: formats, scales that keep what matters, and what it costs.",
     ),
     Chapter(
         CRAFT,
@@ -209,6 +210,25 @@ CHAPTERS = (
         "The layer that language models are made of, from three loops to one pass.",
     ),
 )
+
+
+#: The way to the finale, an evening each: chapter -> what of yours runs at its end. The other
+#: chapters are doors off it.
+ROUTE = {
+    "c_for_cuda": "memory with one owner, in which no checker finds a mistake",
+    "meet_the_gpu": "a count of the threads that keep a GPU's memory busy",
+    "first_kernels": "a photograph turned by your own kernel, in Python and in CUDA C",
+    "memory": "the same picture turned at the speed of a copy, through shared memory",
+    "synchronization": "a histogram and a sum in which thousands of threads agree",
+    "reductions": "a scan whose blocks look back at one another",
+    "matmul": "a matrix product out of register tiles",
+    "tensor_cores": "a product on tensor cores, from registers that you filled",
+    "convolution": "a convolution whose matrix nobody makes",
+    "fusion": "a sum and a normalization in one pass",
+    "mnist_cnn": "a network that reads the digit you draw",
+    "beating_pytorch": "that network's training step, in a race against PyTorch",
+}
+LONGEST_WAY = 24 * 60  # minutes of the route
 
 
 #: Those that are written

@@ -4,7 +4,7 @@ import html
 import sys
 
 from course import progress
-from course.chapters import CHAPTERS
+from course.chapters import CHAPTERS, ROUTE
 from course.exercises import EXERCISES, QUIZZES
 from utils.setup import colab
 
@@ -23,6 +23,52 @@ def chapter_map():
     )  # where only an address of the web opens another notebook
     links = colab.notebook_address("chapters/") if on_colab else "../chapters/"
     return ChapterMap(set(done["exercises"]), set(done["quizzes"]), links)
+
+
+def evenings():
+    """The way to the finale: an evening a chapter, and what of yours runs at its end."""
+    return Evenings("../chapters/")
+
+
+def route():
+    """The chapters of the way to the finale, in order."""
+    return [chapter for chapter in CHAPTERS if chapter.key in ROUTE]
+
+
+class Evenings:
+    """The route as a table. links: the way to the chapters from where this is shown."""
+
+    def __init__(self, links):
+        self.links = links
+
+    def headline(self):
+        """One line: how many evenings, how many hours."""
+        minutes = sum(chapter.minutes for chapter in route())
+        return f"{len(ROUTE)} evenings, {minutes / 60:.0f} hours in all, exercises included"
+
+    def __repr__(self):
+        rows = (
+            f"{n:2}  {chapter.title:22}{chapter.minutes:4} min  {ROUTE[chapter.key]}"
+            for n, chapter in enumerate(route(), 1)
+        )
+        return "\n".join([self.headline(), "", *rows])
+
+    def _repr_html_(self):
+        rows = "".join(
+            f"<tr><td>{n}</td>"
+            f"<td style='text-align:left'><a href='{self.links}{chapter.path.name}'>"
+            f"{html.escape(chapter.title)}</a></td><td>{chapter.minutes} min</td>"
+            f"<td style='text-align:left'>{html.escape(ROUTE[chapter.key])}</td></tr>"
+            for n, chapter in enumerate(route(), 1)
+        )
+        heads = "".join(
+            f"<th style='text-align:left'>{word}</th>"
+            for word in ("evening", "chapter", "takes", "at its end runs, of your own")
+        )
+        return (
+            f"<p><strong>{self.headline()}</strong></p>"
+            f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+        )
 
 
 def exercises_of(chapter):

@@ -12,7 +12,7 @@ import nbformat
 
 from course.chapters import CHAPTERS, START
 from course.pictures import front
-from course.pictures.chapter_map import ChapterMap
+from course.pictures.chapter_map import ChapterMap, Evenings
 from course.publish import platforms
 from utils.files import ROOT, write_whole
 
@@ -72,8 +72,7 @@ TABLES = {
     GUIDE: {"timings": timing_rows},
 }
 
-MAPS = (START,)  # notebooks with the map of all chapters
-MAP = "map"  # its cell
+MAPS = (START,)  # notebooks with what is made from the list of chapters
 
 
 def with_table(text, marker, rows):
@@ -98,14 +97,16 @@ def with_result(text):
 
 
 def with_map(text):
-    """The start page's JSON with the map of all chapters, nothing done, as its cell's output."""
+    """The start page's JSON with the map of all chapters, nothing done, and the way to the finale
+    as the outputs of their cells.
+    """
     notebook = nbformat.v4.reads(text)
-    chapters = ChapterMap(set(), set())
-    shown = {"text/plain": repr(chapters), "text/html": chapters._repr_html_()}
+    shown = {"map": ChapterMap(set(), set()), "evenings": Evenings("../chapters/")}
     for cell in notebook.cells:
-        if cell.id == MAP:
+        if cell.id in shown:
             (output,) = cell.outputs
-            output.data = shown
+            made = shown[cell.id]
+            output.data = {"text/plain": repr(made), "text/html": made._repr_html_()}
     return nbformat.v4.writes(notebook) + "\n"
 
 

@@ -6,7 +6,7 @@ import nbformat
 import pytest
 
 from course import exercises
-from course.chapters import CHAPTERS, TITLE
+from course.chapters import CHAPTERS, LONGEST_WAY, ROUTE, TITLE
 from course.pictures import chapter_map
 from course.publish import minutes
 from tests import hygiene
@@ -48,12 +48,24 @@ def test_prose_comes_in_short_cells(cells):
             assert len(cell.source) < 500, cell.id
 
 
-def test_the_kept_map_is_that_of_today_with_nothing_done(cells):
-    (output,) = cells["map"].outputs
-    today = chapter_map.ChapterMap(set(), set())
+@pytest.mark.parametrize(
+    "id, today",
+    [("map", chapter_map.ChapterMap(set(), set())), ("evenings", chapter_map.evenings())],
+)
+def test_the_kept_map_is_that_of_today_with_nothing_done(cells, id, today):
+    (output,) = cells[id].outputs
     says = "`make tables` writes it"
     assert output.data["text/plain"].splitlines() == repr(today).splitlines(), says
     assert output.data["text/html"] == today._repr_html_(), says
+
+
+def test_the_way_to_the_finale_is_made_of_evenings_in_the_order_of_the_list():
+    keys = [chapter.key for chapter in CHAPTERS]
+    assert list(ROUTE) == [key for key in keys if key in ROUTE]
+    assert list(ROUTE)[-1] == "beating_pytorch"
+    assert all(chapter.written for chapter in chapter_map.route())
+    whole = sum(chapter.minutes for chapter in chapter_map.route())
+    assert whole <= LONGEST_WAY, f"{whole} minutes are more than {LONGEST_WAY}"
 
 
 def test_the_kept_outputs_are_nobodys_progress(cells):
@@ -67,8 +79,8 @@ def test_the_course_has_one_title(cells):
     assert re.search("^#.*", readme, re.M).group() == f"# {TITLE}"
 
 
-def test_three_ways_lead_in_and_the_finale_takes_an_hour(cells):
-    """Ground up, kernels now, and a walk through the finale whose sections take about an hour."""
+def test_four_ways_lead_in_and_the_finale_takes_an_hour(cells):
+    """Ground up, the route, kernels now, and a walk through the finale of about an hour."""
     assert "01_ecosystem" in cells["way-ground"].source
     kernels = re.findall(r"chapters/(\w+)\.ipynb", cells["way-kernels"].source)
     assert [name[3:] for name in kernels] == ["first_kernels", "memory", "synchronization"]
