@@ -150,6 +150,15 @@ for kernel, tensors in ((fill, [torch.zeros(10)]), (read, [torch.zeros(16), torc
     assert "tl.load of 1 element outside" in second and "mask=" in second
 
 
+def test_the_mask_of_a_load_is_not_that_of_the_store_around_it():
+    from utils.cpu.triton.launches import _has_a_mask
+
+    line = "tl.store(out + i, tl.load(x + i, mask=i < n))"
+    assert _has_a_mask("load", line) and not _has_a_mask("store", line)
+    assert _has_a_mask("store", "tl.store(out + i, value, i < n)")
+    assert _has_a_mask("load", "x + i, mask=inside)")
+
+
 def test_pythons_functions_take_no_tensor_of_floats(tmp_path):
     out = run(
         tmp_path,

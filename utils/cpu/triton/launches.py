@@ -1,5 +1,6 @@
 """The running launch of a kernel: what is checked before each of its loads, stores and atomics."""
 
+import ast
 import math
 from dataclasses import dataclass
 
@@ -9,10 +10,10 @@ from utils.cpu.triton.mistakes import KernelMistake, count_of, here, mistake, na
 from utils.cpu.triton.races import Clocks, History, conflict, note
 
 _DID = {
-    "read": "reads",
-    "write": "writes",
-    "atomic": "changes atomically",
-    "alone": 'with scope="cta" changes',
+    "read": "reads {}",
+    "write": "writes {}",
+    "atomic": "changes {} atomically",
+    "alone": 'with scope="cta" changes {}',
 }
 _ONE_PROGRAM = '. scope="cta" makes it atomic among the threads of one program only'
 
@@ -31,6 +32,20 @@ class Memory:
         """Which element an address is."""
         element = (int(address) - self.first) // self.size
         return f"element {element} of {self.name}, which has {(self.end - self.first) // self.size}"
+
+
+def _has_a_mask(what: str, line: str) -> bool:
+    """Whether a line gives this operation a mask; one of another operation in it does not count."""
+    try:
+        calls = [node for node in ast.walk(ast.parse(line.strip())) if isinstance(node, ast.Call)]
+    except SyntaxError:  # a part of a statement
+        return "mask" in line
+    own = [call for call in calls if getattr(call.func, "attr", "") == what]
+    positional = {"load": 2, "store": 3}.get(what, 3)
+    return any(
+        len(call.args) >= positional or "mask" in [keyword.arg for keyword in call.keywords]
+        for call in own
+    )
 
 
 class Launch:
@@ -136,7 +151,7 @@ class Launch:
         nearest = min(candidates, key=distance, default=None)
         where = nearest.place(outside) if nearest else "no tensor"
         cure = "Guard it with mask=."
-        if not mask.all() or "mask" in here().text:
+        if not mask.all() or _has_a_mask(what, here().text):
             cure = "The mask lets it through: is the mask wrong, or the address (a row's length)?"
         raise self.fail(
             "outside",
@@ -161,8 +176,9 @@ class Launch:
             element, other, did = found
             address = memory.first + element * memory.history.grain
             says = (
-                f"tl.{what} {_DID[kind]} {memory.place(address)}; "
-                f"{named(self.program_of(other))} {_DID[did]} it, too, and nothing orders the two"
+                f"tl.{what} {_DID[kind].format(memory.place(address))}; "
+                f"{named(self.program_of(other))} {_DID[did].format('it')}, too, and nothing "
+                "orders the two"
             )
             raise self.fail("race", says + (_ONE_PROGRAM if "alone" in (kind, did) else ""))
         note(memory.history, self.clocks, kind, index)
