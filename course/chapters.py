@@ -128,7 +128,7 @@ CHAPTERS = (
         CRAFT,
         "11_matmul",
         "The matmul ladder",
-        260,
+        120,
         "From three loops to the library's speed in float32, one rung at a time.",
     ),
     Chapter(

@@ -30,19 +30,8 @@ def product_in_c(rng, shape):
     return {**product_of(rng, shape), "m": m, "n": n, "k": k}
 
 
-def infinite_product_in_c(rng, shape):
-    """The same; of a larger product the last numbers of a row of a and of a column are infinite."""
-    arguments = product_in_c(rng, shape)
-    m, n, _ = shape
-    if min(m, n) > 16:
-        arguments["a"][rng.integers(m), -1] = np.inf
-        arguments["b"][-1, rng.integers(n)] = -np.inf
-    return arguments
-
-
 def product(c, a, b, m=0, n=0, k=0):
-    with np.errstate(invalid="ignore"):  # a library's kernel multiplies its padding, too
-        return a.astype(np.float64) @ b.astype(np.float64)
+    return a.astype(np.float64) @ b.astype(np.float64)
 
 
 def some_product(rng):
@@ -174,6 +163,7 @@ def matmul_tile(c, a, b):
     block=(8, 8, 1),
     extents=columns_and_rows,
     demand=Demand((16, 16, 16), rereads_memory),
+    swapped=(0, 1),
     race_free=True,
     orders=1,
     hints=(
@@ -188,6 +178,7 @@ def matmul_tile(c, a, b):
     wrong=(
         Wrong(tile_left_out, "no_shared"),
         ("    if row", "    if a.shape[1] > 0 and row", "unwritten"),
+        ("column, row = cuda.grid(2)", "row, column = cuda.grid(2)", "swapped_axes"),
         (BRING_A, 2 * BRING_A, "too_much_traffic"),
         (
             "total += a_tile[y, k] * b_tile[k, x]",
@@ -261,7 +252,7 @@ def conflict_gone_with_the_tile(c, a, b):
 CONFLICT = Exercise(
     id="matmul.conflict",
     title="Find the bank conflict",
-    minutes=8,
+    minutes=5,
     one_block=True,
     task=(
         "A product with a narrow `b` (8 columns at most, and k at most 32), stored transposed: "
@@ -334,221 +325,6 @@ def narrow(c, a, b):
 )
 
 
-# ---- extend to odd sizes
-
-ODD_CU = """
-__global__ void matmul_odd(float* c, const float* a, const float* b, int m, int n, int k) {
-    __shared__ float a_tile[16][16];
-    __shared__ float b_tile[16][16];
-    int x = threadIdx.x;
-    int y = threadIdx.y;
-    int column = 16 * blockIdx.x + x;
-    int row = 16 * blockIdx.y + y;
-    float total = 0;
-    for (int first = 0; first < k; first += 16) {
-        a_tile[y][x] = row < m && first + x < k ? a[row * k + first + x] : 0;
-        b_tile[y][x] = first + y < k && column < n ? b[(first + y) * n + column] : 0;
-        __syncthreads();
-        for (int i = 0; i < 16; ++i) {
-            total += a_tile[y][i] * b_tile[i][x];
-        }
-        __syncthreads();
-    }
-    if (row < m && column < n)
-        c[row * n + column] = total;
-}
-"""
-GUARD_A = "row < m && first + x < k ? a[row * k + first + x] : 0"
-
-ODD = Exercise(
-    id="matmul.odd",
-    title="Any size",
-    minutes=10,
-    one_block=True,
-    kind="cuda_c",
-    kernel_name="matmul_odd",
-    path="build/matmul_odd.cu",
-    task=(
-        "This tile kernel is right when m, n and k are multiples of 16. Make it right for all "
-        "sizes. The grid has a block for every tile of `c`, whole or not, and perhaps more. "
-        "Elements may be infinite, and 0 times infinity is NaN: each sum takes the products of its "
-        "own row and column, and nothing else."
-    ),
-    starter="""%%writefile build/matmul_odd.cu
-__global__ void matmul_odd(float* c, const float* a, const float* b, int m, int n, int k) {
-    __shared__ float a_tile[16][16];
-    __shared__ float b_tile[16][16];
-    int x = threadIdx.x;
-    int y = threadIdx.y;
-    int column = 16 * blockIdx.x + x;
-    int row = 16 * blockIdx.y + y;
-    float total = 0;
-    for (int first = 0; first < k; first += 16) {
-        a_tile[y][x] = a[row * k + first + x];
-        b_tile[y][x] = b[(first + y) * n + column];
-        __syncthreads();
-        for (int i = 0; i < 16; ++i) {
-            total += a_tile[y][i] * b_tile[i][x];
-        }
-        __syncthreads();
-    }
-    c[row * n + column] = total;
-}
-""",
-    solution=ODD_CU,
-    inputs=infinite_product_in_c,
-    reference=product,
-    shapes=(
-        *((1, 1, 1), (16, 16, 16), (17, 16, 16), (16, 15, 16), (16, 16, 19), (33, 18, 5)),
-        *((32, 48, 3), (2, 130, 3), (130, 2, 3)),  # whole tiles
-        *((3, 2, 0), (2, 3, 300)),  # the last, too long for a char, has special numbers, too
-    ),
-    large=(260, 260, 3),
-    fresh=some_product,
-    launches=tiles_of(16, 16, (16, 16, 1)),
-    extents=columns_and_rows,
-    race_free=True,
-    orders=1,
-    needs=("shared", "barriers"),
-    hints=(
-        "Three places touch global memory. Which indices can be too large at each?",
-        "Beyond an edge of `a` or `b` a 0 belongs into the tile: it adds nothing. Why not leave "
-        "the tile as it is?",
-        "No `return` and no `if` around the loop: every thread must reach every `__syncthreads()`.",
-    ),
-    wrong=(
-        ("    if (row < m && column < n)\n", "", "missing_guard"),
-        (GUARD_A, "row < m ? a[row * k + first + x] : 0", "out_of_bounds"),
-        (
-            "if (row < m && column < n)",
-            "if (row <= m && column < n)",
-            "off_by_one",
-        ),
-        (
-            "    float total",
-            "    if (row >= m || column >= n) return;\n    float total",
-            "uninitialized",
-        ),
-        (
-            "        a_tile[y][x] = row < m && first + x < k ? a[row * k + first + x] : 0;",
-            "        if (row < m && first + x < k) a_tile[y][x] = a[row * k + first + x];",
-            "uninitialized",
-        ),
-        ("first < k; first", "first + 15 < k; first", "wrong_value"),
-        ("        __syncthreads();\n    }", "    }", "race"),
-    ),
-    hypotheses=(
-        Hypothesis(
-            "wrong_value",
-            "The last columns of `a` are left out when k is no multiple of 16.",
-            lambda c, a, b, m, n, k: product(c, a[:, : k // 16 * 16], b[: k // 16 * 16]),
-        ),
-    ),
-)
-
-
-# ---- predict a gain
-
-
-def percent_of_peak(tm, tn, wide):
-    loads = (tm + wide - 1) // wide + (tn + wide - 1) // wide
-    return min(100, 100 * tm * tn // (4 * loads))
-
-
-GAIN = Exercise(
-    id="matmul.gain",
-    title="Predict a rung's gain",
-    minutes=8,
-    kind="function",
-    task=(
-        "In each cycle an SM starts up to four warps' multiply-adds, and one warp's load from "
-        "shared memory. A thread with a register tile of `tm` by `tn` needs `tm` values of a and "
-        "`tn` of b for `tm * tn` multiply-adds; one load brings up to `wide` neighbouring values "
-        "of one of the two. Return the most percent of the arithmetic peak that the loads allow, "
-        "rounded down to a whole number."
-    ),
-    starter="""
-def percent_of_peak(tm, tn, wide):
-    # cycles for a step's loads, cycles for its multiply-adds: which is longer?
-    pass
-""",
-    solution=percent_of_peak,
-    inputs=arguments_of(percent_of_peak),
-    reference=percent_of_peak,
-    shapes=(
-        (1, 1, 1),
-        (3, 3, 1),
-        (8, 1, 1),
-        (8, 8, 1),
-        (4, 4, 1),
-        (8, 4, 4),
-        (2, 2, 4),
-        (5, 3, 2),
-        (6, 6, 4),
-        (16, 8, 4),
-        (3, 2, 1),
-    ),
-    fresh=lambda rng: (*map(int, rng.integers(1, 9, 2)), int(rng.choice((1, 2, 4)))),
-    hints=(
-        "For the tile kernel tm = tn = 1: two loads for one multiply-add. While the SM starts "
-        "one load it could have started four multiply-adds. What share of them has values to "
-        "work on?",
-        "Loads: `(tm + wide - 1) // wide` for a, the same with tn for b. Cycles for loads: that "
-        "many. Cycles for arithmetic: `tm * tn / 4`. The longer of the two counts.",
-        "`min(100, 100 * tm * tn // (4 * loads))`",
-    ),
-    wrong=(
-        (
-            "+ (tn + wide - 1) // wide",
-            "* ((tn + wide - 1) // wide)",
-            "wrong_value",
-            "Values of a and of b are loaded once each: their loads add up.",
-        ),
-        (
-            "min(100, 100 * tm * tn // (4 * loads))",
-            "min(100, 100 * tm * tn // (4 * (tm + tn)))",
-            "wrong_value",
-            "One load brings up to `wide` values.",
-        ),
-        (
-            "min(100, 100 * tm * tn // (4 * loads))",
-            "min(100, 100 * tm * tn // ((tm + wide - 1) // wide + (tn + wide - 1) // wide))",
-            "wrong_value",
-            "Four multiply-adds start in the time of one load.",
-        ),
-        (
-            "min(100, 100 * tm * tn // (4 * loads))",
-            "100 * tm * tn // (4 * ((tm + wide - 1) // wide + (tn + wide - 1) // wide))",
-            "wrong_value",
-            "No kernel gets more than 100 % of the peak.",
-        ),
-        (
-            "min(100, 100 * tm * tn // (4 * loads))",
-            "min(100, 100 * tm * tn // (4 * (max(1, tm // wide) + max(1, tn // wide))))",
-            "wrong_value",
-            "A load that brings fewer than `wide` values is a load too: round up.",
-        ),
-        (
-            "min(100, 100 * tm * tn // (4 * loads))",
-            "min(100, 100 * tm * tn * wide // (4 * (tm + tn)))",
-            "wrong_value",
-            "No load brings values of a and of b: round up the loads of each.",
-        ),
-        (
-            "min(100, 100 * tm * tn // (4 * loads))",
-            "min(100, round(100 * tm * tn / (4 * loads)))",
-            "wrong_value",
-            "The share is to be rounded down: 37.5 % becomes 37.",
-        ),
-        (
-            "min(100, 100 * tm * tn // (4 * loads))",
-            "min(1, tm * tn / (4 * ((tm + wide - 1) // wide + (tn + wide - 1) // wide)))",
-            "wrong_dtype",
-        ),
-    ),
-)
-
-
 # ---- the stages in turn
 
 
@@ -560,7 +336,7 @@ def ring(step, stages):
 STAGES = Exercise(
     id="matmul.stages",
     title="The stages in turn",
-    minutes=8,
+    minutes=6,
     kind="function",
     task=(
         "Step `step` of a kernel with `stages` pairs of tiles is about to begin (steps count from "
@@ -652,31 +428,80 @@ __global__ void matmul_mine(float *c, const float *a, const float *b, int m, int
 }
 """
 
+SIXTEEN_SMALL_TILES = """
+__global__ void matmul_mine(float* c, const float* a, const float* b, int m, int n, int k) {
+    __shared__ float a_tile[16][16], b_tile[16][16];
+    int x = threadIdx.x % 16, y = threadIdx.x / 16;
+    for (int tile = 0; tile < 16; ++tile) {  // one after the other
+        int row = 64 * blockIdx.y + tile / 4 * 16 + y;
+        int column = 64 * blockIdx.x + tile % 4 * 16 + x;
+        float sum = 0;
+        for (int first = 0; first < k; first += 16) {
+            a_tile[y][x] = row < m && first + x < k ? a[row * k + first + x] : 0;
+            b_tile[y][x] = first + y < k && column < n ? b[(first + y) * n + column] : 0;
+            __syncthreads();
+            for (int q = 0; q < 16; ++q)
+                sum += a_tile[y][q] * b_tile[q][x];
+            __syncthreads();
+        }
+        if (row < m && column < n)
+            c[row * n + column] = sum;
+    }
+}
+"""
+
+SIXTEEN_FROM_MEMORY = """
+__global__ void matmul_mine(float* c, const float* a, const float* b, int m, int n, int k) {
+    for (int e = threadIdx.x; e < 64 * 64; e += 256) {
+        int row = 64 * blockIdx.y + e / 64, column = 64 * blockIdx.x + e % 64;
+        float sum = 0;
+        for (int i = 0; i < k && row < m && column < n; ++i)
+            sum += a[row * k + i] * b[i * n + column];
+        if (row < m && column < n)
+            c[row * n + column] = sum;
+    }
+}
+"""
+
 BEAT = Exercise(
     id="matmul.beat",
-    title="Beat a rung",
-    minutes=40,
+    title="A register tile",
+    minutes=20,
     one_block=True,
     kind="cuda_c",
     kernel_name="matmul_mine",
     path="build/matmul_mine.cu",
     task=(
-        "Your own kernel, for any sizes. Blocks have 256 threads in a row and take 64 by 64 "
-        "elements of `c`, so each thread has 16 sums. The check says whether it is right; the "
-        "cell after it says which rungs it beats."
+        "Blocks have 256 threads in a row and compute 64 by 64 elements of `c`, so each thread has "
+        "16 sums. The tiles come into shared memory already. Let each thread keep its 16 sums in "
+        "registers and store them all. Any sizes; each block fetches its tiles once."
     ),
     starter="""%%writefile build/matmul_mine.cu
 __global__ void matmul_mine(float* c, const float* a, const float* b, int m, int n, int k) {
-    int x = threadIdx.x % 16;
-    int y = threadIdx.x / 16;
-    int row = 64 * blockIdx.y + y;
-    int column = 64 * blockIdx.x + x;  // one element: the other fifteen are still missing
-    if (row < m && column < n) {
-        float total = 0;
-        for (int i = 0; i < k; ++i) {
-            total += a[row * k + i] * b[i * n + column];
+    __shared__ float a_tile[16][64 + 1];  // turned: a_tile[q] holds 64 rows of a, in column q
+    __shared__ float b_tile[16][64];
+    int t = threadIdx.x;
+    int x = t % 16, y = t / 16;
+    int left = 64 * blockIdx.x, top = 64 * blockIdx.y;
+    float sum = 0;  // one of 16: rows y, y + 16, y + 32, y + 48, and columns likewise from x
+    for (int first = 0; first < k; first += 16) {
+        for (int i = t; i < 16 * 64; i += 256) {
+            int row = top + i / 16, inner = first + i % 16;
+            a_tile[i % 16][i / 16] = row < m && inner < k ? a[row * k + inner] : 0;
         }
-        c[row * n + column] = total;
+        for (int i = t; i < 16 * 64; i += 256) {
+            int inner = first + i / 64, column = left + i % 64;
+            b_tile[i / 64][i % 64] = inner < k && column < n ? b[inner * n + column] : 0;
+        }
+        __syncthreads();
+        for (int q = 0; q < 16; ++q) {
+            sum += a_tile[q][y] * b_tile[q][x];
+        }
+        __syncthreads();
+    }
+    int row = top + y, column = left + x;
+    if (row < m && column < n) {
+        c[row * n + column] = sum;
     }
 }
 """,
@@ -698,15 +523,15 @@ __global__ void matmul_mine(float* c, const float* a, const float* b, int m, int
     race_free=True,
     orders=1,
     effort=8,
+    traffic=1.5,
     hints=(
-        "First make it right without shared memory: 16 sums in `float sums[4][4]`, rows `top + y "
-        "+ 16 * i` and columns `left + x + 16 * j`. That alone loads each value of a and b for "
-        "four products instead of one.",
-        "Then tiles: 256 threads bring 16 × 64 elements of a and of b, four each. Keep the tile "
-        "of a transposed, so that what a step along k needs lies in one row, and mind the banks "
-        "when you store it.",
-        "Then what the chapter's rungs do next: 16-byte loads, larger register tiles, copies "
-        "that run ahead.",
+        "Start with `float sums[4][4] = {}` in place of `sum`. Which row and which column does "
+        "sums[i][j] belong to?",
+        "sums[i][j] is row `top + y + 16 * i`, column `left + x + 16 * j`. In each step q it "
+        "gets `a_tile[q][y + 16 * i] * b_tile[q][x + 16 * j]`: two loops inside the loop over q.",
+        "The same two loops stand around the last `if`, since each of the 16 elements may lie "
+        "beyond the edge. (Read the four values of a and the four of b into variables of their "
+        "own first, if you like: the compiler does it, too.)",
     ),
     wrong=(
         ("            if (row < m && column < n)\n", "", "out_of_bounds"),
@@ -727,6 +552,8 @@ __global__ void matmul_mine(float* c, const float* a, const float* b, int m, int
             "uninitialized",
         ),
         ("b_tile[q][x + 16 * j]", "b_tile[q][x + 4 * j]", "wrong_value"),
+        Wrong(SIXTEEN_SMALL_TILES, "too_much_traffic"),
+        Wrong(SIXTEEN_FROM_MEMORY, "too_much_traffic"),
     ),
 )
 
@@ -745,6 +572,23 @@ def some_tiles(some):
     tiles = some.tuples(side, side, some.integers(1, 30), some.integers(1, 30), short, short)
     sides = tiles.map(lambda t: (t[0] * t[2] - t[4], t[1] * t[3] - t[5], *t[:2]))
     return some.builds(lambda sides, places: (*sides, places), sides, some.integers(1, 40))
+
+
+A_PART_IS_A_TILE = (
+    "A tile of which only a part lies in c is a tile too: round up, along each side by itself."
+)
+
+
+def busy_by_whole_tiles(m, n, bm, bn, places):
+    tiles = (m // bm) * (n // bn)
+    rounds = (tiles + places - 1) // places
+    return 100 * tiles // max(1, rounds * places)
+
+
+def busy_by_area(m, n, bm, bn, places):
+    tiles = -(-m * n // (bm * bn))
+    rounds = (tiles + places - 1) // places
+    return 100 * tiles // (rounds * places)
 
 
 BUSY = Exercise(
@@ -786,6 +630,8 @@ def percent_busy(m, n, bm, bn, places):
     ),
     wrong=(
         ("((m + bm - 1) // bm)", "(m // bm)", "wrong_value"),
+        Wrong(busy_by_whole_tiles, "wrong_value"),
+        Wrong(busy_by_area, "wrong_value"),
         (
             "(tiles + places - 1) // places",
             "tiles // places + 1",
@@ -810,9 +656,11 @@ def percent_busy(m, n, bm, bn, places):
     hypotheses=(
         Hypothesis(
             "wrong_value",
-            "A tile of which only a part lies in c is a tile too: round up.",
+            A_PART_IS_A_TILE,
             but(percent_busy, "((m + bm - 1) // bm)", "(m // bm)"),
         ),
+        Hypothesis("wrong_value", A_PART_IS_A_TILE, busy_by_area),
+        Hypothesis("wrong_value", A_PART_IS_A_TILE, busy_by_whole_tiles),
         Hypothesis(
             "wrong_value",
             "Where the tiles come out even, no round is added.",
@@ -831,7 +679,7 @@ def percent_busy(m, n, bm, bn, places):
 )
 
 
-EXERCISES = (GAIN, TILE, ODD, CONFLICT, BEAT, STAGES, BUSY)
+EXERCISES = (TILE, BEAT, CONFLICT, STAGES, BUSY)
 
 QUIZZES = (
     Quiz(

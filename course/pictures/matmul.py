@@ -1,5 +1,6 @@
 """Pictures of the chapters on matrix products: tiles, lanes and stages, and charts of speed."""
 
+import contextlib
 import itertools
 import textwrap
 from collections.abc import Mapping, Set
@@ -8,7 +9,8 @@ import numpy as np
 
 from course.pictures.shapes import SMALL, box, grouped_order, plain, strips_of, titled, word
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, chart, figure, svg
-from utils.plots.cells import draw_cells, draw_lines
+from utils.plots.cells import draw_cells, draw_lines, rectangles
+from utils.tracer.record import READ, WRITE
 
 _LINES = (
     "#0072B2",
@@ -47,7 +49,7 @@ def _panel(axes, title: str, width: float, height: float):
 def feeding(tiles):
     """What one step along k costs an SM, by a thread's tile: cycles of loads, of arithmetic.
 
-    tiles: of (tm, tn). For a warp: a load a cycle, four multiply-adds a cycle.
+    tiles: of (tm, tn). For a warp: one value for each lane a cycle, four multiply-adds a cycle.
     """
     names = [f"{tm} × {tn}" for tm, tn in tiles]
     loads = [tm + tn for tm, tn in tiles]
@@ -58,8 +60,8 @@ def feeding(tiles):
     )
     fig, axes = chart(8, 0.9 + 0.42 * len(names), alt=f"One step along k of a warp. {words}")
     rows = np.arange(len(names))
-    axes.barh(rows - 0.19, loads, 0.36, color=BLOCK_COLOURS[1], label="the one load unit")
-    axes.barh(rows + 0.19, work, 0.36, color=ACCENT, label="the four arithmetic units")
+    axes.barh(rows - 0.19, loads, 0.36, color=BLOCK_COLOURS[1], label="values from shared memory")
+    axes.barh(rows + 0.19, work, 0.36, color=ACCENT, label="multiply-adds")
     axes.set_yticks(rows, names, fontsize=SMALL)
     axes.set_xlabel("cycles for one step along k of one warp; the longer bar decides", fontsize=9)
     axes.invert_yaxis()
@@ -113,33 +115,6 @@ def block_tile(
     return fig
 
 
-def thread_tile(size: Mapping[str, int], groups: bool = False):
-    """What one thread computes within its block's tile, and what it reads for one step.
-
-    size: BM, BN, TM and TN. groups: its rows and columns lie in groups of four, half a tile apart.
-    """
-    bm, bn, tm, tn = (size[name] for name in ("BM", "BN", "TM", "TN"))
-    rows = [y // 4 * (bm // 2) + y % 4 if groups else y for y in range(tm)]
-    cols = [x // 4 * (bn // 2) + x % 4 if groups else x for x in range(tn)]
-    pitch = 4 if groups else tn
-    shape = "four squares of 4 × 4, half a tile apart" if groups else f"one square of {tm} × {tn}"
-    fig, axes = chart(4.6, 4.4, alt=f"A thread's elements within the block's {bm} × {bn}: {shape}")
-    _panel(axes, "", bn * 1.12, bm * 1.12)
-    x0, y0 = 0.12 * bn, 0.12 * bm
-    box(axes, x0, y0, bn, bm, "white")
-    for lane, colour in ((1, "#FBE9D0"), (0, ACCENT)):  # thread 1 first, thread 0 upon it
-        for y in rows:
-            for x in cols:
-                box(axes, x0 + x + lane * pitch, y0 + y, 1, 1, colour, "none")
-    for y in rows:
-        box(axes, 0.03 * bn, y0 + y, 0.06 * bn, 1, ACCENT, "none")
-    for x in cols:
-        box(axes, x0 + x, 0.03 * bm, 1, 0.06 * bm, ACCENT, "none")
-    word(axes, x0 + bn / 2, y0 + bm * 0.8, f"the block's {bm} × {bn}", color="#777777")
-    word(axes, x0 + bn * 0.3, y0 + bm * 0.25, "thread 0: blue\nthread 1: yellow")
-    return fig
-
-
 def turned(size: Mapping[str, int], row: int = 0):
     """A's tile as it lies in A, and turned: where the values are that a thread reads in a step.
 
@@ -159,6 +134,126 @@ def turned(size: Mapping[str, int], row: int = 0):
             box(left, k, m, 1, 1, colour, "white")
             box(right, m, k, 1, 1, colour, "white")
     return fig
+
+
+# ---- what one thread does, as a trace saw it
+
+LONG = 240  # pixels of C's sides
+DEEP = 64  # at least, of a step along k: a thin tile would not be seen
+SPACE, UP = 26, 24  # between the matrices; above them
+BRINGS, READS, SUMS = BLOCK_COLOURS[1], ACCENT, BLOCK_COLOURS[2]
+WARP = 32
+
+
+def hands(t, thread: int = 0, step: int = 0):
+    """What one thread of block 0 brings, reads and computes; what its warp does is paler.
+
+    t: the Trace of a product kernel (c, a, b) whose tiles, if it has any, lie in shared memory. Of
+    these the first pair is shown, as it comes in before the first barrier. step: along k in it.
+    """
+    work = _Hands(t)
+    rows, columns, depth = work.sizes
+    thread, step = min(thread, work.threads - 1), min(step, depth - 1)
+    warp = thread // WARP * WARP, thread // WARP * WARP + WARP
+    alone = thread, thread + 1
+    mine = work.of(alone, step)
+    counts = {name: [int(mask.sum()) for mask in masks] for name, masks in mine.items()}
+    said = [f"reads {counts['reads'][0]} of A and {counts['reads'][1]} of B in step {step}"]
+    if work.tiled:
+        said.insert(0, f"brings {counts['brings'][0]} of A and {counts['brings'][1]} of B")
+    said.append(f"computes {counts['sums'][0]} of C's {rows * columns}")
+    deep = min(LONG, max(DEEP, depth * LONG / max(rows, columns)))
+    alt = f"Thread {thread} of {t.name}: {', '.join(said)}"
+    sheet = svg.Drawing(deep + SPACE + LONG + 250, UP + deep + SPACE + LONG + 4, alt=alt)
+    x, y = deep + SPACE, UP + deep + SPACE
+    places = {  # left, top, width and height of an element
+        "A": (0, y, deep / depth, LONG / rows),
+        "B": (x, UP, LONG / columns, deep / depth),
+        "C": (x, y, LONG / columns, LONG / rows),
+    }
+    for name, (left, top, *_) in places.items():
+        wide, high = (deep if name == "A" else LONG), (deep if name == "B" else LONG)
+        sheet.box(left, top, wide, high, fill=svg.FAINT, line=svg.GREY)
+        sheet.text(left + wide / 2, top - 8, name, font_weight="bold")
+    for masks, opacity in ((work.of(warp, step), 0.35), (mine, 1)):
+        for what, colour in (("brings", BRINGS), ("reads", READS), ("sums", SUMS)):
+            for name, mask in zip("C" if what == "sums" else "AB", masks[what], strict=True):
+                _fill(sheet, places[name], mask, colour, opacity)
+    for line, words in enumerate((f"thread {thread}", *said)):
+        look = {"font_weight": "bold"} if line == 0 else {}
+        sheet.text_from(x + LONG + 14, y + 14 + 22 * line, words, **look)
+    _legend(sheet, x + LONG + 14, UP + 8, work.tiled)
+    return sheet
+
+
+def _legend(sheet, left, top, tiled):
+    names = [(READS, "reads in this step"), (SUMS, "computes")]
+    if tiled:
+        names.insert(0, (BRINGS, "brings into shared memory"))
+    for line, (colour, words) in enumerate(names):
+        sheet.box(left, top + 20 * line - 6, 14, 12, fill=colour)
+        sheet.text_from(left + 20, top + 20 * line, words)
+
+
+def _fill(sheet, place, mask, colour, opacity):
+    """The chosen elements of a matrix, in as few boxes as there can be."""
+    left, top, wide, high = place
+    for x, y, right, bottom in rectangles(mask):
+        size = (right - x) * wide, (bottom - y) * high
+        look = {"fill": colour, "fill_opacity": opacity}
+        sheet.box(left + x * wide, top + y * high, *size, **look)
+
+
+class _Hands:
+    """Who touched what, in a trace of a product."""
+
+    def __init__(self, t):
+        self.events = t.events
+        self.threads = t.threads_a_block
+        memories = self.events.memories
+        known = {m.name: number for number, m in reversed(list(enumerate(memories)))}
+        shared = [n for n, m in enumerate(memories) if m.space == "shared" and len(m.shape) == 2]
+        self.tiled = len(shared) >= 2
+        self.pair = shared[:2] if self.tiled else [known["a"], known["b"]]
+        self.c = known["c"]
+        height, width = memories[self.c].shape
+        self.depth = memories[self.pair[1]].shape[0]
+        of_a = memories[self.pair[0]].shape
+        self.turned = of_a[0] == self.depth and of_a[1] != self.depth
+        if self.tiled:  # C's part of one block
+            height = min(height, of_a[1 if self.turned else 0])
+            width = min(width, memories[self.pair[1]].shape[1])
+        self.sizes = height, width, self.depth
+
+    def of(self, threads, step):
+        """{"brings", "reads": (masks of A and B), "sums": (mask of C,)} of threads (from, to)."""
+        events = self.events
+        theirs = (events.thread >= threads[0]) & (events.thread < threads[1])
+        early = events.epoch <= 1 if self.tiled else np.ones(len(events.kind), bool)
+        written = [self._mask(theirs & (events.epoch == 0), WRITE, n) for n in self.pair]
+        read = [self._mask(theirs & early, READ, n) for n in self.pair]
+        read[0][:, np.arange(self.depth) != step] = False
+        read[1][np.arange(self.depth) != step] = False
+        stored = self._mask(theirs, WRITE, self.c)
+        return {
+            "brings": written if self.tiled else [np.zeros_like(m) for m in written],
+            "reads": read,
+            "sums": [stored],
+        }
+
+    def _mask(self, chosen, kind, number):
+        """[rows, columns] of A, B or C: whether one of the chosen events touched the element."""
+        memory = self.events.memories[number]
+        here = chosen & (self.events.kind == kind) & (self.events.memory == number)
+        mask = np.zeros(memory.shape, bool)
+        elements = self.events.offset[here] // memory.dtype.itemsize
+        mask.flat[elements] = True
+        height, width, depth = self.sizes
+        if number == self.c:
+            return mask[:height, :width]
+        if number == self.pair[1]:
+            return mask[:, :width]
+        return (mask.T if self.turned else mask)[:height]
 
 
 def nested(size: Mapping[str, int]):
@@ -392,6 +487,36 @@ def ladder_chart(
     return fig
 
 
+def asked_chart(asked: Mapping[str, object], other: Set[str] = frozenset()):
+    """Multiply-adds for each byte of global memory and for each access to shared memory, by rung.
+
+    asked: name -> what it asks for a multiply-add (`ladder.Asked`). other: in another colour.
+    """
+    sides = {
+        "for a byte of global memory": [1 / a.global_bytes for a in asked.values()],
+        "for an access to shared memory": [
+            1 / a.shared if a.shared else 0.0 for a in asked.values()
+        ],
+    }
+    words = "; ".join(
+        f"{name} {', '.join(f'{n:.3g}' for n in numbers)}"
+        for name, numbers in zip(asked, zip(*sides.values(), strict=True), strict=True)
+    )
+    alt = f"Multiply-adds for a byte of global memory, for an access to shared memory: {words}"
+    fig = figure(8, 1.1 + 0.22 * len(asked), alt=alt)
+    colours = [BLOCK_COLOURS[1] if name in other else ACCENT for name in asked]
+    for axes, (title, numbers) in zip(fig.subplots(1, 2, sharey=True), sides.items(), strict=True):
+        bars = axes.barh(list(asked), numbers, color=colours, height=0.7)
+        labels = [f"{number:.3g}" if number else "none" for number in numbers]
+        axes.bar_label(bars, labels, padding=3, fontsize=LADDER_LETTERS)
+        axes.set_xlim(0, 1.2 * max(numbers, default=1) or 1)
+        axes.tick_params(axis="y", labelsize=LADDER_LETTERS)
+        axes.set_xticks([])
+        plain(axes, f"multiply-adds {title}")
+    fig.axes[0].invert_yaxis()
+    return fig
+
+
 def size_chart(rates: dict[str, dict[int, float]], title: str):
     """TFLOP/s against the side of the matrices, a line a rung; cuBLAS is drawn dashed.
 
@@ -580,14 +705,63 @@ def walks(steps: int = 256):
     for column, name in enumerate("ABC"):
         sheet.text(LEFT + column * across + SHOWN * WIDE / 2, 10, name, **bold)
     for row, (name, touched) in enumerate(rows.items()):
-        top = 26 + row * down
-        words = name, f"{steps} multiply-adds", f"{lines[name]} cache lines"
-        for place, text in enumerate(words):
-            look = bold if place != 1 else {"size": WALK_LETTERS}
-            sheet.text_from(0, top + 20 + 24 * place, text, **look)
-        for column, elements in enumerate(touched):
-            _draw_touched(sheet, LEFT + column * across, top, elements)
+        names = name, f"{steps} multiply-adds", f"{lines[name]} cache lines"
+        _draw_walk(sheet, 26 + row * down, names, touched)
     return sheet
+
+
+def walked(multiply, steps: int = 256):
+    """What the first multiply-adds of the reader's own three loops touch of A, B and C.
+
+    multiply: (c, a, b) in plain Python, element by element.
+    """
+    touched = _walk(multiply, steps)
+    names = "your loops", f"{steps} multiply-adds", f"{sum(map(_lines_of, touched))} cache lines"
+    alt = f"The first {steps} multiply-adds of your loops touch {names[2]}"
+    across = SHOWN * WIDE + BETWEEN
+    sheet = svg.Drawing(LEFT + 3 * across, 30 + SHOWN * HIGH, alt=alt)
+    _draw_walk(sheet, 26, names, touched)
+    for column, name in enumerate("ABC"):
+        middle = LEFT + column * across + SHOWN * WIDE / 2
+        sheet.text(middle, 10, name, size=WALK_LETTERS, font_weight="bold")
+    return sheet
+
+
+def _walk(multiply, steps):
+    """(A's, B's, C's) elements that are touched until so many elements of B have been read."""
+
+    class Enough(Exception):
+        pass
+
+    class Watched:
+        def __init__(self, most=None):
+            self.shape, self.size, self.most = (SHOWN, SHOWN), SHOWN**2, most
+            self.touched, self.reads = set(), 0
+
+        def __getitem__(self, place):
+            if self.most is not None and self.reads == self.most:
+                raise Enough
+            self.reads += 1
+            self.touched.add(place)
+            return 1.0
+
+        def __setitem__(self, place, value):
+            self.touched.add(place)
+
+    c, a, b = Watched(), Watched(), Watched(steps)
+    with contextlib.suppress(Enough):
+        multiply(c, a, b)
+    return a.touched, b.touched, c.touched
+
+
+def _draw_walk(sheet, top, names, touched):
+    """A row: what it is, and the three matrices."""
+    bold = {"size": WALK_LETTERS, "font_weight": "bold"}
+    for place, text in enumerate(names):
+        look = bold if place != 1 else {"size": WALK_LETTERS}
+        sheet.text_from(0, top + 20 + 24 * place, text, **look)
+    for column, elements in enumerate(touched):
+        _draw_touched(sheet, LEFT + column * (SHOWN * WIDE + BETWEEN), top, elements)
 
 
 def _touched(order, steps):

@@ -18,8 +18,6 @@ LISTING = re.compile(
 #: Chapters that are not converted yet: (cells to change, listings) as they are. Only better.
 TODAY = {
     "reductions": (7, 29),
-    "matmul": (14, 18),
-    "fourier": (6, 10),
     "triton": (16, 12),
     "fusion": (1, 6),
     "pytorch_extensions": (0, 15),

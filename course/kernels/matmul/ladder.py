@@ -3,14 +3,15 @@
 A chapter makes one `Ladder`, adds its rungs and lets them climb::
 
     ladder = Ladder()
-    ladder.add("tile", run_tile)  # run_tile(c, a, b) computes c = a b, all on this device
-    ladder.climb("tile")          # right? then its time, in turn with cuBLAS
+    ladder.climb("tile", make=tile)  # tile() compiles it, and returns multiply(c, a, b)
 
 A rung counts when roundings explain its largest error against float64: on random numbers, with
-an output that was full of NaN, at sizes that fill no tile too.
+an output that was full of NaN, at sizes that fill no tile too. Then it is timed, in turn with
+cuBLAS; without a GPU it is counted what it asks of memory.
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +20,7 @@ import torch
 from course.kernels.matmul.records import Measured, recorded, recorded_line
 from utils import compare, cuda_c, has_gpu, pick, results
 from utils.timing import speedup
+from utils.tools.diagnostics import LearnerError
 
 #: The upper rungs' files.
 KERNELS = Path(__file__).parent / "kernels"
@@ -118,6 +120,31 @@ def prove(
     return worst
 
 
+#: For kernels that may be wrong: several tiles, several steps along k, and no multiple of either
+TRIED = ((37, 70, 75),)
+
+
+def is_right(make: Callable[[], "Multiply"], kind: str = "fp32", shapes: Iterable = TRIED) -> bool:
+    """Whether a kernel as it stands now is right, against float64; says so. Nothing is raised.
+
+    make: compiles it and returns multiply(c, a, b). Without a GPU the CPU runtime's slow checks
+    watch, and name the mistake with its line.
+    """
+    try:
+        with cuda_c.checked():
+            error = prove("this kernel", make(), shapes, kind)
+    except (AssertionError, LearnerError) as mistake:
+        print(mistake)
+        return False
+    print(f"✓ right: the largest error is {error:.1e}, and rounding explains it")
+    return True
+
+
+def tried(make: Callable[[], "Multiply"], kind: str = "fp32", shapes: Iterable = TRIED) -> None:
+    """Say whether a kernel as it stands now is right, as `is_right`."""
+    is_right(make, kind, shapes)
+
+
 # ---- launches
 
 
@@ -141,11 +168,13 @@ def launcher(
     flags=(),
     kernel="matmul",
     multiple=1,
+    rows_first=False,
 ) -> Multiply:
-    """multiply(c, a, b) with a kernel (c, a, b, m, n, k) of a CUDA C file, a block a tile of c.
+    """multiply(c, a, b) with a kernel (c, a, b, m, n, k) of a CUDA C file, a block for a tile of c.
 
     tile: (rows, columns) of c that a block computes. threads: of a block. shared: bytes of dynamic
-    shared memory. multiple: n and k must be multiples of it, else ValueError.
+    shared memory. multiple: n and k must be multiples of it, else ValueError. rows_first: the
+    grid's x counts tiles down the rows, and not along the columns.
     """
     module = cuda_c.load(path, flags=flags)
     function = getattr(module, kernel)
@@ -157,15 +186,52 @@ def launcher(
             needed = f"n and k must be multiples of {multiple} here, not {n} and {k}"
             raise ValueError(f"{needed}: pad a and b with zeros")
         grid = (blocks(n, columns), blocks(m, rows))  # x: columns
+        if rows_first:
+            grid = grid[::-1]
         launch = function[grid, threads, shared]
         launch(c, a, b, m, n, k)
 
+    multiply.module = module
     return multiply
 
 
 def cublas(c, a, b):
     """The rival: cuBLAS through PyTorch; on a CPU PyTorch's own product."""
     torch.matmul(a, b, out=c)
+
+
+# ---- what a rung asks for
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a kernel asks of memory for one multiply-add, on average: bytes of global memory, and
+    accesses to shared memory (one of 16 bytes counts once).
+    """
+
+    global_bytes: float
+    shared: float
+
+    def __str__(self):
+        of_shared = f"{self.shared:.3g} accesses to shared memory"
+        return f"{self.global_bytes:.3g} bytes of global memory, {of_shared}"
+
+
+WHOLE_TILES = (128, 256)  # m, n of a product without edges for all rungs
+DEPTHS = (32, 64)  # its k: the difference is what steps along k ask for, without storing C
+
+
+def asked(multiply: Multiply) -> Asked:
+    """Count what a rung of `launcher`, built with the CPU runtime's checks, asks of memory."""
+    m, n = WHOLE_TILES
+    counts = []
+    for k in DEPTHS:
+        multiply(*operands(m, n, k))
+        counts.append(multiply.module.counts())
+    fewer, more = counts
+    products = m * n * (DEPTHS[1] - DEPTHS[0])
+    global_bytes = more["global_bytes"] - fewer["global_bytes"]
+    return Asked(global_bytes / products, (more["shared"] - fewer["shared"]) / products)
 
 
 # ---- the ladder
@@ -178,6 +244,7 @@ class Ladder:
         self.rungs: dict[str, Multiply] = {}
         self.measured: dict[tuple[str, int, str], Measured] = {}
         self.predictions: dict[str, float] = {}
+        self.asked: dict[str, Asked] = {}
         torch.backends.cuda.matmul.allow_tf32 = False  # else cuBLAS may round float32 to TF32
 
     def add(self, name: str, multiply: Multiply) -> Multiply:
@@ -199,11 +266,18 @@ class Ladder:
         kind: str = "fp32",
         n: int = 4096,
         shapes=ODD_SIZES,
+        *,
+        make: Callable[[], Multiply] | None = None,
     ) -> None:
         """Check a rung at odd shapes, then at n × n × n, and time it beside cuBLAS.
 
-        Without a GPU: check it on small matrices, and say what a GPU has recorded.
+        make: compiles the rung as it is now and returns it; None: it was added before.
+        Without a GPU: check it on small matrices, count what it asks of memory if it is made here,
+        and say what a GPU has recorded.
         """
+        if make:
+            with cuda_c.checked():
+                self.add(name, make())
         multiply = self.rungs[name]
         worst = prove(name, multiply, shapes, kind)
         if has_gpu():
@@ -214,6 +288,9 @@ class Ladder:
         else:
             where = ", ".join("{} × {} × {}".format(*shape) for shape in shapes)
             print(f"✓ {name} is right at {where} (error {worst:.1e})")
+            if make:
+                self.asked[name] = asked(multiply)
+                print(f"  counted here, for each multiply-add: {self.asked[name]}")
             print(recorded_line(f"matmul/{kind}/{n}/{name}"))
 
     def race(self, name, kind, n, error, best=False) -> Measured:
@@ -292,6 +369,18 @@ class Ladder:
         from utils import machine
 
         return machine().gpu.name, self.measured
+
+    def shares(
+        self,
+        kind: str = "fp32",
+        n: int = 4096,
+        also: Iterable[str] = (),
+    ) -> tuple[str, dict[str, float]]:
+        """(whose, {name: share of cuBLAS}) of the rungs so far, and of others if known."""
+        whose, known = self.known()
+        names = dict.fromkeys((*self.rungs, *also))
+        shares = {name: known[kind, n, name].share for name in names if (kind, n, name) in known}
+        return whose, shares
 
     def share_between(
         self,

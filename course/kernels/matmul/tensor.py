@@ -11,6 +11,7 @@ from pathlib import Path
 
 import torch
 
+from course.kernels.matmul import ladder as judge
 from course.kernels.matmul.ladder import (
     EVEN_SIZES,
     Ladder,
@@ -21,10 +22,9 @@ from course.kernels.matmul.ladder import (
     prove,
 )
 from course.kernels.matmul.records import recorded, recorded_line
-from utils import cuda_c, hardware, has_gpu, machine, results
+from utils import hardware, has_gpu, machine, results
 from utils.cuda_c.tensor_map import tensor_map
 from utils.tools import source
-from utils.tools.diagnostics import LearnerError
 
 KERNELS = Path(__file__).parent / "kernels"
 #: Bytes of shared memory a block on the CPU runtime: few, so that tiles are small and quick.
@@ -152,13 +152,7 @@ def tried(make: Callable[[], Multiply], kind: str = "bf16", *, needs: Needs = VO
     if has_gpu() and not needs.met():
         print(f"this needs {needs.words}")
         return
-    try:
-        with cuda_c.checked():
-            error = prove("this kernel", make(), SMALL_SIZES, kind)
-    except (AssertionError, LearnerError) as mistake:
-        print(mistake)
-        return
-    print(f"✓ right: the largest error is {error:.1e}, and rounding explains it")
+    judge.tried(make, kind, SMALL_SIZES)
 
 
 def _missing(name: str, needs: Needs) -> str:

@@ -5,11 +5,13 @@ import itertools
 import numpy as np
 import pytest
 
+from course.kernels.matmul import numba_rungs
+from course.kernels.matmul.ladder import Asked
 from course.pictures import matmul
 from utils.tools import source
+from utils.tracer import trace
 
 KERNELS = source.Path(__file__).parents[3] / "course" / "kernels" / "matmul" / "kernels"
-SQUARE = {"BM": 128, "BN": 128, "BK": 8, "TM": 8, "TN": 8}
 
 
 def test_the_ladder_has_a_bar_a_rung_and_says_its_share():
@@ -77,12 +79,47 @@ def test_the_longer_bar_is_what_decides():
     assert "16 × 8: 24 cycles of loads, 32 of arithmetic" in figure.alt
 
 
-def test_a_thread_has_as_many_elements_in_groups_as_in_a_square():
-    for groups in (False, True):
-        axes = matmul.thread_tile(SQUARE, groups=groups).axes[0]
-        inside = [xy for xy in areas(axes, matmul.ACCENT) if min(xy) > 0.1 * 128]
-        assert len(inside) == 64
-    assert len({y for _, y in inside}) == 8 and max(y for _, y in inside) > 0.12 * 128 + 64
+def hands_of(name, shape, block, thread=37, step=3):
+    """What the picture says of one thread of a rung in Numba; (m, n, k): one block's tile."""
+    t = trace(getattr(numba_rungs, name), (1, 1), block, *numba_rungs.small(*shape))
+    return matmul.hands(t, thread, step).alt
+
+
+def test_a_threads_hands_are_what_the_trace_saw():
+    assert hands_of("tile", (32, 32, 64), (32, 32)).endswith(
+        "brings 1 of A and 1 of B, reads 1 of A and 1 of B in step 3, computes 1 of C's 1024"
+    )
+    assert hands_of("tile_1d", (64, 64, 8), 512).endswith(
+        "brings 1 of A and 1 of B, reads 8 of A and 1 of B in step 3, computes 8 of C's 4096"
+    )
+
+
+def test_without_tiles_a_thread_is_shown_reading_the_matrices():
+    said = hands_of("naive", (32, 8, 8), (32, 8), thread=1000, step=99)  # the last of each
+    assert said.startswith("Thread 255 of naive: reads 1 of A and 1 of B in step 7")
+
+
+@pytest.mark.nightly("a smaller tile by day")
+def test_a_turned_tile_is_shown_as_rows_of_a():
+    said = hands_of("unsigned", (128, 128, 8), 256)
+    assert "reads 8 of A and 8 of B in step 3, computes 64 of C's 16384" in said
+
+
+def test_the_readers_loops_are_run_and_their_cache_lines_counted():
+    def loops(c, a, b):
+        for row in range(a.shape[0]):
+            for i in range(a.shape[1]):
+                for column in range(b.shape[1]):
+                    c[row, column] += a[row, i] * b[i, column]
+
+    fixed = matmul.walks(steps=256).alt
+    assert "row, i, column: 19" in fixed and "touch 19 cache" in matmul.walked(loops, 256).alt
+
+
+def test_what_rungs_ask_for_is_told_as_work_for_each():
+    asked = {"naive": Asked(8, 0), "tile": Asked(0.25, 2)}
+    alt = matmul.asked_chart(asked, {"tile"}).alt
+    assert alt.endswith("naive 0.125, 0; tile 4, 0.5")
 
 
 def test_the_nested_tiles_are_those_of_the_file():

@@ -17,7 +17,6 @@ TODAY = {
     "memory": (175, 40),
     "synchronization": (210, 41),
     "reductions": (193, 35),
-    "matmul": (261, 41),
     "tensor_cores": (189, 42),
     "fourier": (118, 28),
     "triton": (149, 29),

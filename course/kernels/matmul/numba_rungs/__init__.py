@@ -1,5 +1,6 @@
 """The ladder's kernels in Numba, each the twin of one in CUDA C."""
 
+import numpy as np
 from numba import cuda
 
 from course.kernels.matmul.ladder import Multiply, blocks
@@ -11,7 +12,17 @@ from course.kernels.matmul.numba_rungs.tile_2d import tile_2d
 from course.kernels.matmul.numba_rungs.unsigned import unsigned
 from utils import has_gpu
 
-__all__ = ["RUNGS", "coalesced", "multiplier", "naive", "tile", "tile_1d", "tile_2d", "unsigned"]
+__all__ = [
+    "RUNGS",
+    "coalesced",
+    "multiplier",
+    "naive",
+    "small",
+    "tile",
+    "tile_1d",
+    "tile_2d",
+    "unsigned",
+]
 
 #: name -> kernel, (rows, columns) of C that a block computes, threads of a block
 RUNGS = {
@@ -24,9 +35,10 @@ RUNGS = {
 }
 
 
-def multiplier(name: str) -> Multiply:
-    """multiply(c, a, b) with one of `RUNGS`, on PyTorch's own memory."""
-    kernel, (rows, columns), threads = RUNGS[name]
+def multiplier(name: str, kernel=None) -> Multiply:
+    """multiply(c, a, b) with one of `RUNGS`, on PyTorch's own memory. kernel: in its place."""
+    ours, (rows, columns), threads = RUNGS[name]
+    kernel = kernel or ours
 
     def multiply(c, a, b):
         grid = blocks(c.shape[1], columns), blocks(c.shape[0], rows)
@@ -35,6 +47,14 @@ def multiplier(name: str) -> Multiply:
         kernel[grid, threads](_view(c), _view(a), _view(b))
 
     return multiply
+
+
+def small(m: int, n: int, k: int) -> tuple[np.ndarray, ...]:
+    """c (m × n, zeros), a (m × k) and b (k × n, random) of a product to trace."""
+    rng = np.random.default_rng(m + n + k)
+    a = rng.random((m, k), dtype=np.float32)
+    b = rng.random((k, n), dtype=np.float32)
+    return np.zeros((m, n), np.float32), a, b
 
 
 def _view(tensor):

@@ -86,6 +86,30 @@ def test_a_prediction_is_kept_and_dots_are_none(capsys):
     assert rungs.predictions == {"tile": 0.2}
 
 
+TILE = {"tile": (32, 32), "threads": (32, 32)}
+
+
+@without_gpu("the CPU runtime, which counts")
+def test_what_a_rung_asks_of_memory_is_counted_for_a_multiply_add(capsys):
+    rungs = ladder.Ladder()
+    rungs.climb("tile", make=lambda: ladder.launcher(ladder.KERNELS / "tile.cu", **TILE))
+    assert rungs.asked["tile"].global_bytes == 2 * 4 / 32  # a value of each, for 32 multiply-adds
+    assert rungs.asked["tile"].shared == 2 + 2 / 32  # both are read, and were stored before
+    assert "0.25 bytes of global memory, 2.06 accesses" in capsys.readouterr().out
+    assert rungs.shares(also=["naive"])[1].keys() == {"tile", "naive"}
+
+
+@without_gpu("the CPU runtime, which names the mistake")
+def test_a_wrong_kernel_is_told_and_nothing_is_raised(capsys, tmp_path):
+    text = (ladder.KERNELS / "tile.cu").read_text()
+    path = tmp_path / "tile.cu"
+    path.write_text(text.replace("        __syncthreads();  // nobody reads them any more\n", ""))
+    ladder.tried(lambda: ladder.launcher(path, **TILE))
+    assert "without a barrier between" in capsys.readouterr().out
+    ladder.tried(lambda: ladder.launcher(ladder.KERNELS / "tile.cu", **TILE))
+    assert "✓ right" in capsys.readouterr().out
+
+
 # ---- the search
 
 CHOICE = {"BM": 64, "BN": 64, "WM": 32, "WN": 32, "TM": 8, "TN": 4, "BLOCKS": 4, "BK": 8}
