@@ -19,6 +19,9 @@ NAMES = {
 }
 
 
+NO_MISTAKE = "No race and no wrong access in this run."
+
+
 class FilmData:
     """All that the player draws of a Film. `player.js` says what the fields mean."""
 
@@ -43,6 +46,7 @@ class FilmData:
         return {
             "title": self.film.trace.title,
             "leftOut": self.film.left_out,
+            "verdict": "" if self.film.trace.problems else NO_MISTAKE,
             "source": [[line, text] for _, line, text in self.film.trace.source],
             "warps": [
                 [

@@ -78,7 +78,8 @@
   const film0 = films[0];
   const title = setting.title || film0.title;
   const head = make("div", { class: "head" }, make("b", {}, title));
-  if (!two && film0.leftOut) head.append(make("span", {}, film0.leftOut));
+  const about = (film) => [film.leftOut, film.verdict].filter(Boolean).join(" ");
+  if (!two) head.append(make("span", {}, about(film0)));
   const all = make("div", { class: two ? "all two" : "all" });
   const bar = make("div", { class: "bar", role: "toolbar", "aria-label": "Player" });
   const box = make("div", { class: "film", tabindex: "0", role: "group", "aria-label": `Film of ${title}` }, head, all, bar);
@@ -125,7 +126,7 @@
     const said = make("p", { class: "said", role: "status", "aria-live": "polite" });
     const counts = make("dl", { class: "counts" });
     const one = make("section", { class: "one" });
-    if (two) one.append(make("div", { class: "name" }, [film.name || film.title, film.leftOut].filter(Boolean).join(" · ")));
+    if (two) one.append(make("div", { class: "name" }, film.name || film.title, make("span", {}, about(film))));
     one.append(code, stage, said, counts);
     all.append(one);
     const view = { film, code, rows, canvas, tip, stage, said, counts, spots: [], at: -1, state: null };

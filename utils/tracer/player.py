@@ -120,18 +120,23 @@ def play(before, after, names=("before", "after")):
 
 
 def still(film):
-    """HTML of a picture of the film: of what goes wrong in it, else of a few of its accesses."""
+    """HTML of a picture: of what goes wrong in the film, of what it wastes, or of its accesses."""
     trace = film.trace
     if film.race is not None:
         shown = trace.draw_races()
-    elif film.stop is not None:
+    elif film.stop is not None and trace.error is not None:
         shown = trace.draw_barriers()
+    elif any(row.conflicts for row in trace.banks):
+        shown = trace.draw_banks()
+    elif trace.coalescing and trace.efficiency() < 100:
+        shown = trace.draw_memory()
     else:
         access = next((step for step in film.all_steps if step.kind in ACCESSES), None)
         if access is None:
             return ""
         shown = Steps(trace, access.warp).still()
-    return shown._repr_mimebundle_()["text/html"]
+    has_bundle = hasattr(shown, "_repr_mimebundle_")
+    return shown._repr_mimebundle_()["text/html"] if has_bundle else shown._repr_html_()
 
 
 @functools.cache

@@ -45,7 +45,7 @@ def test_the_outcome_unfolds_to_the_film_stopped_at_the_race():
     page = outcome._repr_html_()
     assert outcome.reason == "race"
     assert f"<summary>{SUMMARY}</summary>" in page
-    assert "RACE: thread" in page and '"start":0,' not in page
+    assert "RACE: thread" in page and '"start":0,"css"' not in page
 
 
 def test_a_starter_and_what_is_wrong_all_the_time_have_none():
