@@ -129,6 +129,7 @@
     if (two) one.append(make("div", { class: "name" }, film.name || film.title, make("span", {}, about(film))));
     one.append(code, stage, said, counts);
     all.append(one);
+    if (two) code.style.minHeight = `${Math.min(176, 10 + 20 * Math.max(...films.map((each) => each.source.length)))}px`;
     const view = { film, code, rows, canvas, tip, stage, said, counts, spots: [], at: -1, state: null };
     const point = (event) => showTip(view, event);
     canvas.addEventListener("pointermove", point);
@@ -400,7 +401,7 @@
       for (const [within, lane, n] of rows.get(row)) {
         const s = Math.floor(within / SECTOR);
         const x = label + s * (sector + gap) + ((within - s * SECTOR) / unit) * across;
-        const w = Math.max(1, across - (across > 5 ? 1 : 0));
+        const w = Math.max(1, across);
         cell(g, x, y, w, h, setting.colours[lane][0]);
         if (across >= 14 && h >= 12) text(tools, `${lane}`, x + w / 2, y + h / 2 + 0.5, { size: 11, align: "center", colour: setting.colours[lane][1] });
         spots.push({ x, y, w: Math.max(w, 3), h, tell: () => `${threadOf(film, step.w, lane)} (lane ${lane})\n${accessOf(film, step, n)}` });
