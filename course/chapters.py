@@ -135,7 +135,7 @@ CHAPTERS = (
         CRAFT,
         "12_tensor_cores",
         "Tensor cores",
-        190,
+        120,
         "Matrix products in hardware: from WMMA to everything that Hopper has.",
     ),
     Chapter(
@@ -157,14 +157,14 @@ CHAPTERS = (
         CRAFT,
         "15_triton",
         "Triton and tile languages",
-        150,
+        120,
         "Kernels over blocks of data: what the compiler takes over, and how to read what it made.",
     ),
     Chapter(
         CRAFT,
         "16_fusion",
         "Fusion",
-        55,
+        115,
         "Softmax, norms, losses, optimizers: kernels that need not talk through memory.",
     ),
     Chapter(
@@ -178,7 +178,7 @@ CHAPTERS = (
         CRAFT,
         "18_pytorch_extensions",
         "PyTorch extensions",
-        145,
+        120,
         "A kernel of yours as a citizen of PyTorch: differentiable, compilable, installable.",
     ),
     Chapter(
@@ -192,7 +192,7 @@ CHAPTERS = (
         FINALE,
         "20_beating_pytorch",
         "Beating PyTorch",
-        220,
+        115,
         "The same training step, made faster than PyTorch's best, at equal accuracy.",
     ),
     Chapter(

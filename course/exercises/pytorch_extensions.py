@@ -22,9 +22,10 @@ SAVED = TorchExercise(
     minutes=8,
     task=(
         "y = scale · tanh(x) has the slope scale - y²/scale. Its backward pass is written:"
-        " `(t,) = ctx.saved_tensors; return dy * (ctx.scale - t * t / ctx.scale), None`."
-        " Write its `setup_context`: keep what is needed, nothing more, and so that PyTorch notices"
-        " if somebody changes it in place. `scale` is a number, above 0 or below."
+        " `(kept,) = ctx.saved_tensors; return dy * (ctx.scale - kept * kept / ctx.scale), None`."
+        " Write its `setup_context`. Keep the one tensor that is needed and nothing more, in a way"
+        " that lets PyTorch notice if somebody changes it in place. `scale` is a number, positive"
+        " or negative."
     ),
     starter="""
 def keep(ctx, inputs, output):
@@ -36,8 +37,8 @@ def keep(ctx, inputs, output):
     judge=lambda answer, rng: trials.judge_saved(answer, rng),
     tried="Gradient and gradient's gradient agree with tanh's; nothing is kept for too long.",
     hints=(
-        "The backward pass takes one tensor out of `ctx.saved_tensors` and calls it t. Which one"
-        " does the formula of the slope need in its place?",
+        "The formula of the slope is scale - y²/scale. The backward pass writes `kept * kept` where"
+        " the formula has y². Which tensor is `kept`?",
         "The third parameter, `output`, is what forward returned.",
         "Tensors go through `ctx.save_for_backward(...)`, numbers may be attributes of ctx.",
     ),
@@ -107,9 +108,9 @@ FAKE = TorchExercise(
     task=(
         "`nearest(points, centers)` takes [n, d] and [k, d] and returns, for each of the n points,"
         " the index of its nearest center (int64) and the distance to it (of the points' type),"
-        " both new and of shape [n]; centers may have another type. Write its fake kernel: it gets"
-        " tensors without data, and returns tensors of the right shape, type and device, without"
-        " data too."
+        " both new and of shape [n]; centers may have another type. Write its fake kernel. It gets"
+        " tensors without data and returns tensors without data, of the right shape, type and"
+        " device."
     ),
     starter="""
 def nearest_fake(points, centers):
@@ -242,7 +243,7 @@ def side_by_side(gpu, x, heavy, light):
 STREAM = TorchExercise(
     id="pytorch_extensions.stream",
     title="Two streams",
-    minutes=12,
+    minutes=15,
     task=(
         "`heavy(x)` and `light(x)` launch kernels on the current stream; x was computed there, too."
         " Run heavy on a stream of its own, beside light, and return their sum, computed on the"
@@ -275,7 +276,7 @@ def side_by_side(gpu, x, heavy, light):
         ("    side.wait_stream(gpu.current_stream())\n", "", "race"),
         ("    gpu.current_stream().wait_stream(side)\n", "", "race"),
         ("    a.record_stream(gpu.current_stream())\n", "", "race"),
-        ("    with gpu.stream(side):\n        a =", "    a =", "wrong_value"),
+        ("    with gpu.stream(side):\n        a =", "    a =", "other_means"),
         ("a.record_stream", "x.record_stream", "race"),
         (
             ("    gpu.current_stream().wait_stream(side)\n", ""),
@@ -302,7 +303,7 @@ def side_by_side(gpu, x, heavy, light):
         (
             "a = heavy(x)\n    b = light(x)",
             "a = heavy(x)\n        b = light(x)",
-            "wrong_value",
+            "other_means",
         ),
         (
             ("a = heavy(x)", "a = light(x)"),
@@ -325,7 +326,7 @@ def announce(name, update):
 IN_PLACE = TorchExercise(
     id="pytorch_extensions.in_place",
     title="Say what you change",
-    minutes=6,
+    minutes=4,
     task=(
         "`update(values, momentum, grads, rate)` takes a step of gradient descent: it changes"
         " `values` and `momentum` in place and returns nothing. Make it an operator of this name"
@@ -352,9 +353,9 @@ def announce(name, update):
         (
             '("values", "momentum")',
             '("values", "momentum", "grads")',
-            "wrong_value",
+            "other_means",
         ),
-        ('("values", "momentum")', '"unknown"', "wrong_value"),
+        ('("values", "momentum")', '"unknown"', "other_means"),
         (
             "update, mutates_args=",
             f"lambda values, momentum, grads, rate: None, schema={SCHEMA!r}, mutates_args=",
@@ -379,7 +380,157 @@ def announce(name, update):
 )
 
 
-EXERCISES = (SAVED, FAKE, BROADCAST, STREAM, IN_PLACE)
+# ---- register: the gradient of an operator
+
+
+def register(operator, slopes):
+    def keep(ctx, inputs, output):
+        x, ctx.a, ctx.b, _ = inputs
+        ctx.save_for_backward(x)
+
+    def backward(ctx, dy):
+        (x,) = ctx.saved_tensors
+        return slopes(dy, x, ctx.a, ctx.b), None, None, None
+
+    operator.register_autograd(backward, setup_context=keep)
+
+
+REGISTER = TorchExercise(
+    id="pytorch_extensions.register",
+    title="Register the gradient",
+    minutes=12,
+    task=(
+        "`operator(x, a, b, c)` computes y = a x² + b x + c, and the operator"
+        " `slopes(dy, x, a, b)` computes dy · (2 a x + b). Give the first its gradient by means of"
+        " the second. `operator.register_autograd(backward, setup_context=keep)` takes two"
+        " functions like those of `Polynomial`, without the class. Keep nothing that `slopes` does"
+        " not need."
+    ),
+    starter="""
+def register(operator, slopes):
+    def keep(ctx, inputs, output): ...
+
+    def backward(ctx, dy):
+        return dy, None, None, None
+
+    operator.register_autograd(backward, setup_context=keep)
+""",
+    solution=register,
+    judge=lambda answer, rng: trials.judge_register(answer, rng),
+    tried=(
+        "Two calls with different numbers have the right gradients, by your kernel; nothing more"
+        " is kept, and PyTorch's tests of autograd and of the compiler's tracing pass."
+    ),
+    hints=(
+        "Section 1 has all of it: `setup_context` of `Polynomial` is `keep` here, and its"
+        " `backward` computes with PyTorch what `slopes` computes with a kernel.",
+        "`inputs` are the four arguments of the call: `x, ctx.a, ctx.b, _ = inputs`.",
+        "`(x,) = ctx.saved_tensors`, and then `slopes(dy, x, ctx.a, ctx.b)` is the gradient of x."
+        " The other three inputs have none.",
+    ),
+    wrong=(
+        ("save_for_backward(x)", "save_for_backward(output)", "wrong_value"),
+        ("save_for_backward(x)", "save_for_backward(x, output)", "crashed"),
+        (
+            ("save_for_backward(x)", "save_for_backward(x, output)"),
+            ("(x,) = ctx", "x, _ = ctx"),
+            "wrong_size",
+        ),
+        (
+            ("ctx.save_for_backward(x)", "ctx.x = x"),
+            ("(x,) = ctx.saved_tensors", "x = ctx.x"),
+            "wrong_value",
+        ),
+        (", None, None, None", "", "crashed"),
+        ("slopes(dy, x, ctx.a, ctx.b)", "dy * (2 * ctx.a * x + ctx.b)", "other_means"),
+        ("slopes(dy, x, ", "slopes(x, dy, ", "wrong_value"),
+        ("x, ctx.a, ctx.b, _ = inputs", "x, ctx.b, ctx.a, _ = inputs", "wrong_value"),
+        (
+            ("x, ctx.a, ctx.b, _ = inputs", "x, keep.a, keep.b, _ = inputs"),
+            ("ctx.a, ctx.b)", "keep.a, keep.b)"),
+            "wrong_value",
+        ),
+        ("    operator.register_autograd(backward, setup_context=keep)\n", "", "crashed"),
+    ),
+)
+
+
+# ---- contract: a wrapper to repair
+
+
+def forward(launch, x, a, b, c):
+    if not x.is_floating_point():
+        raise TypeError(f"polynomial takes float tensors, and this is {x.dtype}")
+    y = torch.empty_like(x)
+    if x.numel():
+        same = x if x.stride() == y.stride() else torch.empty_like(y).copy_(x)
+        launch(y, same, a, b, c)
+    return y
+
+
+CONTRACT = TorchExercise(
+    id="pytorch_extensions.contract",
+    title="Repair the contract",
+    minutes=12,
+    task=(
+        "`launch(y, x, a, b, c)` runs a kernel that knows no strides: it reads `y.numel()` numbers"
+        " from where x begins and writes as many to where y begins, one behind the other. This"
+        " wrapper gives right values for most tensors, and still breaks three points of the"
+        " contract: it loses the memory format (channels_last), it launches a grid of 0 blocks for"
+        " an empty tensor, and it takes integers without a word. Repair it. Copy x only where its"
+        " strides are not those of y, and name the type `float` in your error."
+    ),
+    starter="""
+def forward(launch, x, a, b, c):
+    x = x.contiguous()
+    y = torch.empty_like(x)
+    launch(y, x, a, b, c)
+    return y
+""",
+    solution=forward,
+    judge=lambda answer, rng: trials.judge_contract(answer, rng),
+    tried=(
+        "Transposed, strided, expanded, channels_last, 16-bit, empty, a single number: all as"
+        " PyTorch's own operators have them, and integers are refused."
+    ),
+    hints=(
+        "`torch.empty_like(x)` keeps x's memory format, if x is still the one that was handed in:"
+        " make y first.",
+        "The kernel needs x's numbers in the order of y's memory. `torch.empty_like(y).copy_(x)`"
+        " has them in that order. Is it needed if `x.stride() == y.stride()`?",
+        "Guard the launch by `if x.numel():`, and begin with"
+        " `if not x.is_floating_point(): raise TypeError(...)`.",
+    ),
+    wrong=(
+        ("x if x.stride() == y.stride() else torch.empty_like(y).copy_(x)", "x", "wrong_value"),
+        (
+            "x if x.stride() == y.stride() else torch.empty_like(y).copy_(x)",
+            "x.contiguous()",
+            "wrong_value",
+        ),
+        ("    y = torch", "    x = x.contiguous()\n    y = torch", "other_means"),
+        (
+            "torch.empty_like(x)",
+            "torch.empty_like(x, memory_format=torch.contiguous_format)",
+            "other_means",
+        ),
+        ("x if x.stride() == y.stride() else ", "", "too_much_traffic"),
+        ("if x.numel():", "if True:", "crashed"),
+        ("    if x.numel():\n", "    if x.ndim and x.numel():\n", "wrong_value"),
+        ("if not x.is_floating_point():", "if x.is_complex():", "wrong_dtype"),
+        ("takes float tensors, and this is {x.dtype}", "cannot do that", "wrong_dtype"),
+        ("return y", "return y.float()", "wrong_dtype"),
+        (
+            "launch(y, same, a, b, c)",
+            "launch(x, same, a, b, c)\n        return x",
+            "modifies_input",
+        ),
+        ("    return y", "    pass", "no_return"),
+    ),
+)
+
+
+EXERCISES = (SAVED, BROADCAST, IN_PLACE, REGISTER, FAKE, CONTRACT, STREAM)
 
 QUIZZES = (
     Quiz(

@@ -1,16 +1,15 @@
 """Launches the kernels of kernels/arrays.cu on float32 tensors, wherever those lie."""
 
-import functools
-
 import torch
 
 from course.extensions.sources import ARRAYS
 from utils import cuda_c, pick
+from utils.tools import yours
 
 THREADS = pick(gpu=128, cpu=32)
 
 
-@functools.cache
+@yours.cache
 def module():
     """All of the file's kernels, compiled once."""
     return cuda_c.load(ARRAYS)

@@ -5,6 +5,8 @@ is right.
 """
 
 import functools
+import itertools
+import warnings
 
 import torch
 
@@ -16,6 +18,7 @@ DEVICE = pick(gpu="cuda", cpu="cpu")
 #: Features that take a compiler, and say nothing here that others do not
 SLOW = {"full_graph", "export"}
 buffers = {}
+numbers = itertools.count()  # each wrapper gets operators of its own
 
 
 def right(x, a, b, c):
@@ -87,10 +90,9 @@ BREAKS = {
 
 
 @functools.cache
-def operators(name: str):
-    """The two operators of a broken (or the right) wrapper."""
-    namespace = f"contract_{name}"
-    forward = BREAKS.get(name, right)
+def operators(forward):
+    """The two operators of a wrapper's forward pass, with everything else that is owed."""
+    namespace = f"contract_{forward.__name__}_{next(numbers)}"
 
     def backward(dy, x, a, b):
         common.check_slopes(dy, x)
@@ -109,18 +111,24 @@ def operators(name: str):
     return getattr(torch.ops, namespace)
 
 
-def caught_by(name: str) -> dict[str, str]:
-    """Feature -> what its test says, for all that notice what is broken."""
+def caught_by(forward) -> dict[str, str]:
+    """Feature -> what its test says, for all that notice what is broken in a forward pass."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # gradcheck's, of types with too few digits
+        return _caught_by(forward)
+
+
+def _caught_by(forward) -> dict[str, str]:
     outcomes = {}
     expected = {"func_grad"}  # that one PyTorch itself lacks
     for feature in features.FEATURES:
         if feature in SLOW or feature in expected or feature in features.ON_GPU_ONLY:
             continue
-        outcome = features.attempt(feature, operators(name), DEVICE)
+        outcome = features.attempt(feature, operators(forward), DEVICE)
         if outcome != features.WORKS:
             outcomes[feature] = outcome.removeprefix("no: ")
     if DEVICE == "cuda":
-        outcome = features.attempt("stream", operators(name), DEVICE)
+        outcome = features.attempt("stream", operators(forward), DEVICE)
         if outcome != features.WORKS:
             outcomes["stream"] = outcome.removeprefix("no: ")
     return outcomes

@@ -7,6 +7,7 @@ import torch
 from course.extensions.sources import FUSED
 from utils import cuda_c, has_gpu, pick
 from utils.occupancy import ceil_div
+from utils.tools import yours
 
 NUMBERS = {
     torch.float32: "float",
@@ -145,7 +146,7 @@ def processors() -> int:
     return torch.cuda.get_device_properties(0).multi_processor_count
 
 
-@functools.cache
+@yours.cache
 def module(dtype: torch.dtype, chunk: int, flags: tuple = ()):
     """The kernels for a type, compiled once."""
     macros = (f"-DNUMBER={NUMBERS[dtype]}", f"-DCHUNK={chunk}")

@@ -28,6 +28,16 @@ class Table:
         outcome = self.rows[feature].get(column, features.UNKNOWN)
         return SIGNS.get(outcome, NO)
 
+    def differing(self) -> "Table":
+        """Only the rows in which not all routes can do what is asked."""
+        rows = {
+            name: row
+            for name, row in self.rows.items()
+            if any(self.sign(name, column) == NO for column in self.columns)
+        }
+        title = f"{self.title}: {len(rows)} of {len(self.rows)} rows have a {NO}"
+        return Table(title, self.columns, rows)
+
     def __repr__(self):
         width = max(map(len, self.rows))
         lines = [self.title, " " * width + "  " + "  ".join(self.columns)]

@@ -76,12 +76,25 @@ def wrong_number_saved(apply, x, scale):
 
 
 def wrong_slope(apply, x, scale):
-    (dx,) = torch.autograd.grad(apply(x, scale).sum(), x)
+    kept = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t) or t, lambda t: t):
+        y = apply(x, scale)
+    (dx,) = torch.autograd.grad(y.sum(), x)
     exact = scale / torch.cosh(x.detach()) ** 2
     if not torch.allclose(dx, exact):
         largest = (dx - exact).abs().max().item()
-        return Finding("wrong_value", f"The gradient of scale · tanh(x) is off by {largest:.2g}.")
+        says = f"The gradient of scale · tanh(x) is off by {largest:.2g}."
+        return Finding("wrong_value", says + instead_of_y(kept[0], x.detach(), scale))
     return None
+
+
+def instead_of_y(kept, x, scale):
+    """What to say of a tensor that was kept in place of y; "" where it is no known one."""
+    others = {"x": x, "tanh(x), which is y / scale": torch.tanh(x)}
+    for name, other in others.items():
+        if kept.shape == other.shape and torch.allclose(kept.to(other.dtype), other):
+            return f" You keep {name}; the formula is written for y itself."
+    return ""
 
 
 def wasted_memory(apply, x, scale):
@@ -254,7 +267,7 @@ def compare_fake(operator, shape, dtypes, device):
             return Finding("wrong_value", f"What comes out lies where the input lies: {lies}.")
         if any(memory_of(fake) == memory_of(tensor) for tensor in given):
             says = f"{what} of the fake lies in an input's memory; the operator makes a new tensor."
-            return Finding("wrong_value", says)
+            return Finding("other_means", says)
     return None
 
 
@@ -432,7 +445,7 @@ def wrong_streams(used, here):
     """A Finding if heavy has no stream of its own. used: name -> the streams of its calls."""
     heavy, light = used.get("heavy", []), used.get("light", [])
     if len(heavy) != 1 or len(light) != 1 or heavy[0] is light[0]:
-        return Finding("wrong_value", "heavy and light must run once each, on two streams.")
+        return Finding("other_means", "heavy and light must run once each, on two streams.")
     if heavy[0] is here:
         says = "heavy runs on the stream that was current before: give it the one of its own."
         return Finding("other_means", says)
@@ -533,7 +546,7 @@ def unannounced(operator):
 def announced_too_much(operator):
     if arguments_of(operator).get("grads"):
         says = "grads is only read. Who says that it changes makes compilers copy it, and refuses "
-        return Finding("wrong_value", says + "tensors that must not change.")
+        return Finding("other_means", says + "tensors that must not change.")
     return None
 
 
@@ -586,3 +599,227 @@ def behaves(operator):
     if not all(map(torch.equal, inputs, eager_inputs)):
         return Finding("wrong_value", "Compiled, it leaves other values behind.")
     return None
+
+
+# ---- register: the gradient of an operator
+
+
+def values(x: torch.Tensor, a: float, b: float, c: float) -> torch.Tensor:
+    """a x² + b x + c."""
+    return (a * x + b) * x + c
+
+
+def polynomial_pair():
+    """(operator, operator of its slopes, list with an entry for each call of the second)."""
+    namespace = f"exercise_register_{next(numbers)}"
+    calls = []
+
+    def slopes(dy: torch.Tensor, x: torch.Tensor, a: float, b: float) -> torch.Tensor:
+        calls.append(len(calls))
+        return dy * (2 * a * x + b)
+
+    made = []
+    for name, function in (("polynomial", values), ("polynomial_backward", slopes)):
+        operator = torch.library.custom_op(f"{namespace}::{name}", function, mutates_args=())
+        operator.register_fake(lambda first, *others: torch.empty_like(first))
+        made.append(operator)
+    return *made, calls
+
+
+def judge_register(answer, rng):
+    operator, slopes, calls = polynomial_pair()
+    answer(operator, slopes)
+    x = torch.tensor(rng.normal(size=(3, 4)), requires_grad=True)
+    factors = rng.uniform(0.5, 2, (2, 3)).tolist()
+    return (
+        no_gradient(operator, x, factors, rng)
+        or never_called(calls)
+        or more_kept(operator, x, factors[0])
+        or change_unnoticed(operator, x, factors[0])
+        or not_a_citizen(operator, x, factors[0])
+    )
+
+
+def no_gradient(operator, x, factors, rng):
+    """A Finding unless both calls, one after the other, have the right gradient."""
+    results = [operator(x, *each) for each in factors]
+    for y, (a, b, _) in zip(results, factors, strict=True):
+        dy = torch.tensor(rng.normal(size=y.shape))
+        try:
+            (dx,) = torch.autograd.grad(y, x, dy)
+        except Exception as error:
+            return Finding("crashed", why_no_gradient(error))
+        if not torch.allclose(dx, dy * (2 * a * x.detach() + b)):
+            return Finding("wrong_value", f"dx is wrong.{instead_of_dx(dx, dy, x, y, a, b)}")
+    return None
+
+
+def why_no_gradient(error):
+    """What PyTorch says of a backward pass that stopped, in a line."""
+    text = str(error).strip() or type(error).__name__
+    if "no autograd formula" in text or "does not require grad" in text:
+        return "The operator has no gradient: `operator.register_autograd(...)` gives it one."
+    if "structure" in text or "number of gradients" in text:
+        return "Backward returns a gradient for each input of the operator: x, a, b and c."
+    return f"The backward pass stops: {text.splitlines()[0][:160]}"
+
+
+def instead_of_dx(dx, dy, x, y, a, b):
+    """The mistake that gives this dx, in words; "" where it is no known one."""
+    x, y = x.detach(), y.detach()
+    known = {
+        "This is dy itself: the slope is missing.": dy,
+        "It is computed from y. The slope needs x.": dy * (2 * a * y + b),
+        "dy and x are exchanged.": x * (2 * a * dy + b),
+        "a and b are exchanged.": dy * (2 * b * x + a),
+    }
+    for says, other in known.items():
+        if torch.allclose(dx, other):
+            return f" {says}"
+    return " Are a and b those of this call?"
+
+
+def never_called(calls):
+    if calls:
+        return None
+    says = "Its gradient is right, but the kernel for it, `slopes`, is never called."
+    return Finding("other_means", says)
+
+
+def more_kept(operator, x, factors):
+    kept = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t) or t, lambda t: t):
+        y = operator(x, *factors)
+    if sum(tensor.nbytes for tensor in kept) > y.nbytes:
+        says = f"It keeps {len(kept)} tensors until the backward pass. `slopes` needs x alone."
+        return Finding("wrong_size", says)
+    return None
+
+
+def change_unnoticed(operator, x, factors):
+    inner = x * 1
+    y = operator(inner, *factors)
+    with torch.no_grad():
+        inner.mul_(2)
+    try:
+        torch.autograd.grad(y.sum(), x)
+    except RuntimeError:
+        return None
+    says = "x was changed in place before the backward pass, and PyTorch did not notice: it looks "
+    return Finding("wrong_value", says + "after tensors that went through `save_for_backward`.")
+
+
+def not_a_citizen(operator, x, factors):
+    """A Finding unless PyTorch's own tests of autograd and of the compiler pass."""
+    tests = ("test_autograd_registration", "test_aot_dispatch_dynamic")
+    try:
+        torch.library.opcheck(operator._opoverload, (x, *factors), test_utils=tests)
+    except Exception as error:
+        first = str(error).strip().splitlines()[0]
+        return Finding("crashed", f"Eager it works; traced by the compiler it does not: {first}")
+    return None
+
+
+# ---- contract: a wrapper to repair
+
+
+def as_it_lies(y, x, a, b, c) -> None:
+    """A kernel that knows no strides: it reads x's memory from its first number on, and writes
+    y's. Like one on a GPU it takes any bits for floats, and no grid of 0 blocks.
+    """
+    count = y.numel()
+    if not count:
+        raise RuntimeError("CUDA error: invalid configuration argument (a grid of 0 blocks)")
+    bits = x if x.is_floating_point() else x.to(torch.int32).view(torch.float32)
+    room = bits.untyped_storage().nbytes() // bits.itemsize - bits.storage_offset()
+    numbers = torch.full((count,), torch.nan, dtype=torch.float64)
+    read = min(count, room)
+    numbers[:read] = bits.detach().as_strided((read,), (1,)).double()
+    result = (a * numbers + b) * numbers + c
+    y.as_strided((count,), (1,)).copy_(result)
+
+
+def tensors_as_they_come(rng):
+    """(what it is, tensor) of all that a wrapper must take."""
+    x = torch.tensor(rng.normal(size=(6, 4, 5)), dtype=torch.float32)
+    image = torch.tensor(rng.normal(size=(2, 3, 4, 5))).to(memory_format=torch.channels_last)
+    return (
+        ("an ordinary tensor", x),
+        ("a transposed tensor, x.mT", x.mT),
+        ("every second row, x[:, ::2]", x[:, ::2]),
+        ("a row that stands for many, x[:1].expand(3, 4, 5)", x[:1].expand(3, 4, 5)),
+        ("x.permute(2, 0, 1)", x.permute(2, 0, 1)),
+        ("a tensor in channels_last", image),
+        ("float16", x.half()),
+        ("bfloat16, transposed", x.bfloat16().mT),
+        ("float64", x.double()),
+        ("a single number, of no axis", torch.tensor(2.0)),
+        ("an empty tensor, of shape (3, 0, 2)", torch.zeros(3, 0, 2)),
+    )
+
+
+def judge_contract(answer, rng):
+    a, b, c = rng.uniform(0.5, 2, 3).tolist()
+    for what, x in tensors_as_they_come(rng):
+        finding = breaks_with(answer, what, x, (a, b, c))
+        if finding:
+            return finding
+    return takes_integers(answer, (a, b, c))
+
+
+def breaks_with(answer, what, x, factors):
+    """A Finding if the wrapper does not do with this tensor what PyTorch's users expect."""
+    read = []
+
+    def launch(y, x, a, b, c):
+        read.append(x.data_ptr())
+        as_it_lies(y, x, a, b, c)
+
+    before = x.clone()
+    try:
+        y = answer(launch, x, *factors)
+    except RuntimeError as error:
+        if "grid of 0 blocks" not in str(error):
+            raise
+        return Finding("crashed", f"With {what} it launches a grid of 0 blocks, which is an error.")
+    if not isinstance(y, torch.Tensor):
+        return Finding("no_return", "Is there a `return y`?")
+    return not_as_before(what, x, before) or unlike(what, x, y, read, factors)
+
+
+def not_as_before(what, x, before):
+    if torch.equal(x, before):
+        return None
+    return Finding("modifies_input", f"With {what}, x is different after the call.")
+
+
+def unlike(what, x, y, read, factors):
+    """A Finding if y is not what it should be: its type, shape, values, place in memory."""
+    if y.dtype != x.dtype:
+        return Finding("wrong_dtype", f"x is {x.dtype}, and y comes as {y.dtype}.")
+    if y.shape != x.shape:
+        return Finding("wrong_shape", f"With {what}, y has the shape {list(y.shape)}.")
+    exact = values(x.double(), *factors).to(x.dtype)
+    if not torch.allclose(y, exact, rtol=1e-2 if x.itemsize == 2 else 1e-5):
+        says = f"Wrong with {what}: the kernel reads memory as it lies, whatever the strides say."
+        return Finding("wrong_value", says)
+    usual = torch.empty_like(x)
+    if y.stride() != usual.stride():
+        says = f"With {what}, y has the strides {y.stride()}; PyTorch's own operators would give "
+        return Finding("other_means", f"{says}{usual.stride()}. What follows pays for copies.")
+    if read and x.stride() == usual.stride() and read[-1] != x.data_ptr():
+        says = f"With {what}, x is copied first. Its numbers lie as the kernel wants them already."
+        return Finding("too_much_traffic", says)
+    return None
+
+
+def takes_integers(answer, factors):
+    try:
+        answer(as_it_lies, torch.arange(6, dtype=torch.int32), *factors)
+    except (TypeError, ValueError, RuntimeError, NotImplementedError) as error:
+        if "float" in str(error):
+            return None
+        says = "With integers it stops, and its message does not say that it takes floats."
+        return Finding("wrong_dtype", says)
+    says = "It takes integers: their bits are read as floats, and nobody is told."
+    return Finding("wrong_dtype", says)

@@ -31,11 +31,32 @@ class Edit:
     shows: str
     words: str
     right: str = "✓ right"
+    says_yours: bool = True  # not where the kernel is the cell, and no file's
 
 
 MATMUL = ("setup", "exercises-import", "judge-poison", "tile-climb")
 TENSOR_CORES = ("setup", "imports")
+TRAINER = ("setup", "exercises-import", "data", "torch-import", "torch-train", "assemble")
 EDITS = {
+    "a barrier of batch norm's sum": Edit(
+        "19_mnist_cnn",
+        ("setup", "break-border"),
+        "block-sum-c",
+        "    __syncthreads();  // the next call must not overwrite part[0] too early\n",
+        "",
+        "break-barrier",
+        "two threads use the same shared memory without a barrier between",
+    ),
+    "a launch on the trainer's way back": Edit(
+        "19_mnist_cnn",
+        TRAINER,
+        "backward-c",
+        "relu_backward<<<LAUNCH(n)>>>(d, d, a, n);\n",
+        "",
+        "break-relu",
+        "bn2.bias: its gradient is off by",
+        right="✓ one step on 5 digits",
+    ),
     "a barrier of the ladder's third rung": Edit(
         "11_matmul",
         MATMUL,
@@ -54,6 +75,17 @@ EDITS = {
         "break-gemm",
         "gemm: largest error 2.3e+00, WRONG",
         "right",
+    ),
+    "a mask of a Triton kernel": Edit(
+        "15_triton",
+        ("setup", "add", "add-run"),
+        "add",
+        "tl.store(out + i, total, mask=inside)",
+        "tl.store(out + i, total)",
+        "silent",
+        "the first is element 1000 of out, which has 1000. Guard it with mask=.",
+        "✓ the engine has nothing to say",
+        says_yours=False,
     ),
     "a barrier of wmma": Edit(
         "12_tensor_cores",
@@ -92,7 +124,37 @@ EDITS = {
         "implicit-run",
         "before the 960 bytes of argument `x`",
     ),
+    "a mask of a backward pass": Edit(
+        "18_pytorch_extensions",
+        ("setup", "exercises-import", "poly-slope", "function", "gradcheck", "kernel-source")
+        + ("custom-op-define",),
+        "fused-source",
+        "dropout.scales(scales, first);",
+        "dropout.scales(scales, first + 1);",
+        "fused-check",
+        "gradient: ✗ Jacobian mismatch",
+        "gradient: True",
+    ),
+    "a barrier of the Fourier transform": Edit(
+        "14_fourier",
+        ("setup", "imports"),
+        "fft-transform",
+        "        meet<ONE_WARP>();  // all",
+        "        // all",
+        "break-meet",
+        "two threads use the same shared memory without a barrier between",
+    ),
 }
+
+EDITS["a ReLU of the finale's backward pass"] = Edit(
+    "20_beating_pytorch",
+    ("setup", "exercises-import", "race-pytorch", "ledger-start"),
+    "block-backward",
+    " && open",
+    "",
+    "break-open",
+    "wrong are conv1.weight, bn1.weight, bn1.bias, conv2.weight",
+)
 
 
 def executed(edit, cells, folder):
@@ -115,7 +177,8 @@ def test_a_change_arrives_and_goes(name, tmp_path, monkeypatch):
     shows = cells[edit.shows]
     with_change = executed(edit, [*before, changed, shows], tmp_path)
     assert edit.words in with_change
-    assert "yours" in with_change
-    undone = executed(edit, [*before, changed, kernel, shows], tmp_path)
+    assert ("yours" in with_change) == edit.says_yours
+    again = nbformat.v4.new_code_cell(kernel.source)
+    undone = executed(edit, [*before, changed, again, shows], tmp_path)
     assert edit.right in undone
     assert "yours" not in undone

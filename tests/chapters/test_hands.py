@@ -18,9 +18,7 @@ LISTING = re.compile(
 #: Chapters that are not converted yet: (cells to change, listings) as they are. Only better.
 TODAY = {
     "reductions": (7, 29),
-    "triton": (16, 12),
     "fusion": (1, 6),
-    "pytorch_extensions": (0, 15),
     "many_gpus": (3, 8),
 }
 

@@ -1,19 +1,18 @@
 """custom_op over the course's `cuda_c`: NVRTC on a GPU, the CPU runtime without one."""
 
-import functools
-
 import torch
 
 from course.extensions.routes import common
 from course.extensions.sources import KERNELS
 from utils import cuda_c, pick
+from utils.tools import yours
 
 NAMESPACE = "polynomial_nvrtc"
 THREADS = pick(gpu=256, cpu=32)
 MOST_BLOCKS = 1 << 16
 
 
-@functools.cache
+@yours.cache
 def module():
     """Compiled once, for all types."""
     return cuda_c.load(KERNELS)

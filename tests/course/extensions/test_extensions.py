@@ -64,11 +64,26 @@ def test_at_least_five_routes_need_nothing_to_be_installed():
     ],
 )
 def test_what_is_broken_is_noticed(name, noticed):
-    assert noticed in contract.caught_by(name)
+    assert noticed in contract.caught_by(contract.BREAKS[name])
 
 
 def test_what_is_right_is_not_complained_of():
-    assert contract.caught_by("right") == {}
+    assert contract.caught_by(contract.right) == {}
+
+
+def test_a_wrapper_of_a_learner_is_tried_too():
+    def forward(x, a, b, c):
+        return contract.right(x.contiguous(), a, b, c)
+
+    assert list(contract.caught_by(forward)) == ["channels_last"]
+
+
+def test_of_a_table_the_rows_that_differ():
+    rows = {"values": features.WORKS, "vmap": "no: wrong", "stream": features.UNKNOWN}
+    rows = {name: {"a": outcome} for name, outcome in rows.items()}
+    differing = table.Table("Tried", ("a",), rows).differing()
+    assert list(differing.rows) == ["vmap"]
+    assert differing.title == "Tried: 1 of 3 rows have a ✗"
 
 
 def test_a_table_marks_what_fails():

@@ -17,13 +17,8 @@ TODAY = {
     "memory": (175, 40),
     "synchronization": (210, 41),
     "reductions": (193, 35),
-    "tensor_cores": (189, 42),
-    "fourier": (118, 28),
-    "triton": (149, 29),
     "fusion": (57, 34),
-    "pytorch_extensions": (145, 32),
     "mnist_cnn": (328, 102),
-    "beating_pytorch": (220, 62),
     "many_gpus": (133, 29),
 }
 
