@@ -185,7 +185,7 @@ CHAPTERS = (
         FINALE,
         "19_mnist_cnn",
         "A CNN by hand",
-        330,
+        120,
         "Every layer and every gradient of a network that reads digits, in hand-written CUDA.",
     ),
     Chapter(

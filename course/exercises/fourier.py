@@ -11,6 +11,7 @@ from course.checking.inputs import (
     lengths,
     some_numbers,
     some_zeros,
+    uniform,
 )
 from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong
 from course.checking.quiz import Quiz, one_of
@@ -323,6 +324,188 @@ def fft_rows(out, x):
 )
 
 
+# ---- pass_4: four points in a thread, half as many passes
+
+COMPLEX = """
+__device__ float2 operator+(float2 a, float2 b) {
+    return {a.x + b.x, a.y + b.y};
+}
+__device__ float2 operator-(float2 a, float2 b) {
+    return {a.x - b.x, a.y - b.y};
+}
+__device__ float2 operator*(float2 a, float2 b) {
+    return {a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x};
+}
+__device__ float2 root(int k, int n) {  // exp(-2 pi i k / n)
+    float2 w;
+    sincospif(-2.0f * k / n, &w.y, &w.x);
+    return w;
+}
+"""
+
+PASS_4_CU = (
+    COMPLEX
+    + """
+// Thread j: points j, j + n / 4, j + n / 2 and j + 3 n / 4.
+__global__ void pass_4(float2* out, const float2* in, int n, int done) {
+    int j = blockIdx.x * blockDim.x + threadIdx.x;
+    int quarter = n / 4;
+    if (j >= quarter)
+        return;
+    int k = j % done;
+    float2 a = in[j];
+    float2 b = in[j + quarter] * root(k, 4 * done);
+    float2 c = in[j + 2 * quarter] * root(2 * k, 4 * done);
+    float2 d = in[j + 3 * quarter] * root(3 * k, 4 * done);
+    float2 turned = {b.y - d.y, d.x - b.x};  // -i (b - d)
+    int to = 4 * j - 3 * k;
+    out[to] = a + c + (b + d);
+    out[to + done] = a - c + turned;
+    out[to + 2 * done] = a + c - (b + d);
+    out[to + 3 * done] = a - c - turned;
+}
+"""
+)
+
+
+def four_at_a_time(out, pairs, n, done):
+    """One pass of radix 4, after Stockham, in float64."""
+    return as_pairs(passed(as_complex(pairs), done))
+
+
+def passed(x, done, sign=-1, radix=4):
+    """One pass of a radix; `done` points are transformed among themselves before it."""
+    n = x.size
+    j = np.arange(n // radix)
+    k = j % done
+    parts = [
+        x[j + m * (n // radix)] * np.exp(sign * 2j * np.pi * k * m / (radix * done))
+        for m in range(radix)
+    ]
+    results = np.fft.fft(parts, axis=0) if sign < 0 else np.fft.ifft(parts, axis=0) * radix
+    out = np.empty(n, complex)
+    for m in range(radix):
+        out[radix * j - (radix - 1) * k + m * done] = results[m]
+    return out
+
+
+def without_turns(out, pairs, n, done):
+    """The pass without its twiddles."""
+    x = as_complex(pairs)
+    j = np.arange(n // 4)
+    k = j % done
+    results = np.fft.fft([x[j + m * (n // 4)] for m in range(4)], axis=0)
+    found = np.empty(n, complex)
+    for m in range(4):
+        found[4 * j - 3 * k + m * done] = results[m]
+    return as_pairs(found)
+
+
+PASS_4 = Exercise(
+    id="fourier.pass_4",
+    title="Four points in a thread",
+    minutes=15,
+    kind="cuda_c",
+    kernel_name="pass_4",
+    path="build/pass_4.cu",
+    task=(
+        "This is your pass of radix 2: n / 2 threads, two points each. Make it a pass of radix 4,"
+        " which n / 4 threads do: thread j reads the four points j, j + n/4, j + n/2 and j + 3 n/4,"
+        " turns number m of them by m k / (4 done) of a turn, transforms the four, and writes the"
+        " results `done` apart, from 4 j - 3 k on. A transform of four points a, b, c, d is"
+        " a + b + c + d, a - i b - c + i d, a - b + c - d, a + i b - c - i d, and -i (x, y) is"
+        " (y, -x)."
+    ),
+    starter="%%writefile build/pass_4.cu"
+    + COMPLEX
+    + """
+// Thread j: points j and j + n / 2. done: 1, 4, 16 ... points are transformed already.
+__global__ void pass_4(float2* out, const float2* in, int n, int done) {
+    int j = blockIdx.x * blockDim.x + threadIdx.x;
+    int half = n / 2;
+    if (j >= half)
+        return;
+    int k = j % done;
+    float2 a = in[j];
+    float2 b = in[j + half] * root(k, 2 * done);
+    int to = 2 * j - k;
+    out[to] = a + b;
+    out[to + done] = a - b;
+}
+""",
+    solution=PASS_4_CU,
+    inputs=lambda rng, shape: {
+        "out": Out((shape[0], 2)),
+        "in": uniform(rng, shape[0], 2),
+        "n": shape[0],
+        "done": shape[1],
+    },
+    reference=lambda **given: four_at_a_time(*given.values()),
+    specials="finite",
+    rtol=1e-4,
+    shapes=((4, 1), (16, 1), (16, 4), (64, 4), (64, 16), (256, 1), (256, 64)),
+    large=(1024, 16),
+    fresh=lambda rng: (256, int(rng.choice((1, 4, 16, 64)))),
+    extents=lambda shape: (shape[0] // 4, 1, 1),
+    other_block=(64, 1, 1),
+    is_square=lambda shape: False,
+    elements=8,  # floats
+    probe=(256, 4),
+    hints=(
+        "`half` becomes `quarter`, in the guard, too. Which four points does thread j read, and by"
+        " which root is each multiplied?",
+        "The second is turned by `root(k, 4 * done)`, the third by `root(2 * k, 4 * done)`, the"
+        " fourth by `root(3 * k, 4 * done)`. Of `b` and `d` you need the sum, and -i times the"
+        " difference.",
+        "-i (b - d) is `{b.y - d.y, d.x - b.x}`. The four results go to `to`, `to + done`,"
+        " `to + 2 * done` and `to + 3 * done`, with `to = 4 * j - 3 * k`.",
+    ),
+    wrong=(
+        ("{b.y - d.y, d.x - b.x}", "{d.y - b.y, b.x - d.x}", "wrong_value"),
+        ("int to = 4 * j - 3 * k;", "int to = 4 * j;", "race"),
+        (
+            ("root(k, 4", "root(0 * k, 4"),
+            ("root(2 * k", "root(0 * k"),
+            ("root(3 * k", "root(0 * k"),
+            "wrong_value",
+        ),
+        (("root(2 * k, ", "root(k, "), ("root(3 * k, ", "root(k, "), "wrong_value"),
+        (
+            ("to + done", "to + 1"),
+            ("to + 2 * done", "to + 2"),
+            ("to + 3 * done", "to + 3"),
+            "race",
+        ),
+        (
+            ("in[j + quarter]", "in[4 * j + 1]"),
+            ("in[j + 2 * quarter]", "in[4 * j + 2]"),
+            ("in[j + 3 * quarter]", "in[4 * j + 3]"),
+            ("in[j];", "in[4 * j];"),
+            "wrong_value",
+        ),
+        ("    if (j >= quarter)\n        return;\n", "", "missing_guard"),
+        ("j >= quarter", "j > quarter", "missing_guard"),
+        (
+            ("out[to + done] = a - c + turned;", "out[to + 2 * done] = a - c + turned;"),
+            ("out[to + 2 * done] = a + c - (b + d);", "out[to + done] = a + c - (b + d);"),
+            "wrong_value",
+        ),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "It turns forwards: a pass of the inverse.",
+            lambda **given: as_pairs(passed(as_complex(given["in"]), given["done"], sign=1)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The four points are not turned before they are transformed: the twiddles are missing.",
+            lambda **given: without_turns(*given.values()),
+        ),
+    ),
+)
+
+
 # ---- apart: two real rows out of one complex transform
 
 
@@ -418,7 +601,7 @@ def apart(out, z):
 )
 
 
-EXERCISES = (BACK, EXCHANGE, APART)
+EXERCISES = (BACK, EXCHANGE, PASS_4, APART)
 
 
 QUIZZES = (

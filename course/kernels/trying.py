@@ -36,17 +36,19 @@ def tried(compute, exact, loads, most: float = MOST, places=None, slow_checks: b
         loads.cache_clear()
 
 
-def watched(kernel, grid, block, out, *args, exact, most: float = MOST) -> None:
-    """Print what a trace finds wrong with a Numba kernel, or whether its `out` is right."""
+def watched(kernel, grid, block, *args, exact, out: str = "out", most: float = MOST) -> None:
+    """Print what a trace finds wrong with a Numba kernel, and whether its result is right.
+
+    args: as the launch takes them; out: the name of the argument that holds the result.
+    """
     try:
-        run = trace(kernel, grid, block, np.full_like(out, np.nan), *args)
+        run = trace(kernel, grid, block, *args)
     except TraceError as mistake:
         print(mistake)
         return
     for problem in run.problems:
         print(problem)
-    found = next(iter(run.results.values()))
-    print(verdict(found, numbers(exact), most))
+    print(verdict(numbers(run.results[out]), numbers(exact), most))
 
 
 def verdict(found: np.ndarray, exact: np.ndarray, most: float = MOST, places=None) -> str:

@@ -215,6 +215,46 @@ def orders(n=8):
     return fig
 
 
+def two_points(thread: int = 1, n: int = 8):
+    """What one thread does in each pass of Stockham's: the two places that it reads and writes."""
+    passes = passes_of_stockham(n)
+    half = n // 2
+    fig, axes = chart(6.6, 3.0, alt=_words_of_thread(thread, n))
+    for step, sources in enumerate(passes):
+        for place, origins in enumerate(sources):
+            mine = origins == (thread, thread + half)
+            for origin in origins:
+                line = (
+                    {"color": ALARM, "linewidth": 2} if mine else {"color": IDLE, "linewidth": 0.7}
+                )
+                axes.plot([step, step + 1], [origin, place], zorder=2 if mine else 1, **line)
+        reads, writes = _places(thread, n, 1 << step)
+        words = f"reads {reads[0]}, {reads[1]}\nwrites {writes[0]}, {writes[1]}"
+        word(axes, step + 0.5, n + 0.1, words, fontsize=SMALL, va="top")
+    for step in range(len(passes) + 1):
+        axes.plot([step] * n, range(n), "o", color=INK, markersize=3.5)
+    axes.set(xlim=(-0.3, len(passes) + 0.3), ylim=(n + 1.2, -0.5), xticks=[], ylabel="place")
+    axes.set_yticks(range(n))
+    axes.set_title(f"thread {thread} of {half}", fontsize=SMALL + 1)
+    axes.spines[:].set_visible(False)
+    return fig
+
+
+def _places(thread, n, done):
+    """What a thread reads and writes in the pass before which `done` points are transformed."""
+    to = 2 * thread - thread % done
+    return (thread, thread + n // 2), (to, to + done)
+
+
+def _words_of_thread(thread, n):
+    steps = [_places(thread, n, 1 << b) for b in range(n.bit_length() - 1)]
+    said = "; ".join(
+        f"pass {number}: reads {reads[0]} and {reads[1]}, writes {writes[0]} and {writes[1]}"
+        for number, (reads, writes) in enumerate(steps, 1)
+    )
+    return f"Thread {thread} in the passes of {n} points: {said}."
+
+
 # ---- who has what
 
 

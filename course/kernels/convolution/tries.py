@@ -10,6 +10,7 @@ from course.kernels.convolution.shapes import Convolution
 from course.kernels.trying import sketch, tried
 from utils import check, cuda_c, has_gpu
 from utils.occupancy import ceil_div
+from utils.tools.diagnostics import LearnerError
 
 SIDE = 5  # of the pictures' filter
 SIDE_OF_BANK = 3
@@ -111,14 +112,18 @@ def patch(conv: Convolution) -> None:
 def filtered(file: str, colours, bank) -> list:
     """A picture (height, width, 3) filtered by the kernel `layer` of a file: one picture a filter.
 
-    bank: filters of 3 × 3 weights, used on each channel. [] where the kernel gives nothing but 0.
+    bank: filters of 3 × 3 weights, used on each channel. [] where it gives nothing but 0 or breaks off.
     """
     x = np.ascontiguousarray(colours, np.float32)
     h, w, c = x.shape
     weights = np.float32([np.multiply.outer(np.array(taps), np.full(c, 1 / c)) for taps in bank])
     y = cuda.to_device(check.poison((h * w, len(weights))))
-    launch = cuda_c.load(file).layer[(1, ceil_div(h * w, 16)), (16, 16)]
+    launch = cuda_c.load(file, check=True).layer[(1, ceil_div(h * w, 16)), (16, 16)]
     given = cuda.to_device(x), cuda.to_device(weights)
-    launch(y, *given, h, w, c, len(weights), SIDE_OF_BANK, 1, SIDE_OF_BANK // 2)
+    try:
+        launch(y, *given, h, w, c, len(weights), SIDE_OF_BANK, 1, SIDE_OF_BANK // 2)
+    except LearnerError as mistake:
+        print(mistake)
+        return []
     pictures = np.abs(y.copy_to_host().T.reshape(-1, h, w)).clip(0, 1)
     return list(pictures) if pictures.any() else []

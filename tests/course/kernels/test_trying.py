@@ -1,4 +1,4 @@
-"""A kernel as it stands: right, wrong with the first value and a map, or a mistake with its line."""
+"""A kernel as it stands: right, wrong at a first value and on a map, or a mistake with its line."""
 
 import functools
 

@@ -33,6 +33,7 @@ TIME = np.arange(400) / 8000
         lambda: fourier.spectra({"a tone": np.cos(2 * np.pi * 440 * TIME)}, 8000),
         lambda: fourier.aliases((1000, 7000), 8000, 0.001),
         fourier.orders,
+        fourier.two_points,
         fourier.exchange,
         fourier.two_passes,
         fourier.speeds,
@@ -93,3 +94,9 @@ def test_the_ladder_compares_with_the_fastest(recorded):
     assert len(lines) == 3
     assert lines[1].endswith("4.0 ×")
     assert lines[2].endswith("1.0 ×")
+
+
+def test_a_thread_always_reads_the_same_two_places_and_writes_further_apart():
+    said = fourier.two_points(1).alt
+    assert "pass 1: reads 1 and 5, writes 2 and 3" in said
+    assert "pass 3: reads 1 and 5, writes 1 and 5" in said

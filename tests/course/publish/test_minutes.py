@@ -18,7 +18,6 @@ TODAY = {
     "synchronization": (210, 41),
     "reductions": (193, 35),
     "fusion": (57, 34),
-    "mnist_cnn": (328, 102),
     "many_gpus": (133, 29),
 }
 
