@@ -169,7 +169,7 @@ __global__ void product(float* c, const __half* a, const __half* b, int n, int k
 WMMA = Exercise(
     id="tensor_cores.wmma",
     title="Along k",
-    minutes=12,
+    minutes=10,
     one_block=True,
     kind="cuda_c",
     kernel_name="product",
@@ -255,7 +255,7 @@ def place(lane, register, half):
 FRAGMENT = Exercise(
     id="tensor_cores.fragment",
     title="Who holds what",
-    minutes=10,
+    minutes=6,
     kind="function",
     task=(
         "A fragment of A for `mma.m16n8k16`: 16 by 16 numbers, in each of 32 lanes 4 registers, "
@@ -463,7 +463,7 @@ def passes_of_words(pitch):
 PASSES = Exercise(
     id="tensor_cores.passes",
     title="How many passes?",
-    minutes=8,
+    minutes=5,
     kind="function",
     task=(
         "`ldmatrix` reads 8 rows of 16 bytes for each 8 by 8 matrix. In shared memory the rows "
@@ -523,7 +523,7 @@ def address(row, column):
 SWIZZLE = Exercise(
     id="tensor_cores.swizzle",
     title="The swizzled tile",
-    minutes=10,
+    minutes=5,
     kind="function",
     task=(
         "A box has 64 columns of bf16 numbers, a row 128 bytes, 8 pieces of 16 bytes; there may be "
