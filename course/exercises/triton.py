@@ -1,102 +1,125 @@
 """The exercises of the chapter Triton and tile languages."""
 
-import math
+import logging
 from importlib.util import find_spec
 
-from course.checking.inputs import of_any_size
-from course.checking.model import Exercise, Wrong
+import torch
+
+from course.checking.model import Exercise
 from course.checking.quiz import Quiz, one_of
 
-# ---- offset: what a layout is
+# ---- one_graph: a choice that torch.compile can follow
+
+#: Clipped gradients have multiples of 1/16, so that each way of computing them gives the same
+DIGITS = 4
+BREAKS = {"last": 0}  # in the last call: how `play` tells `after`
 
 
-def offset(i, shape, stride):
-    place = 0
-    for length, step in zip(shape, stride, strict=True):
-        place += i % length * step
-        i //= length
-    return place
+def clip(gradient, most):
+    norm = gradient.square().sum().sqrt()
+    return torch.where(norm > most, gradient * (most / norm), gradient)
 
 
-def modes(rng, count):
-    """Arguments of `offset` for a layout of so many modes, with places or numbers beyond 32 bits.
+def clip_in_numbers(gradient, most):
+    """What `clip` returns, as `numbers` has it."""
+    norm = gradient.double().square().sum().sqrt()
+    return numbers(gradient * (most / norm) if norm > most else gradient)
 
-    All of it fits in 64 bits.
+
+def numbers(values):
+    """A tensor's values as a tuple of floats that does not know the last digits."""
+    return tuple(round(float(value), DIGITS) + 0.0 for value in values)
+
+
+def gradients(rng, shape):
+    """A gradient of elements ±v, and how long it may be at most: powers of two.
+
+    The first is 0, every third is too long, others are just as long as they may be, or shorter.
     """
-    shape = tuple(map(int, rng.integers(1, 6 if count < 12 else 3, count)))
-    stride = tuple(map(int, rng.integers(1, 30, count)))
-    kind = rng.choice(["near", "near", "far", "many"])
-    if kind == "many":  # more numbers than a float counts
-        shape = (*shape[:-1], shape[-1] << 56 - math.prod(shape).bit_length())
-    if kind == "far":
-        far = int(rng.integers(10, 36))
-        stride = tuple(step << far for step in stride)
-    i = int(rng.integers(math.prod(shape)))
-    return {"i": i, "shape": shape, "stride": stride}
+    size = 4 ** (1 + shape // 3 % 2)
+    signs = torch.from_numpy(rng.choice((-1.0, 1.0), size).astype("float32"))
+    value = 2.0 ** int(rng.integers(-1, 3)) if shape else 0.0
+    most = value * size**0.5 * (1 / 2, 1, 2)[shape % 3]
+    return {"gradient": signs * value, "most": most or 0.5}
 
 
-def rows_first(i, shape, stride):
-    place = 0
-    for length, step in zip(reversed(shape), reversed(stride), strict=True):
-        place += i % length * step
-        i //= length
-    return place
+def compiled_whole(answer, gradient, most):
+    """What an answer returns; notes how often Dynamo had to stop while it took it apart."""
+    log = logging.getLogger("torch._dynamo")  # it warns of each `.item()`
+    level = log.level
+    log.setLevel(logging.ERROR)
+    torch._dynamo.reset()
+    try:
+        BREAKS["last"] = len(torch._dynamo.explain(answer)(gradient, most).break_reasons)
+    finally:
+        log.setLevel(level)
+    result = answer(gradient, most)
+    return numbers(result) if isinstance(result, torch.Tensor) else result
 
 
-OFFSET = Exercise(
-    id="triton.offset",
-    title="A layout is a function",
-    minutes=10,
+def without_a_break(given, expected):
+    """What is wrong with the means, or None."""
+    breaks = BREAKS["last"]
+    if breaks:
+        return (
+            f"Dynamo still stops in it ({breaks}×), and makes more than one graph. Where does"
+            " Python ask for a number of a tensor: in an `if`, in `.item()`, in `float()`?"
+        )
+    return None
+
+
+ONE_GRAPH = Exercise(
+    id="triton.one_graph",
+    title="Clip without a break",
+    minutes=8,
     kind="function",
+    real=True,
     task=(
-        "A layout is a shape and a stride for each axis, or *mode*. In the shape (4, 8) number 6 is"
-        " row 2, column 1: the *first* mode goes fastest. With the strides (8, 1) it lies at place"
-        " 2 · 8 + 1 · 1 = 17. Write `offset(i, shape, stride)`, which gives the place of number i,"
-        " for any number of modes; numbers and places fit in 64 bits."
+        "Training loops clip gradients: where the gradient's norm is larger than `most`, all of it"
+        " is scaled down until its norm is `most`; otherwise it stays as it is. This function is"
+        " right, and breaks the graph. Write it so that torch.compile makes one graph of it."
+        " The gradient may be all zeros."
     ),
     starter="""
-def offset(i, shape, stride):
-    return ...
+def clip(gradient, most):
+    norm = gradient.square().sum().sqrt()
+    if norm.item() > most:
+        gradient = gradient * (most / norm)
+    return gradient
 """,
-    solution=offset,
-    inputs=modes,
-    reference=offset,
-    shapes=(1, 2, 2, 3, 3, 4, 9, 30),
-    draws=lambda some: of_any_size(some, 29).map(lambda fewer: fewer + 1),
+    solution=clip,
+    inputs=gradients,
+    reference=clip_in_numbers,
+    play=compiled_whole,
+    after=without_a_break,
+    shapes=(0, 3, 1, 2, 6, 5),
     hints=(
-        "For the shape (4, 8) and i = 13: which row, which column, if the first mode goes fastest?",
-        "The first coordinate is `i % shape[0]`; what is left of i is `i // shape[0]`, and the next"
-        " mode does the same with it.",
+        "What makes Python wait for the tensor's value? The choice must become a part of the"
+        " graph, as a value of its own.",
+        "`torch.where(condition, this, that)` computes both and takes one of each element.",
+        "Or scale always, by a factor of at most 1: `torch.clamp(most / norm, max=1)`. What is"
+        " `most / 0`? Infinity, and the clamp makes 1 of it.",
     ),
     wrong=(
-        Wrong(
-            rows_first,
-            "wrong_value",
-            "Your last mode goes fastest, as in C and NumPy; here the first one does.",
+        (
+            "    return torch.where(norm > most, gradient * (most / norm), gradient)",
+            "    if norm > most:\n        gradient = gradient * (most / norm)\n    return gradient",
+            "other_means",
         ),
         (
-            "zip(shape, stride, strict=True)",
-            "zip(shape[:8], stride[:8], strict=True)",
-            "wrong_value",
+            "torch.where(norm > most, gradient * (most / norm), gradient)",
+            "gradient * min(1.0, most / norm.item() if norm.item() else 1.0)",
+            "other_means",
         ),
         (
-            "        i //= length\n",
-            "",
+            "torch.where(norm > most, gradient * (most / norm), gradient)",
+            "gradient * (most / norm)",
             "wrong_value",
-            "Each mode takes its coordinate from all of i: divide what is left by the length.",
         ),
-        (
-            "i % length * step",
-            "i % length",
-            "wrong_value",
-            "The coordinates are added without their strides.",
-        ),
-        (
-            "i //= length",
-            "i //= step",
-            "wrong_value",
-            "What is left of i is i divided by the mode's *length*, not by its stride.",
-        ),
+        ("gradient * (most / norm)", "gradient.clamp(-most, most)", "wrong_value"),
+        ("torch.where(norm > most, ", "torch.where(gradient.abs() > most, ", "wrong_value"),
+        ("square().sum().sqrt()", "abs().sum()", "wrong_value"),
+        ("    return torch", "    torch", "no_return"),
     ),
 )
 
@@ -151,8 +174,8 @@ QUIZZES = (
     ),
 )
 
-EXERCISES = (OFFSET,)
+EXERCISES = (ONE_GRAPH,)
 if find_spec("triton"):
     from course.exercises import triton_kernels
 
-    EXERCISES = (*triton_kernels.EXERCISES, OFFSET)
+    EXERCISES = (*triton_kernels.EXERCISES, ONE_GRAPH)

@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 
 from course.checking.inputs import some_numbers
-from course.checking.model import InOut, Out, Wrong
+from course.checking.model import Hypothesis, Out
 from course.checking.triton_kernels import TritonExercise, name_kernels_as_numba_does
 
 name_kernels_as_numba_does()
@@ -125,6 +125,12 @@ def logarithm_of_sum(out, x, columns, BLOCK):
     return top + np.log(np.exp(x - top[:, None]).sum(1))
 
 
+def padded_with_zeros(out, x, columns, BLOCK):
+    """What comes of `other=0.0`."""
+    padded = np.pad(x, ((0, 0), (0, BLOCK - columns)))
+    return logarithm_of_sum(out, padded, BLOCK, BLOCK)
+
+
 def far_apart(rng, rows, columns):
     """Rows of float32 around 1000, -200, 200 or -1000.
 
@@ -143,11 +149,12 @@ def far_apart(rng, rows, columns):
 LOG_SUM = TritonExercise(
     id="triton.log_sum",
     title="The logarithm of a sum",
-    minutes=10,
+    minutes=12,
     task=(
         "Program r writes `log(sum(exp(x)))` of row r: the heart of a cross-entropy loss. This one"
         " works for small numbers in rows of a power of two. Make it right for any row (up to"
-        " `BLOCK` columns) and for numbers of a thousand, of either sign, far apart in one row."
+        " `BLOCK` columns) and for numbers of a thousand, of either sign, even where one number of"
+        " a row is hundreds above the others."
     ),
     starter="""
 @triton.jit
@@ -196,169 +203,12 @@ def log_sum(out, x, columns, BLOCK: tl.constexpr):
         ("row * columns", "row * BLOCK", "out_of_bounds"),
         ("out + row,", "out,", "race"),
     ),
-)
-
-# ---- transpose: two axes, two strides
-
-
-@triton.jit
-def transpose(out, x, rows, columns, B: tl.constexpr):
-    row = tl.program_id(0) * B + tl.arange(0, B)[:, None]
-    column = tl.program_id(1) * B + tl.arange(0, B)[None, :]
-    inside = (row < rows) & (column < columns)
-    tile = tl.load(x + row * columns + column, mask=inside)
-    tl.store(out + column * rows + row, tile, mask=inside)
-
-
-TRANSPOSE = TritonExercise(
-    id="triton.transpose",
-    title="Turn a matrix",
-    minutes=12,
-    task=(
-        "`out = x.T`: `x` has `rows` × `columns` elements, `out` has `columns` × `rows`. Program"
-        " (p, q) takes the tile of B × B that begins at row p B and column q B."
-    ),
-    starter="""
-@triton.jit
-def transpose(out, x, rows, columns, B: tl.constexpr):
-    row = tl.program_id(0) * B + tl.arange(0, B)[:, None]
-    column = tl.program_id(1) * B + tl.arange(0, B)[None, :]
-    ...
-""",
-    solution=transpose,
-    inputs=lambda rng, shape: {
-        "out": Out(shape[::-1]),
-        "x": some_special(rng, *shape),
-        "rows": shape[0],
-        "columns": shape[1],
-    },
-    reference=lambda out, x, rows, columns, B: x.T,
-    shapes=((16, 16), (1, 1), (20, 35), (40, 10), (182, 190), (33, 16)),
-    fresh=some_numbers((17, 40), (17, 40)),
-    blocks=(16, 8),
-    grid=tiles,
-    rtol=0,
-    hints=(
-        "Element (row, column) of x is the element (column, row) of out. How long is a row of x?"
-        " And one of out?",
-        "Rows of x are `columns` long, rows of out are `rows` long: `x + row * columns + column`,"
-        " and `out + column * rows + row`.",
-        "The mask is about which elements exist: `(row < rows) & (column < columns)`, the same for"
-        " both, as long as the tile is not turned.",
-    ),
-    wrong=(
-        ("column * rows + row,", "column * columns + row,", "out_of_bounds"),
-        ("column * rows + row,", "row * columns + column,", "wrong_value"),
-        ("x + row * columns", "x + row * rows", "wrong_value"),
-        (
-            "(row < rows) & (column < columns)",
-            "(row < columns) & (column < rows)",
-            "out_of_bounds",
-        ),
-        ("(row < rows) & (column < columns)", "row < rows", "out_of_bounds"),
-        ("tl.program_id(1)", "tl.program_id(0)", "race"),
-        ("tile, mask=inside", "tl.trans(tile), mask=inside", "wrong_value"),
-    ),
-)
-
-# ---- column_sums: programs that meet
-
-
-@triton.jit
-def column_sums(out, x, rows, columns, B: tl.constexpr):
-    row = tl.program_id(0) * B + tl.arange(0, B)[:, None]
-    column = tl.program_id(1) * B + tl.arange(0, B)
-    inside = (row < rows) & (column[None, :] < columns)
-    tile = tl.load(x + row * columns + column[None, :], mask=inside, other=0.0)
-    tl.atomic_add(out + column, tl.sum(tile, 0), mask=column < columns)
-
-
-@triton.jit
-def columns_alone(out, x, rows, columns, B: tl.constexpr):
-    """Another right answer: the first program of each column of tiles adds up all of it."""
-    column = tl.program_id(1) * B + tl.arange(0, B)
-    total = tl.zeros((B,), tl.float32)
-    for first in range(0, rows, B):
-        row = first + tl.arange(0, B)[:, None]
-        inside = (row < rows) & (column[None, :] < columns)
-        total += tl.sum(tl.load(x + row * columns + column[None, :], mask=inside, other=0.0), 0)
-    tl.atomic_add(out + column, total, mask=(column < columns) & (tl.program_id(0) == 0))
-
-
-def infinite_ends(rng, rows, columns):
-    """Normally distributed numbers; of many rows and columns each last one has an infinity."""
-    x = normal(rng, rows, columns)
-    if min(rows, columns) > MANY_IN_A_ROW:
-        x[rng.integers(rows), -1] = np.inf
-        x[-1, rng.integers(columns - 1)] = -np.inf
-    return x
-
-
-COLUMN_SUMS = TritonExercise(
-    id="triton.column_sums",
-    title="Programs that meet",
-    minutes=12,
-    task=(
-        "`out[c]` is the sum of column c; `out` begins with zeros. Program (p, q) has the tile at"
-        " row p B and column q B. On a GPU this kernel is right today and wrong tomorrow. Find out"
-        " why, and repair it; each element of x is read once."
-    ),
-    starter="""
-@triton.jit
-def column_sums(out, x, rows, columns, B: tl.constexpr):
-    row = tl.program_id(0) * B + tl.arange(0, B)[:, None]
-    column = tl.program_id(1) * B + tl.arange(0, B)
-    inside = (row < rows) & (column[None, :] < columns)
-    tile = tl.load(x + row * columns + column[None, :], mask=inside, other=0.0)
-    total = tl.load(out + column, mask=column < columns)
-    tl.store(out + column, total + tl.sum(tile, 0), mask=column < columns)
-""",
-    solution=column_sums,
-    inputs=lambda rng, shape: {
-        "out": InOut(np.zeros(shape[1], np.float32)),
-        "x": infinite_ends(rng, *shape),
-        "rows": shape[0],
-        "columns": shape[1],
-    },
-    reference=lambda out, x, rows, columns, B: x.astype(np.float64).sum(0),
-    shapes=((16, 16), (1, 1), (50, 20), (500, 2), (33, 40)),
-    fresh=some_numbers((17, 60), (17, 40)),
-    blocks=(16, 8),
-    grid=tiles,
-    effort=1.9,
-    hints=(
-        "Which programs share a column? What if two of them load the same total, and then both"
-        " store theirs?",
-        "Loading, adding and storing must be one step that no other program gets between.",
-        "`tl.atomic_add(out + column, tl.sum(tile, 0), mask=column < columns)`.",
-    ),
-    wrong=(
-        (
-            "tl.atomic_add(out + column, tl.sum(tile, 0), mask=column < columns)",
-            "tl.store(out + column, tl.sum(tile, 0), mask=column < columns)",
-            "race",
-        ),
-        (
-            "tl.atomic_add(out + column, tl.sum(tile, 0), mask=column < columns)",
-            "total = tl.load(out + column, mask=column < columns)\n"
-            "    total += tl.sum(tile, 0)\n"
-            "    tl.atomic_xchg(out + column, total, mask=column < columns)",
-            "race",
-        ),
-        (", other=0.0", "", "uninitialized"),
-        (
-            "tl.sum(tile, 0), mask=column < columns",
-            "tl.sum(tile, 0)",
-            "out_of_bounds",
-        ),
-        ("tl.sum(tile, 0)", "tl.sum(tile, 1)", "wrong_value"),
-        ("tl.program_id(0)", "tl.program_id(1)", "wrong_value"),
-        Wrong(columns_alone, "one_thread"),
-        (
-            "    tl.atomic_add(out + column, tl.sum(tile, 0)",
-            "    again = tl.load(x + row * columns + column[None, :], mask=inside, other=0.0)\n"
-            "    tl.atomic_add(out + column, tl.sum(tile + again, 0) / 2",
-            "one_thread",
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "With `other=0.0` the columns that do not exist count as numbers 0: they take part in"
+            " the maximum, and each adds exp(0 - top) to the sum.",
+            padded_with_zeros,
         ),
     ),
 )
@@ -414,7 +264,7 @@ def product_in_float64(c, a, b, m, n, k, B):
 PRODUCT = TritonExercise(
     id="triton.product",
     title="A product in float32",
-    minutes=15,
+    minutes=10,
     task=(
         "`c = a b`: a has m × k elements, b has k × n. This kernel keeps only three of seven"
         " decimal digits, and reads behind the end where k is no multiple of B. Give it both: every"
@@ -447,7 +297,8 @@ def product(c, a, b, m, n, k, B: tl.constexpr):
         "Which elements of a's tile exist in the last step along k? A mask of rows alone does not"
         " say.",
         "What lies behind k must add nothing: masked, with other=0.0, in *both* tiles.",
-        'By default `tl.dot` cuts float32 factors to TF32. `input_precision="ieee"` does not.',
+        'By default `tl.dot` cuts float32 factors to TF32. `input_precision="ieee"` does not.'
+        ' (`"tf32x3"` makes three products of parts and comes close to it: that is taken, too.)',
     ),
     wrong=(
         (', input_precision="ieee"', "", "wrong_value"),
@@ -461,4 +312,225 @@ def product(c, a, b, m, n, k, B: tl.constexpr):
     ),
 )  # fmt: skip
 
-EXERCISES = (BLEND, LOG_SUM, TRANSPOSE, COLUMN_SUMS, PRODUCT)
+# ---- swiglu: two products, and what happens to them before they are stored
+
+
+@triton.jit
+def swiglu(out, x, gate, up, m, n, k, B: tl.constexpr):
+    row = tl.program_id(0) * B + tl.arange(0, B)[:, None]
+    column = tl.program_id(1) * B + tl.arange(0, B)[None, :]
+    gates = tl.zeros((B, B), tl.float32)
+    ups = tl.zeros((B, B), tl.float32)
+    for k0 in range(0, k, B):
+        right = k0 + tl.arange(0, B)[None, :]
+        down = k0 + tl.arange(0, B)[:, None]
+        inside = (down < k) & (column < n)
+        tile = tl.load(x + row * k + right, mask=(row < m) & (right < k), other=0.0)
+        tile_gate = tl.load(gate + down * n + column, mask=inside, other=0.0)
+        tile_up = tl.load(up + down * n + column, mask=inside, other=0.0)
+        gates = tl.dot(tile, tile_gate, gates, input_precision="ieee")
+        ups = tl.dot(tile, tile_up, ups, input_precision="ieee")
+    result = gates * tl.sigmoid(gates) * ups
+    tl.store(out + row * n + column, result, mask=(row < m) & (column < n))
+
+
+def gated(rng, shape):
+    """Arguments of `swiglu`; the products' elements are of the order of 1."""
+    m, n, k = shape
+    weights = {name: normal(rng, k, n) / np.float32(k**0.5) for name in ("gate", "up")}
+    return {"out": Out((m, n)), "x": normal(rng, m, k), **weights, "m": m, "n": n, "k": k}
+
+
+def swiglu_in_float64(out, x, gate, up, m, n, k, B):
+    """silu(x gate) * (x up), with silu(t) = t / (1 + exp(-t))."""
+    gates = x.astype(np.float64) @ gate
+    return gates / (1 + np.exp(-gates)) * (x.astype(np.float64) @ up)
+
+
+def swiglu_without_silu(out, x, gate, up, m, n, k, B):
+    return (x.astype(np.float64) @ gate) * (x.astype(np.float64) @ up)
+
+
+def swiglu_by_sigmoid(out, x, gate, up, m, n, k, B):
+    gates = x.astype(np.float64) @ gate
+    return (x.astype(np.float64) @ up) / (1 + np.exp(-gates))
+
+
+def swiglu_of_the_other(out, x, gate, up, m, n, k, B):
+    return swiglu_in_float64(out, x, up, gate, m, n, k, B)
+
+
+SWIGLU = TritonExercise(
+    id="triton.swiglu",
+    title="An epilogue with a gate",
+    minutes=12,
+    task=(
+        "`out = silu(x gate) * (x up)`, with `silu(t) = t * sigmoid(t)`: the first half of the"
+        " feed-forward layer in Llama and its like. x has m × k elements, gate and up have k × n."
+        " The starter computes `x gate`. Add the second product to the same loop, from the tile of"
+        " x that is there already, and combine both before the one store."
+    ),
+    starter="""
+@triton.jit
+def swiglu(out, x, gate, up, m, n, k, B: tl.constexpr):
+    row = tl.program_id(0) * B + tl.arange(0, B)[:, None]
+    column = tl.program_id(1) * B + tl.arange(0, B)[None, :]
+    gates = tl.zeros((B, B), tl.float32)
+    for k0 in range(0, k, B):
+        right = k0 + tl.arange(0, B)[None, :]
+        down = k0 + tl.arange(0, B)[:, None]
+        inside = (down < k) & (column < n)
+        tile = tl.load(x + row * k + right, mask=(row < m) & (right < k), other=0.0)
+        tile_gate = tl.load(gate + down * n + column, mask=inside, other=0.0)
+        gates = tl.dot(tile, tile_gate, gates, input_precision="ieee")
+    tl.store(out + row * n + column, gates, mask=(row < m) & (column < n))
+""",
+    solution=swiglu,
+    inputs=gated,
+    reference=swiglu_in_float64,
+    shapes=((16, 16, 32), (1, 1, 1), (20, 30, 50), (17, 40, 33), (3, 2, 200)),
+    fresh=some_numbers((17, 40), (17, 40), (17, 60)),
+    blocks=(16, 32),
+    grid=tiles,
+    rtol=1e-5,
+    rounds=True,
+    effort=1.2,
+    hints=(
+        "A second block of sums, `ups`, that begins with zeros like `gates`. Which loads does a"
+        " step of the loop need for it?",
+        "Only the tile of `up`, at the same places as that of `gate`: the tile of x is there.",
+        "Behind the loop: `gates * tl.sigmoid(gates) * ups`. Inside it the sums are not done.",
+    ),
+    wrong=(
+        ("gates * tl.sigmoid(gates) * ups", "gates * ups", "wrong_value"),
+        ("gates * tl.sigmoid(gates) * ups", "tl.sigmoid(gates) * ups", "wrong_value"),
+        ("gates * tl.sigmoid(gates) * ups", "ups * tl.sigmoid(ups) * gates", "wrong_value"),
+        (
+            "ups = tl.dot(tile, tile_up, ups, input",
+            "ups = tl.dot(tile, tile_up, input",
+            "wrong_value",
+        ),
+        ("tl.load(up + down * n", "tl.load(gate + down * n", "wrong_value"),
+        (
+            "        ups = tl.dot(tile,",
+            "        inside = (row < m) & (right < k)\n"
+            "        again = tl.load(x + row * k + right, mask=inside, other=0.0)\n"
+            "        ups = tl.dot(again,",
+            "one_thread",
+        ),
+        (
+            "tl.load(up + down * n + column, mask=inside, other",
+            "tl.load(up + down * n + column, mask=down < k, other",
+            "out_of_bounds",
+        ),
+        ('ups, input_precision="ieee"', "ups", "wrong_value"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "That is `(x gate) * (x up)`: silu is missing.",
+            swiglu_without_silu,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "That is `sigmoid(x gate) * (x up)`: silu multiplies the sigmoid by t once more.",
+            swiglu_by_sigmoid,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "`gate` and `up` have changed places: silu belongs to the gate.",
+            swiglu_of_the_other,
+        ),
+    ),
+)
+
+# ---- described: blocks asked for by row and column
+
+
+@triton.jit
+def described(c, a, b, m, n, k, B: tl.constexpr):
+    of_a = tl.make_tensor_descriptor(a, [m, k], [k, 1], [B, B])
+    of_b = tl.make_tensor_descriptor(b, [n, k], [k, 1], [B, B])
+    of_c = tl.make_tensor_descriptor(c, [m, n], [n, 1], [B, B])
+    row = tl.program_id(0) * B
+    column = tl.program_id(1) * B
+    total = tl.zeros((B, B), tl.float32)
+    for k0 in range(0, k, B):
+        tile_a = of_a.load([row, k0])
+        tile_b = of_b.load([column, k0])
+        total = tl.dot(tile_a, tile_b.T, total, input_precision="ieee")
+    of_c.store([row, column], total)
+
+
+def to_describe(rng, shape):
+    """Arguments of `described`: rows of b and columns of c are the same things."""
+    m, n, k = shape
+    return {
+        "c": Out((m, n)),
+        "a": normal(rng, m, k),
+        "b": normal(rng, n, k),
+        "m": m,
+        "n": n,
+        "k": k,
+    }
+
+
+DESCRIBED = TritonExercise(
+    id="triton.described",
+    title="Say once what a matrix is",
+    minutes=10,
+    task=(
+        "`c = a bᵀ`: a has m rows of k, and b has n rows of k, as `torch.nn.Linear` keeps its"
+        " weights. k and n are multiples of 4, since a descriptor's rows must be multiples of 16"
+        " bytes apart. The starter takes b for a matrix of k × n. Describe b as it lies, ask for"
+        " the block that you need, and turn it. No address, no mask."
+    ),
+    starter="""
+@triton.jit
+def described(c, a, b, m, n, k, B: tl.constexpr):
+    of_a = tl.make_tensor_descriptor(a, [m, k], [k, 1], [B, B])  # shape, strides, block
+    of_b = tl.make_tensor_descriptor(b, [k, n], [n, 1], [B, B])
+    of_c = tl.make_tensor_descriptor(c, [m, n], [n, 1], [B, B])
+    row = tl.program_id(0) * B
+    column = tl.program_id(1) * B
+    total = tl.zeros((B, B), tl.float32)
+    for k0 in range(0, k, B):
+        tile_a = of_a.load([row, k0])
+        tile_b = of_b.load([k0, column])
+        total = tl.dot(tile_a, tile_b, total, input_precision="ieee")
+    of_c.store([row, column], total)
+""",
+    solution=described,
+    inputs=to_describe,
+    reference=lambda c, a, b, m, n, k, B: a.astype(np.float64) @ b.T,
+    shapes=((16, 16, 32), (1, 4, 4), (20, 32, 52), (17, 40, 36), (3, 8, 200)),
+    fresh=lambda rng: tuple(int(4 * q) for q in rng.integers(5, 12, 3)),
+    blocks=(16, 32),
+    grid=tiles,
+    rtol=1e-5,
+    rounds=True,
+    hints=(
+        "How long is a row of b, and how many rows are there? These are its shape and its first"
+        " stride.",
+        "Which block of b does a tile of c need? Its rows are the tile's columns: `[column, k0]`.",
+        "The block has rows of k; `tl.dot` wants k downwards: `tile_b.T`.",
+    ),
+    wrong=(
+        ("of_b.load([column, k0])", "of_b.load([k0, column])", "wrong_value"),
+        ("tile_b.T", "tile_b", "wrong_value"),
+        ("(b, [n, k], [k, 1]", "(b, [k, n], [n, 1]", "wrong_value"),
+        ("(b, [n, k], [k, 1]", "(b, [n, k], [n, 1]", "wrong_value"),
+        ("tile_b.T, total, input", "tile_b.T, input", "wrong_value"),
+        ("of_c.store([row, column]", "of_c.store([column, row]", "wrong_value"),
+        ('total, input_precision="ieee")', "total)", "wrong_value"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "That is the product with b's memory read as k rows of n.",
+            lambda c, a, b, m, n, k, B: a.astype(np.float64) @ b.reshape(k, n),
+        ),
+    ),
+)
+
+EXERCISES = (BLEND, LOG_SUM, PRODUCT, SWIGLU, DESCRIBED)

@@ -38,6 +38,24 @@ MATMUL = ("setup", "exercises-import", "judge-poison", "tile-climb")
 TENSOR_CORES = ("setup", "imports")
 TRAINER = ("setup", "exercises-import", "data", "torch-import", "torch-train", "assemble")
 EDITS = {
+    "an addition of the first sum": Edit(
+        "10_reductions",
+        ("setup", "exercises-import", "data", "atomic-numba", "judge"),
+        "atomic-numba",
+        "cuda.atomic.add(out, 0, x[i])",
+        "out[0] += x[i]",
+        "break-atomic",
+        "RACE on out[0]",
+    ),
+    "an element that is none": Edit(
+        "16_fusion",
+        ("setup", "exercises-import", "softmax-names", "softmax-three", "softmax-judge"),
+        "softmax-once",
+        ": -infinity()",
+        ": 0",
+        "break-other",
+        "CUDA C: row 0 (with a -inf) begins with",
+    ),
     "a barrier of batch norm's sum": Edit(
         "19_mnist_cnn",
         ("setup", "break-border"),

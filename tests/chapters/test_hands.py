@@ -17,8 +17,6 @@ LISTING = re.compile(
 )
 #: Chapters that are not converted yet: (cells to change, listings) as they are. Only better.
 TODAY = {
-    "reductions": (7, 29),
-    "fusion": (1, 6),
     "many_gpus": (3, 8),
 }
 

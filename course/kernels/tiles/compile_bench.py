@@ -80,7 +80,10 @@ def forms(backend: str = "inductor") -> dict[str, Callable]:
 
 
 def measure(size: str) -> None:
-    """Prove every form against float64, then time them in turn; without a GPU show the record."""
+    """Prove every form against float64, then time them in turn.
+
+    Without a GPU: prove their steps on a few numbers, uncompiled, say so, and show the record.
+    """
     torch._dynamo.reset()
     shape = SIZES[size] if has_gpu() else SMALL_FOR_A_CPU
     x = torch.randn(shape, device=DEVICE)
@@ -92,17 +95,25 @@ def measure(size: str) -> None:
         torch.testing.assert_close(y, exact, **RIGHT)
         runs[name] = partial(form, x)
     rows, columns = SIZES[size]
-    print(f"{rows} × {columns}: {len(runs)} forms, all right")
     if has_gpu():
+        print(f"{rows} × {columns}: {len(runs)} forms, all right")
         race = compare(runs, bytes=2 * x.nbytes, name=f"graph_breaks/{size}")
         print(race.table())
     else:
+        print(
+            f"checked here: the steps of {len(runs)} forms on {shape[0]} × {shape[1]} numbers, "
+            "uncompiled; nothing is timed"
+        )
         print(recorded(size))
 
 
 def recorded(size: str) -> str:
-    """Recorded times of the forms, a line each."""
+    """Recorded times of the forms, a line each, below the size, the GPU and the day."""
+    rows, columns = SIZES[size]
+    whose = results.find(f"graph_breaks/{size}/compiled/time")
     lines = []
+    if whose:
+        lines = [f"recorded: {rows} × {columns}, {whose['gpu']}, {whose['date'][:10]}"]
     for name in ("eager", "compiled", "one_break", "three_breaks", "cuda_graph"):
         entry = results.find(f"graph_breaks/{size}/{name}/time")
         time = "not recorded yet"

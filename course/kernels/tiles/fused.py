@@ -4,6 +4,8 @@ import torch
 import triton
 import triton.language as tl
 
+from course.kernels.tiles.softmax import in_order
+
 
 @triton.jit
 def linear_gelu(
@@ -43,6 +45,7 @@ def linear_gelu(
 
 def run_linear_gelu(x, weight, bias, tile: int = 64) -> torch.Tensor:
     """gelu(x weight.T + bias) for x [m, k], weight [n, k], bias [n]."""
+    in_order(x=x, weight=weight, bias=bias)
     m, k = x.shape
     n = len(weight)
     out = torch.empty(
@@ -70,11 +73,7 @@ def run_linear_gelu(x, weight, bias, tile: int = 64) -> torch.Tensor:
 
 @triton.jit
 def attention(out, q, k, v, n, scale, WIDTH: tl.constexpr, BLOCK: tl.constexpr):
-    """softmax(q k.T * scale) v for BLOCK queries; keys and values come by in blocks.
-
-    What softmax needs of a row, its maximum and its sum, is kept and corrected on the way: no
-    matrix of n × n is ever in memory.
-    """
+    """softmax(q k.T * scale) v for BLOCK queries; keys and values come by in blocks."""
     head = tl.program_id(1).to(tl.int64) * n * WIDTH
     first_row = tl.program_id(0) * BLOCK
     row = first_row + tl.arange(0, BLOCK)[:, None]
@@ -105,6 +104,7 @@ def attention(out, q, k, v, n, scale, WIDTH: tl.constexpr, BLOCK: tl.constexpr):
 
 def run_attention(q, k, v, block: int = 64) -> torch.Tensor:
     """Attention of [heads, n, width] queries, keys and values, each contiguous."""
+    in_order(q=q, k=k, v=v)
     heads, n, width = q.shape
     out = torch.empty_like(q)
     grid = (triton.cdiv(n, block), heads)

@@ -9,7 +9,7 @@ import torch
 import triton
 import triton.language as tl
 
-from course.kernels.tiles.softmax import in_pieces, sms
+from course.kernels.tiles.softmax import in_order, in_pieces, sms
 
 EPSILON = 1e-5
 #: Programs an SM of the backward pass: each keeps a partial sum of gamma's and beta's gradients
@@ -233,6 +233,7 @@ def layer_norm(x, gamma, beta, epsilon: float = EPSILON, **options: int):
     x: float32 or bfloat16 [rows, columns], contiguous; gamma, beta: [columns].
     Returns y like x, and the rows' means and inverse standard deviations in float32.
     """
+    in_order(x=x, gamma=gamma, beta=beta)
     rows, columns = x.shape
     y = torch.empty_like(x)
     means = torch.empty(rows, device=x.device)
@@ -265,6 +266,7 @@ def layer_norm_backward(
 
     programs: how many share the rows; two an SM unless given.
     """
+    in_order(dy=dy, x=x, gamma=gamma)
     rows, columns = x.shape
     block = triton.next_power_of_2(columns)
     programs = programs or min(rows, PROGRAMS_AN_SM * sms(x))

@@ -95,6 +95,19 @@ def deal(columns: int) -> dict[str, int]:
     }
 
 
+def in_order(**tensors: torch.Tensor) -> None:
+    """ValueError where a tensor is a view whose elements do not stand one behind the other.
+
+    These kernels get a pointer and no strides: of a transposed matrix they would read the rows.
+    """
+    for name, tensor in tensors.items():
+        if not tensor.is_contiguous():
+            raise ValueError(
+                f"{name} is a view with strides {tuple(tensor.stride())}, and this kernel takes no "
+                f"strides: give it {name}.contiguous()"
+            )
+
+
 def softmax(x: torch.Tensor, **options: int) -> torch.Tensor:
     """exp(x) / sum of exp(x) over the last axis of a matrix.
 
@@ -102,6 +115,7 @@ def softmax(x: torch.Tensor, **options: int) -> torch.Tensor:
     options: instead of `deal`'s: ROWS, BLOCK and num_warps, or PIECE and num_warps; with these
         also KEPT (columns in registers), STAGES and programs (an SM).
     """
+    in_order(x=x)
     rows, columns = x.shape
     out = torch.empty_like(x)
     if not out.numel():

@@ -26,11 +26,46 @@ def watch(kernel, grid: tuple, *arguments) -> None:
 
     arguments: tensors, which stay as they are, and numbers.
     """
+    unsaid = views_unsaid(kernel, arguments)
+    if unsaid:
+        print(unsaid)
+        return
     copies = [_copy(argument) for argument in arguments]
     if has_gpu():
         print(_in_child(kernel, grid, copies))
     else:
         print(said_of(kernel, grid, copies))
+
+
+def views_unsaid(kernel, arguments) -> str:
+    """What to say of a tensor whose elements do not lie in order, or "" where there is none.
+
+    A kernel gets a pointer. Unless the view's strides stand among the other arguments, one behind
+    the other, it reads the memory as if row stood behind row. (Where neighbours in a row lie
+    together, the last stride may be left out.)
+    """
+    names = list(inspect.signature(kernel.fn).parameters)
+    for name, argument in zip(names, arguments, strict=False):
+        if not isinstance(argument, torch.Tensor) or argument.is_contiguous():
+            continue
+        strides = argument.stride()
+        needed = strides[:-1] if strides[-1] == 1 else strides
+        if not _holds(arguments, needed):
+            return (
+                f"✗ view: {name} is a view with strides {tuple(strides)}, and the kernel is not "
+                "told: it gets a pointer only. Pass the strides, or .contiguous()"
+            )
+    return ""
+
+
+def _holds(arguments, numbers) -> bool:
+    """Whether these numbers stand somewhere among the arguments, one behind the other."""
+    places = range(len(arguments) - len(numbers) + 1)
+    parts = (arguments[place : place + len(numbers)] for place in places)
+    return any(
+        all(isinstance(a, int) and a == n for a, n in zip(part, numbers, strict=True))
+        for part in parts
+    )
 
 
 def _copy(argument):

@@ -16,8 +16,6 @@ TODAY = {
     "first_kernels": (135, 19),
     "memory": (175, 40),
     "synchronization": (210, 41),
-    "reductions": (193, 35),
-    "fusion": (57, 34),
     "many_gpus": (133, 29),
 }
 

@@ -121,6 +121,33 @@ def test_watch_says_what_is_wrong(capsys):
     assert "outside the tensor" in capsys.readouterr().out
 
 
+def test_a_transposed_matrix_is_refused_and_watch_says_it(capsys):
+    x = torch.randn(8, 5, device=DEVICE).T
+    gamma = torch.ones(8, device=DEVICE)
+    b = torch.randn(5, 8, device=DEVICE)
+    for call in (
+        lambda: softmax.softmax(x),
+        lambda: layer_norm.layer_norm(x, gamma, gamma),
+        lambda: matmul.with_pointers(32, 32, 32)(torch.empty(5, 5, device=DEVICE), x, b.T),
+        lambda: fused.run_linear_gelu(b, x.T.contiguous().T, gamma[:5]),
+    ):
+        with pytest.raises(ValueError, match="is a view with strides"):
+            call()
+    out = torch.empty(5, 8, device=DEVICE)
+    watch(softmax.softmax_rows, (5,), out, x, 5, 8, 1, 8)
+    assert capsys.readouterr().out.startswith("✗ view: x is a view with strides (1, 5)")
+
+
+def test_a_laptop_is_told_what_was_checked(monkeypatch, capsys):
+    monkeypatch.setattr(compile_bench, "has_gpu", lambda: False)
+    monkeypatch.setattr(compile_bench, "pick", lambda gpu, cpu: cpu)
+    monkeypatch.setattr(compile_bench, "DEVICE", "cpu")
+    compile_bench.measure("large")
+    text = capsys.readouterr().out
+    assert "on 4 × 32 numbers, uncompiled; nothing is timed" in text
+    assert "recorded: 8192 × 8192, NVIDIA H200" in text and "all right" not in text
+
+
 def test_the_sweep_of_layer_norm_tries_each_way_once():
     """Whatever is the default: with and without the hint to the caches, nothing twice."""
     tried = [layer_norm.WHOLE | option for option in rows_bench._norm_options(1024)]
