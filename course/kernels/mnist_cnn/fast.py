@@ -175,6 +175,15 @@ class Trainer:
         self._in_use[self.steps % 2] = images, labels  # not freed before they are copied
         self.steps += 1
 
+    def launches(self) -> int:
+        """What a step launches: kernels, and memory that is set; counted in its graph. ValueError
+        for a trainer that launches them one by one.
+        """
+        count = self._library.cnn_launches(self._trainer)
+        if not count:
+            raise ValueError("launches are counted in the graph: leave graph=False out")
+        return count
+
     def losses(self) -> np.ndarray:
         """The loss of every step so far (of the last 65,536), float32. Waits for the steps."""
         ring = np.empty(LOSSES, np.float32)
@@ -347,6 +356,7 @@ _FUNCTIONS = {
     "cnn_create": (_POINTER, [_NUMBER, ctypes.c_float, _POINTER, _POINTER, _POINTER]),
     "cnn_destroy": (None, [_POINTER]),
     "cnn_step": (_NUMBER, [_POINTER, _POINTER, _POINTER]),
+    "cnn_launches": (_NUMBER, [_POINTER]),
     "cnn_synchronize": (_NUMBER, [_POINTER]),
     "cnn_infer": (_NUMBER, [_POINTER, _POINTER, _NUMBER, _POINTER]),
     "cnn_weights": (_NUMBER, [_POINTER, _POINTER]),

@@ -277,6 +277,43 @@ def step(batch: int, gated=(), modes=None) -> None:
         )
 
 
+def short(
+    mine=None, batch: int = 64, modes=None, steps: int = 50, repeats: int = 3
+) -> dict[str, tuple]:
+    """A race of a few minutes on this GPU: {rival: (microseconds a step, spread)}, "yours" among
+    them where `mine` has kernels for the fast trainer's sockets. {} without a GPU.
+
+    Each is verified against eager fp32 first, as in the whole race. PyTorch's modes, unless named,
+    are the plain one, one graph, and compiled as one graph in 16 bits (without autotuning, which
+    takes longer than all else).
+    """
+    from course.kernels.mnist_cnn.pytorch import initial_weights
+
+    if engine.gpu() is None:
+        return {}
+    kind, weights = fast.precisions()[0], initial_weights(0)
+    batches = pinned_batches(batch)
+    rivals = [built(Ours, weights, batch, LR, kind)]
+    if mine:
+        yours = built(Ours, weights, batch, LR, kind, mine=mine)
+        if yours:
+            yours.name = "yours"
+        rivals.append(yours)
+    few = "eager_fp32", "graph_fp32", f"graph_compile_{kind}_channels_last"
+    for mode in few if modes is None else modes:
+        rivals.append(built(PyTorch, weights, batch, LR, mode))
+    reference = PyTorch(weights, batch, LR, "eager_fp32").losses(batches[PyTorch], CHECKED_STEPS)
+    right = []
+    for rival in filter(None, rivals):
+        try:
+            verify(rival, rival.losses(batches[type(rival)], CHECKED_STEPS), reference)
+            right.append(rival)
+        except Failed as no:
+            print("LEFT OUT", no, flush=True)
+    times = measure(right, batches, steps, repeats)
+    return {name: median_and_spread(samples) for name, samples in times.items()}
+
+
 def modes_here() -> list[str]:
     """PyTorch's modes in the precisions that this GPU's tensor cores have."""
     from course.kernels.mnist_cnn.pytorch_modes import modes_for

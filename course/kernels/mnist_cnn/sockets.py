@@ -7,6 +7,7 @@ and slow, `mine/good` a good one; what is built in the end is one file of the le
 in a namespace of its own, so that their helpers may have any name.
 """
 
+import ctypes
 import functools
 import re
 from collections.abc import Callable, Mapping
@@ -17,6 +18,8 @@ import numpy as np
 
 from utils import check, cuda_c
 from utils.cpu.cuda_c import cache
+from utils.cpu.cuda_c.library import Library
+from utils.cuda_c.device_code import HEADERS
 from utils.cuda_c.signature import kernels_in
 from utils.tools.diagnostics import LearnerError
 
@@ -244,6 +247,38 @@ def _numbers(arguments):
 def _types(signature):
     """What must agree: a pointer that may be written to takes no constant one."""
     return [(p.dtype or p.type, p.pointer, p.pointer and p.const) for p in signature.parameters]
+
+
+# ---- what its threads ask for
+
+ASKED = {"patch_moments": (8,), "conv1_pool": (8,), "head": (8,), "update": (1 << 14, 1)}
+PARAMETERS = 421_738  # the network's weights
+BATCH = 64  # over so many digits an update is shared out
+
+
+def asked(name: str, path: str | Path) -> float:
+    """Bytes that the kernel's threads ask of global memory for a digit, counted by the CPU runtime.
+
+    However many of them a cache answers: what is asked for twice counts twice. Needs a C++
+    compiler, and no GPU.
+    """
+    sizes = ASKED[name]
+    arguments = SOCKETS[name].inputs(np.random.default_rng(0), sizes)
+    library = Library(Path(path), check=True, headers=HEADERS)
+    signature = SOCKETS[name].signature
+    values, buffers = [], []
+    for parameter, value in zip(signature.parameters, arguments.values(), strict=True):
+        if isinstance(value, np.ndarray):
+            pointer = ctypes.c_void_p(value.ctypes.data)
+            values.append(pointer)
+            buffers.append((pointer.value, value.nbytes, parameter.name))
+        else:
+            values.append(np.ctypeslib.as_ctypes_type(parameter.dtype)(value))
+    library.launch(name, (4, 1, 1), (THREADS, 1, 1), 0, values, buffers=buffers)
+    moved = library.counts()["global_bytes"]
+    if name == "update":
+        return moved / sizes[0] * PARAMETERS / BATCH
+    return moved / sizes[0]
 
 
 # ---- and built in

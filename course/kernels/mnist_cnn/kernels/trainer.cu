@@ -55,6 +55,7 @@ struct Trainer {
     cudaEvent_t join = nullptr;  // and back
     cudaGraphExec_t graph[2] = {};
     unsigned steps = 0;
+    int launches = 0;  // kernels of a step, and memory set; with a graph
     uint8_t* images[2] = {};
     uint8_t* labels[2] = {};
 
@@ -433,6 +434,21 @@ bool Trainer::launch_update(const Network& n, cudaStream_t stream) {
     return true;
 }
 
+// What a graph launches: its kernels, and memory that it sets.
+static bool count_launches(cudaGraph_t graph, int& launches) {
+    size_t count = 0;
+    TRY(cudaGraphGetNodes(graph, nullptr, &count));
+    std::vector<cudaGraphNode_t> nodes(count);
+    TRY(cudaGraphGetNodes(graph, nodes.data(), &count));
+    launches = 0;
+    for (cudaGraphNode_t node : nodes) {
+        cudaGraphNodeType type;
+        TRY(cudaGraphNodeGetType(node, &type));
+        launches += type == cudaGraphNodeTypeKernel || type == cudaGraphNodeTypeMemset;
+    }
+    return true;
+}
+
 // The step's kernels as one graph: launched with one call, and the GPU knows what comes next.
 bool Trainer::capture(int slot) {
     cudaGraph_t recorded = nullptr;
@@ -440,6 +456,7 @@ bool Trainer::capture(int slot) {
     bool good = launch_forward(net[slot], true, main) && launch_backward(net[slot], main);
     cudaError_t ended = cudaStreamEndCapture(main, &recorded);  // also after a launch that failed
     good = good && !failed(ended, "cudaStreamEndCapture");
+    good = good && count_launches(recorded, launches);
     good = good && !failed(cudaGraphInstantiate(&graph[slot], recorded, 0), "cudaGraphInstantiate");
     if (recorded)
         cudaGraphDestroy(recorded);
@@ -553,6 +570,10 @@ void cnn_destroy(Trainer* t) {
 }
 int cnn_step(Trainer* t, const uint8_t* images, const uint8_t* labels) {
     return t->step(images, labels);
+}
+// Of a step: what its graph launches, and the moments' kernel; 0 without a graph.
+int cnn_launches(Trainer* t) {
+    return t->options.graph ? t->launches + 1 : 0;
 }
 int cnn_synchronize(Trainer* t) {
     return wait(t);

@@ -99,6 +99,11 @@ def test_without_a_gpu_it_says_so(monkeypatch, capsys):
     assert race.main([]) == 1 and "needs an NVIDIA GPU" in capsys.readouterr().err
 
 
+@without_gpu("there it races")
+def test_the_short_race_needs_a_gpu():
+    assert race.short({"head": "build/head.cu"}) == {}
+
+
 @pytest.mark.parametrize("ours", [0.99, 0.97])
 def test_everything(ours, tmp_path, monkeypatch, capsys):
     """Each part is a process: one fails, one is out of time; the others' entries are kept, beside

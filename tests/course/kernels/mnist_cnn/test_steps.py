@@ -1,0 +1,135 @@
+"""The finale's plain step: right with every idea, counted from what ran, and the learner's own."""
+
+import numpy as np
+import pytest
+
+from course.exercises import beating_pytorch as exercises
+from course.kernels.mnist_cnn import fast, pytorch, sockets, steps
+from course.kernels.mnist_cnn.ledger import Ledger, StepError
+from course.pictures import beating_pytorch as pictures
+from tests.course.kernels.mnist_cnn.test_fast import distance, problem
+from utils.engine import has_gpu
+
+#: launches and kB for a digit, from a kernel a layer to one update
+COUNTS = {
+    None: (46, 2982),
+    "backward": (42, 2108),
+    "forward": (38, 1496),
+    "moments": (39, 1396),
+    "not_stored": (35, 758),
+    "head": (29, 756),
+    "update": (20, 756),
+}
+BATCH = 64 if has_gpu() else 3
+
+
+def ideas_up_to(idea):
+    return steps.IDEAS[: steps.IDEAS.index(idea) + 1] if idea else ()
+
+
+@pytest.mark.parametrize("idea", COUNTS)
+def test_each_step_is_right_and_counted(idea):
+    weights, images, labels = problem(BATCH)
+    step = steps.Step(weights, images, labels, 0.1, ideas_up_to(idea))
+    for _ in range(2):  # what one leaves behind does not disturb the next
+        before = step.weights()
+        loss, _, exact = pytorch.loss_and_gradients(before, images, labels)
+        step.run()
+        assert step.loss == pytest.approx(loss, rel=1e-4)
+        gradients, after = step.gradients(), step.weights()
+        for name in exact:
+            assert distance(gradients[name], exact[name]) < 1e-3, name
+            np.testing.assert_allclose(
+                after[name], before[name] - 0.1 * gradients[name], rtol=1e-4, atol=1e-6
+            )
+    assert (len(step.launches), round(step.kilobytes)) == COUNTS[idea]
+
+
+def test_conv1s_outputs_are_touched_seventeen_times():
+    step = steps.Step(*problem(2))
+    step.run()
+    table = pictures.touches(step.launches, {"y1", "z1", "dy1"})
+    assert table.rows[-1] == ["together", "17", "1,706"]
+
+
+def test_kernels_of_the_learner_are_in_it_and_named(tmp_path):
+    own = tmp_path / "bn_relu_pool.cu"
+    own.write_text(exercises.BN_RELU_POOL.solution)
+    mine = {"bn_relu_pool": own, "head": sockets.SOCKETS["head"].good}
+    step = steps.Step(*problem(2), ideas=ideas_up_to("update"), mine=mine)
+    step.run()
+    assert [launch.name for launch in step.launches if launch.mine] == ["bn_relu_pool", "head"]
+    with pytest.raises(sockets.SocketError, match="no kernel of the step is called 'haed'"):
+        steps.Step(*problem(2), mine={"haed": own})
+
+
+def test_ideas_build_on_each_other():
+    with pytest.raises(ValueError, match="in this order: backward, forward"):
+        steps.Step(*problem(2), ideas=("forward",))
+
+
+def test_what_the_finished_trainer_moves_is_what_its_map_says():
+    drawn = {name: read + written for name, _, _, _, read, written in pictures.KERNELS}
+    assert drawn == steps.FINISHED
+    assert steps.finished_kilobytes() < steps.finished_kilobytes({"head": ""})
+
+
+@pytest.mark.parametrize(
+    "mine, launches", [((), 8), (("patch_moments",), 8), (("head", "update"), 14)]
+)
+def test_the_finished_trainers_launches_are_counted(mine, launches):
+    files = {name: sockets.SOCKETS[name].good for name in mine}
+    with fast.Trainer(problem(2)[0], 2, 0.1, mine=files) as trainer:
+        assert trainer.launches() == launches
+    with (
+        fast.Trainer(problem(2)[0], 2, 0.1, graph=False) as trainer,
+        pytest.raises(ValueError, match="leave graph=False out"),
+    ):
+        trainer.launches()
+
+
+# ---- the ledger
+
+
+def test_a_row_takes_the_place_of_its_like(tmp_path):
+    ledger = Ledger(*problem(2))
+    first = ledger.add("plain")
+    own = tmp_path / "bn_relu_pool.cu"
+    own.write_text(exercises.PLAIN_BN_RELU_POOL)
+    ledger.add("forward", "forward")
+    again = ledger.add("forward", "forward", {"bn_relu_pool": own})
+    assert ledger.rows == [first, again]
+    assert again.mine == ("bn_relu_pool",)
+    assert "yours: bn_relu_pool" in repr(again)
+    assert "2 kernels" not in pictures.your_waterfall(ledger.rows).alt
+    assert "1 kernels of yours" in pictures.your_waterfall(ledger.rows).alt
+
+
+def test_a_wrong_step_gets_no_row(tmp_path, capsys):
+    ledger = Ledger(*problem(2))
+    wrong = tmp_path / "bn_relu_pool.cu"
+    wrong.write_text(exercises.POOLED_FIRST)
+    with pytest.raises(StepError, match=r"off by \d+% of its size; wrong are"):
+        ledger.add("forward", "forward", {"bn_relu_pool": wrong})
+    assert not ledger.rows
+    ledger.tried("forward", {"bn_relu_pool": wrong})
+    ledger.tried("forward")
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("✗ the gradient of") and said[1].startswith("✓ right")
+
+
+def test_the_finished_trainer_gets_a_row_and_is_tried(capsys):
+    ledger = Ledger(*problem(4))
+    row = ledger.finish("finished", {"head": sockets.SOCKETS["head"].good})
+    assert (row.launches, row.mine) == (11, ("head",))
+    ledger.tried_finished()
+    assert "✓ right" in capsys.readouterr().out
+
+
+# ---- what threads ask for
+
+
+@pytest.mark.parametrize("name", sockets.SOCKETS)
+def test_good_kernels_ask_for_no_more_than_slow_ones(name):
+    socket = sockets.SOCKETS[name]
+    assert 0 < sockets.asked(name, socket.good) <= sockets.asked(name, socket.slow)
