@@ -1,4 +1,5 @@
-"""The learner's leaderboard: their kernel against ours, timed side by side on their GPU.
+"""The learner's kernels in the finale: which are right, which lines are theirs, and a leaderboard
+on which they are counted, and timed where a GPU is.
 
 Kept in the user's own data folder as one JSON line an entry; lines are only ever added.
 `CUDA_COURSE_LEADERBOARD` names another file.
@@ -8,20 +9,129 @@ import hashlib
 import json
 import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from utils import has_gpu
 
-EXERCISE = "beating_pytorch.bn_relu_pool"
-IMAGES, SIDE, CHANNELS, BLOCK = (
-    2048,
-    28,
-    32,
-    256,
-)  # what is timed: conv1's outputs of so many digits
-FIELDS = ("name", "yours_us", "ours_us", "gpu", "date", "source")
+FIELDS = ("name", "kernels", "asked_kb", "date", "source")
+TIMES = ("yours_us", "ours_us", "gpu")  # of entries from a GPU
+
+
+# ---- what is theirs
+
+
+def mine(trainer: bool = False) -> dict[str, Path]:
+    """The kernels that the learner has written in the finale's exercises, and that are right.
+
+    trainer: only those that the finished trainer has a socket for. Of a file that is not right, or
+    that does not compile, one line says so: ours stands in for it.
+    """
+    found = {}
+    for exercise in _of_the_finale():
+        if trainer and exercise.kernel_name not in dict(_sockets()):
+            continue
+        path = Path(exercise.path)
+        if not path.is_file() or not own_lines(exercise, path):
+            continue
+        wrong = _wrong(exercise, path)
+        if wrong:
+            print(f"{exercise.kernel_name}: yours is not right yet, so ours stands in ({wrong})")
+        else:
+            found[exercise.kernel_name] = path
+    return found
+
+
+def _of_the_finale():
+    from course.exercises import beating_pytorch
+
+    return [one for one in beating_pytorch.EXERCISES if one.kind == "cuda_c"]
+
+
+def _wrong(exercise, path) -> str:
+    """In a few words why the kernel in a file is not right; "" if it is, as far as one sees."""
+    from course.checking.model import InOut, Out
+    from course.kernels.mnist_cnn import sockets
+    from utils import check, cuda_c
+    from utils.tools.diagnostics import LearnerError
+
+    try:
+        module = cuda_c.load(path)
+        given = exercise.inputs(np.random.default_rng(1), exercise.shapes[1])
+        plain = {k: v.array if isinstance(v, InOut) else v for k, v in given.items()}
+        arguments = {
+            k: check.poison(v.shape) if isinstance(v, Out) else v for k, v in plain.items()
+        }
+        expected = exercise.reference(**arguments)
+        got = sockets.run(module, exercise.kernel_name, arguments)
+        check.close(got, expected, rtol=1e-3, atol=1e-4, quiet=True)
+    except (LearnerError, check.CheckError, AttributeError, TypeError) as error:
+        return str(error).strip().splitlines()[0]
+    return ""
+
+
+def own_lines(exercise, path) -> list[str]:
+    """Lines of code in a file that its exercise's starter does not have."""
+    given = {line.strip() for line in exercise.starter.splitlines()}
+    lines = (line.strip() for line in Path(path).read_text(encoding="utf-8").splitlines())
+    code = [line for line in lines if line.strip("{}; ") and not line.startswith("//")]
+    return [line for line in code if line not in given]
+
+
+class Lines:
+    """Which lines of the finished trainer are the learner's, kernel by kernel."""
+
+    def __init__(self, mine: Mapping[str, Path]):
+        by_name = {exercise.kernel_name: exercise for exercise in _of_the_finale()}
+        sockets = dict(_sockets())
+        fits = {name: path for name, path in mine.items() if name in sockets}
+        self.lines = {name: own_lines(by_name[name], path) for name, path in fits.items()}
+
+    def __repr__(self):
+        if not self.lines:
+            return "None yet: all kernels are ours. Solve one of the exercises above."
+        total = sum(map(len, self.lines.values()))
+        rows = [f"{total} lines are yours:"]
+        for name, lines in self.lines.items():
+            rows += [f"  {name}", *(f"      {line}" for line in lines)]
+        return "\n".join(rows)
+
+
+# ---- what they ask of memory
+
+
+class Asked:
+    """Bytes that the trainer's four kernels ask of global memory for a digit: the learner's, where
+    there are any, beside ours.
+    """
+
+    def __init__(self, mine: Mapping[str, str | Path]):
+        from course.kernels.mnist_cnn import sockets
+
+        self.ours = {name: sockets.asked(name, s.good) for name, s in _sockets()}
+        own = {name: sockets.asked(name, path) for name, path in mine.items() if name in self.ours}
+        self.yours = self.ours | own
+        self.mine = tuple(own)
+
+    @property
+    def kilobytes(self) -> float:
+        """All four together."""
+        return sum(self.yours.values()) / 1e3
+
+    def __repr__(self):
+        rows = ["bytes asked of global memory, kB per digit"]
+        for name, asked in self.yours.items():
+            whose = "yours" if name in self.mine else "ours, for want of yours"
+            rows.append(f"{name:14} {asked / 1e3:8,.1f}   {whose}")
+            if name in self.mine:
+                rows[-1] += f"; ours {self.ours[name] / 1e3:,.1f}"
+        rows.append(f"{'together':14} {self.kilobytes:8,.1f}")
+        return "\n".join(rows)
+
+
+# ---- the board
 
 
 def file() -> Path:
@@ -35,14 +145,20 @@ def file() -> Path:
 
 
 def entries() -> list[dict]:
-    """All entries so far, the fastest first. A line that is not an entry is left out, and stays in
-    the file.
+    """All entries so far, the best first: by time where there are times, then by bytes. A line that
+    is not an entry is left out, and stays in the file.
     """
     try:
         lines = file().read_bytes().splitlines()
     except FileNotFoundError:
         return []
-    return sorted(filter(None, map(_entry, lines)), key=lambda e: e["yours_us"] / e["ours_us"])
+    return sorted(filter(None, map(_entry, lines)), key=_place)
+
+
+def _place(entry):
+    if "gpu" in entry:
+        return 0, entry["yours_us"] / entry["ours_us"]
+    return 1, entry["asked_kb"]
 
 
 def _entry(line: bytes) -> dict | None:
@@ -53,10 +169,13 @@ def _entry(line: bytes) -> dict | None:
         return None
     if not isinstance(entry, dict) or not all(field in entry for field in FIELDS):
         return None
-    times = entry["yours_us"], entry["ours_us"]
-    if not all(isinstance(time, int | float) and 0 < time < math.inf for time in times):
+    timed = [name for name in TIMES if name in entry]
+    if timed and len(timed) < len(TIMES):
         return None
-    words = (entry[field] for field in FIELDS if not field.endswith("_us"))
+    numbers = [entry[name] for name in ("asked_kb", *timed[:2])]
+    if not all(isinstance(number, int | float) and 0 < number < math.inf for number in numbers):
+        return None
+    words = [entry[name] for name in ("name", "kernels", "date", "source", *timed[2:])]
     return entry if all(isinstance(word, str) for word in words) else None
 
 
@@ -72,104 +191,80 @@ class Board:
             self.says += f" The board in {file()} cannot be read ({error.strerror})."
 
     def __repr__(self):
-        rows = [
-            f"{n:2}. {e['name']:20} {e['yours_us']:8.1f} µs   ours {e['ours_us']:8.1f} µs   "
-            f"{e['ours_us'] / e['yours_us']:5.2f}×   {e['gpu']}, {e['date'][:10]}"
-            for n, e in enumerate(self.entries, 1)
-        ]
+        rows = [f"{n:2}. {_row(entry)}" for n, entry in enumerate(self.entries, 1)]
         return "\n".join([*filter(None, [self.says]), *(rows or ["Nobody is on the board yet."])])
 
 
-def enter(path, name: str = "me") -> Board:
-    """Check the kernel in a file, time it against ours on this GPU, and put it on the board.
+def _row(entry):
+    text = f"{entry['name']:16} {entry['asked_kb']:8,.0f} kB per digit   {entry['kernels']}"
+    if "gpu" in entry:
+        text += f"   {entry['yours_us']:.1f} µs a step, ours {entry['ours_us']:.1f} µs"
+        text += f" ({entry['gpu']}, {entry['date'][:10]})"
+    return text
 
-    path: the answer to exercise 17.bn_relu_pool. name: what to call this version.
-    Raises exercises.NotSolved for a kernel that is not right. Without a GPU nothing is timed, and
-    nothing entered.
+
+def enter(mine: Mapping[str, str | Path], name: str = "me") -> Board:
+    """Check kernels for the fast trainer's sockets, count and time them, and put them on the board.
+
+    mine: files by socket, as fast.Trainer takes them; the others are ours. Counted are the bytes
+    that the four kernels' threads ask of global memory for a digit. On a GPU the whole step is
+    timed, too, beside ours. name: what to call this version. Raises sockets.SocketError for a
+    kernel that is not right.
     """
-    from course import exercises
+    from course.kernels.mnist_cnn import sockets
 
-    outcome = exercises.check(EXERCISE, path, strict=True)
-    if not has_gpu():
-        return Board(
-            f"{outcome.lines[0]} There is no GPU here to time it on, so it is not entered."
-        )
-    yours, ours = times(path)
-    faster = ours / yours
-    says = f"Right. It takes {1 / faster:.2f} times as long as ours."
-    if faster > 1:
-        says = f"Right, and {faster:.2f} times as fast as ours."
+    files = sockets.checked({k: v for k, v in mine.items() if k in sockets.SOCKETS})
+    if not files:
+        raise ValueError("there is no kernel of yours to enter: solve one of the exercises first")
+    asked = Asked(files)
+    entry = {
+        "name": name,
+        "kernels": ", ".join(files),
+        "asked_kb": asked.kilobytes,
+        "source": _digest(files),
+    }
+    says = f"Right. With yours the four kernels ask for {asked.kilobytes:,.0f} kB per digit, "
+    says += f"without for {sum(asked.ours.values()) / 1e3:,.0f} kB."
+    if has_gpu():
+        entry |= _timed(files)
+        says += f" A step takes {entry['yours_us']:.1f} µs, ours {entry['ours_us']:.1f} µs."
     try:
-        record(name, yours, ours, Path(path).read_text(encoding="utf-8"))
+        record(entry)
     except OSError as error:
         says += f" It could not be entered in {file()} ({error.strerror})."
     return Board(says)
 
 
-def times(path) -> tuple[float, float]:
-    """Median microseconds of the kernel in a file and of ours, measured in turn on the same data
-    and checked before.
-    """
+def _sockets():
+    from course.kernels.mnist_cnn.sockets import SOCKETS
 
-    from numba import cuda
-
-    from course.exercises.beating_pytorch import BN_RELU_POOL, pooled
-    from utils import check, compare, cuda_c
-    from utils.files import scratch_folder
-
-    with scratch_folder() as folder:
-        own = folder / "ours.cu"
-        own.write_text(BN_RELU_POOL.solution, encoding="utf-8")
-        kernels = {"yours": cuda_c.load(path).bn_relu_pool, "ours": cuda_c.load(own).bn_relu_pool}
-    rng = np.random.default_rng()
-    rows = IMAGES * SIDE
-    y = rng.uniform(-1, 1, (rows, SIDE, CHANNELS)).astype(np.float32)
-    scale, shift = rng.uniform(-1, 1, (2, CHANNELS)).astype(np.float32)
-    out = cuda.to_device(check.poison((rows // 2, SIDE // 2, CHANNELS)))
-    arguments = (
-        out,
-        cuda.to_device(y),
-        cuda.to_device(scale),
-        cuda.to_device(shift),
-        rows,
-        SIDE,
-        CHANNELS,
-    )
-    blocks = 8 * cuda.get_current_device().MULTIPROCESSOR_COUNT
-    results = {}
-    for label, kernel in kernels.items():
-        out.copy_to_device(check.poison(out.shape))
-        kernel[blocks, BLOCK](*arguments)
-        results[label] = out.copy_to_host()
-    few = 4 * SIDE  # the lines of the first images, which are quick to compute in float64
-    check.close(
-        results["ours"][: few // 2],
-        pooled(None, y[:few], scale, shift, few, SIDE, CHANNELS),
-        rtol=1e-5,
-        quiet=True,
-    )
-    check.close(results["yours"], results["ours"], rtol=1e-5, quiet=True)
-    measured = compare(
-        {name: (lambda k=kernel: k[blocks, BLOCK](*arguments)) for name, kernel in kernels.items()},
-        bytes=y.nbytes + out.nbytes,
-    ).timings
-    return measured["yours"].median * 1e3, measured["ours"].median * 1e3
+    return SOCKETS.items()
 
 
-def record(name: str, yours: float, ours: float, source: str) -> dict:
-    """Add one line to the file: microseconds of both kernels, on which GPU, when, and the digest of
-    the source.
-    """
-    from utils import engine, results
+def _timed(files) -> dict:
+    """Microseconds a step of the trainer with these kernels and with ours, and whose GPU it was."""
+    from course.kernels.mnist_cnn import race
+    from utils import engine
 
-    entry = {
-        "name": name,
-        "yours_us": yours,
-        "ours_us": ours,
+    times = race.short(files, modes=())
+    ours = next(name for name in times if name.startswith("ours/"))
+    return {
+        "yours_us": times["yours"][0],
+        "ours_us": times[ours][0],
         "gpu": engine.gpu().name,
-        "date": results.now(),
-        "source": hashlib.sha256(source.encode()).hexdigest()[:12],
     }
+
+
+def _digest(files) -> str:
+    texts = (path.read_text(encoding="utf-8") for path in files.values())
+    return hashlib.sha256("".join(texts).encode()).hexdigest()[:12]
+
+
+def record(entry: dict) -> dict:
+    """Add one line to the file, with the day."""
+    from utils import results
+
+    entry = {**entry, "date": results.now()}
     path = file()
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "ab+") as board:

@@ -1,309 +1,14 @@
 """The exercises of the chapter Beating PyTorch."""
 
 import numpy as np
-from numba import cuda
 
 from course.checking.answers import replace
-from course.checking.inputs import (
-    a_thread_a_row,
-    a_thread_each,
-    lengths,
-    some_length,
-    some_numbers,
-    some_zeros,
-    uniform,
-)
+from course.checking.inputs import some_zeros, uniform
 from course.checking.model import Exercise, Hypothesis, InOut, Launch, Out, Wrong, ceil_div
 from course.checking.quiz import Quiz, one_of
+from course.kernels.mnist_cnn.sockets import BORDER, HEAD_ROWS, SOCKETS, head_of, pooled_of
 
-# ---- channel_statistics: batch norm's numbers without the convolution
-
-
-@cuda.jit
-def channel_statistics(out, weight, first, second):
-    c = cuda.grid(1)
-    if c < out.shape[0]:
-        mean = square = 0.0
-        for i in range(first.size):
-            mean += weight[c, i] * first[i]
-            for j in range(first.size):
-                square += weight[c, i] * second[i, j] * weight[c, j]
-        out[c, 0] = mean
-        out[c, 1] = square - mean * mean
-
-
-def moments_of_patches(rng, shape):
-    """The first and second moments of random patches, and the weights of some channels."""
-    channels, taps = shape
-    patches = rng.normal(0.3, 1, (200, taps))
-    return {
-        "out": Out((channels, 2)),
-        "weight": some_zeros(rng, channels, taps),
-        "first": patches.mean(0).astype(np.float32),
-        "second": (patches.T @ patches / len(patches)).astype(np.float32),
-    }
-
-
-def statistics_of(out, weight, first, second):
-    """Mean and variance of each channel, in float64."""
-    weight, first, second = (a.astype(np.float64) for a in (weight, first, second))
-    mean = weight @ first
-    return np.stack([mean, np.einsum("ci,ij,cj->c", weight, second, weight) - mean**2], 1)
-
-
-CHANNEL_STATISTICS = Exercise(
-    id="beating_pytorch.channel_statistics",
-    title="Batch norm's numbers without the convolution",
-    minutes=12,
-    task=(
-        "Thread c computes the mean and the variance of a convolution's channel c, without the"
-        " convolution: into `out[c, 0]` and `out[c, 1]`. `weight[c]` holds the channel's taps,"
-        " `first[i]` the mean over the batch of what tap i sees, and `second[i, j]` the mean of the"
-        " product of what taps i and j see."
-    ),
-    starter="""
-@cuda.jit
-def channel_statistics(out, weight, first, second):
-    pass  # your code: thread c writes out[c, 0], the mean, and out[c, 1], the variance
-""",
-    solution=channel_statistics,
-    inputs=moments_of_patches,
-    reference=statistics_of,
-    specials="finite",  # the variance has several formulas
-    shapes=((1, 9), (32, 9), (33, 9), (5, 4), (64, 9), (3, 1), (2, 25), (2, 49)),
-    fresh=some_numbers((2, 60), (2, 10)),
-    elements=2,
-    extents=a_thread_a_row,
-    rtol=2e-4,
-    other_block=(96, 1, 1),
-    hints=(
-        (
-            "One output is a sum over taps: weight[c, i] · x[i]. The mean of a sum is the sum of"
-            " the means."
-        ),
-        (
-            "The square of a sum of nine terms has 81: weight[c, i] · x[i] · weight[c, j] · x[j],"
-            " for every i and j. Their means are in `second`."
-        ),
-        "The variance is the mean of the squares minus the square of the mean.",
-    ),
-    wrong=(
-        (" - mean * mean", "", "wrong_value"),
-        (
-            "for j in range(first.size)",
-            "for j in range(i, i + 1)",
-            "wrong_value",
-        ),
-        (
-            "for j in range(first.size)",
-            "for j in range(i + 1)",
-            "wrong_value",
-        ),
-        ("c < out.shape[0]", "True", "missing_guard"),
-    ),
-    hypotheses=(
-        Hypothesis(
-            "wrong_value",
-            "The second column is the mean of the squares; the square of the mean is still in it.",
-            lambda out, weight, first, second: (
-                statistics_of(out, weight, first, second)
-                + np.stack([0 * weight[:, 0], (weight.astype(np.float64) @ first) ** 2], 1)
-            ),
-        ),
-        Hypothesis(
-            "wrong_value",
-            "The square of a sum has a term for every two taps, i and j, not only for i = j.",
-            lambda out, weight, first, second: statistics_of(
-                out, weight, first, second * np.eye(first.size)
-            ),
-        ),
-    ),
-)
-
-
-# ---- where_from: the address that an implicit GEMM reads
-
-
-def where_from(row, column, height, width, channels):
-    image, pixel = divmod(row, height * width)
-    y, x = divmod(pixel, width)
-    tap, channel = divmod(column, channels)
-    y, x = y + tap // 3 - 1, x + tap % 3 - 1
-    if not (0 <= y < height and 0 <= x < width):
-        return -1
-    return ((image * height + y) * width + x) * channels + channel
-
-
-def entries_of_the_matrix(shape):
-    """Row and column of the matrix that nobody stores, and the sizes of the images."""
-    return dict(zip(("row", "column", "height", "width", "channels"), shape, strict=True))
-
-
-WHERE_FROM = Exercise(
-    id="beating_pytorch.where_from",
-    title="The matrix that nobody stores",
-    minutes=12,
-    kind="function",
-    task=(
-        "Return the index, in the images' memory, of the number in this `row` and `column` of the"
-        " matrix, or -1 where the tap looks outside of the image. The convolution is 3×3, with"
-        " padding 1; the images lie as image, line, pixel, channel. A row stands for an output"
-        " pixel: image after image, line by line. A column stands for a tap and a channel: all"
-        " channels of tap 0, then of tap 1 … Tap 0 is above left, tap 2 above right."
-    ),
-    starter="""
-def where_from(row, column, height, width, channels):
-    pass  # which image, line and pixel is the row? which tap and channel the column?
-""",
-    solution=where_from,
-    inputs=lambda rng, shape: entries_of_the_matrix(shape),
-    reference=where_from,
-    shapes=(
-        (0, 0, 14, 14, 32),
-        (0, 130, 14, 14, 32),
-        (5, 40, 14, 14, 32),
-        (15, 5, 14, 14, 32),
-        (15, 70, 14, 14, 32),
-        (195, 287, 14, 14, 32),
-        (196, 159, 14, 14, 32),
-        (250, 100, 14, 14, 32),
-        (13, 5, 3, 5, 2),
-        (22, 9, 3, 5, 2),
-        (16, 15, 3, 5, 2),
-        (33, 7, 4, 6, 1),
-        (9, 8, 2, 3, 4),
-    ),
-    fresh=lambda rng: (int(rng.integers(0, 60)), int(rng.integers(0, 27)), 4, 5, 3),
-    hints=(
-        (
-            "`divmod(row, height * width)` gives the image and the pixel within it; one more"
-            " `divmod` gives line and place."
-        ),
-        (
-            "`divmod(column, channels)` gives the tap and the channel. Tap t looks `t // 3 - 1`"
-            " lines down and `t % 3 - 1` to the right."
-        ),
-        (
-            "A tap may look outside at four sides. Inside, the index is `((image * height + y) *"
-            " width + x) * channels + channel`."
-        ),
-    ),
-    wrong=(
-        (
-            "y + tap // 3 - 1, x + tap % 3 - 1",
-            "y + tap // 3, x + tap % 3",
-            "off_by_one",
-            "The middle tap, number 4, looks at the pixel itself: a tap's offset begins at -1.",
-        ),
-        (
-            "y + tap // 3 - 1, x + tap % 3 - 1",
-            "y + tap % 3 - 1, x + tap // 3 - 1",
-            "swapped_axes",
-            "Taps go line by line: tap 1 is above the pixel, tap 3 left of it.",
-        ),
-        (
-            "tap, channel = divmod(column, channels)",
-            "channel, tap = divmod(column, 9)",
-            "swapped_axes",
-            "The channels lie next to each other: first comes the tap, then the channel.",
-        ),
-        (
-            "not (0 <= y < height and 0 <= x < width)",
-            "False",
-            "out_of_bounds",
-            "At the edge of an image the tap looks outside, and there is nothing: not the next"
-            " line's pixel.",
-        ),
-        ("0 <= y", "-1 <= y", "wrong_value"),
-        ("+ channel", "+ float(channel)", "wrong_dtype"),
-    ),
-)
-
-
-# ---- sgd_all: one update of everything
-
-
-@cuda.jit
-def sgd_all(state, rate):
-    i = cuda.grid(1)
-    if i < state.shape[1]:
-        state[0, i] -= rate * state[1, i]
-        state[1, i] = 0.0
-
-
-def weights_and_gradients(rng, n):
-    """Some gradients are infinite, as in a step that went wrong: the next one's begin at 0."""
-    state = uniform(rng, 2, *n)
-    state[1, rng.random(*n) < 0.02] = np.inf
-    return {"state": InOut(state), "rate": np.float32(rng.uniform(0.1, 1))}
-
-
-SGD_ALL = Exercise(
-    id="beating_pytorch.sgd_all",
-    title="One update of everything",
-    minutes=6,
-    task=(
-        "All weights of the network lie one after the other in `state[0]`, their gradients in"
-        " `state[1]`. One launch, a thread for each weight, moves it by `rate` times its gradient,"
-        " downhill, and leaves every gradient zero for the next step."
-    ),
-    starter="""
-@cuda.jit
-def sgd_all(state, rate):
-    pass  # your code: thread i has weight state[0, i] and its gradient state[1, i]
-""",
-    solution=sgd_all,
-    inputs=weights_and_gradients,
-    reference=lambda state, rate: np.stack(
-        [state[0].astype(np.float64) - rate * state[1], np.zeros(state.shape[1])]
-    ),
-    shapes=lengths(1, 2, 3, 6, 13, 31, 66, 128, 129, 500),
-    fresh=some_length,
-    block=(128, 1, 1),
-    elements=2,
-    extents=a_thread_each,
-    other_block=(96, 1, 1),
-    hints=(
-        (
-            "The layers do not matter any more: weight i needs gradient i, whatever layer they"
-            " belong to."
-        ),
-        "Downhill is minus: w = w - rate · g. Then the gradient has been used.",
-        "Guard with `state.shape[1]`, the number of weights; `state.size` is twice that.",
-    ),
-    wrong=(
-        ("-=", "+=", "wrong_value"),
-        ("        state[1, i] = 0.0\n", "", "wrong_value"),
-        (
-            "state[0, i] -= rate * state[1, i]\n        state[1, i] = 0.0",
-            "state[1, i] = 0.0\n        state[0, i] -= rate * state[1, i]",
-            "wrong_value",
-        ),
-        ("i < state.shape[1]", "True", "missing_guard"),
-    ),
-    hypotheses=(
-        Hypothesis(
-            "wrong_value",
-            "The weights went uphill: the sign is wrong.",
-            lambda state, rate: np.stack(
-                [state[0].astype(np.float64) + rate * state[1], np.zeros(state.shape[1])]
-            ),
-        ),
-        Hypothesis(
-            "wrong_value",
-            "The gradients are still there: the next step would add its own to them.",
-            lambda state, rate: np.stack([state[0].astype(np.float64) - rate * state[1], state[1]]),
-        ),
-        Hypothesis(
-            "wrong_value",
-            "No weight has moved: its gradient was cleared before it was used.",
-            lambda state, rate: np.stack([state[0], np.zeros(state.shape[1])]),
-        ),
-    ),
-)
-
-
-# ---- bn_relu_pool: the leaderboard
+# ---- bn_relu_pool: three layers forward in one pass
 
 BN_RELU_POOL_CU = """
 // Batch norm (as scale and shift of each channel), ReLU and 2x2 max-pooling in one pass.
@@ -391,8 +96,8 @@ def few_and_enough_blocks(shape):
 
 BN_RELU_POOL = Exercise(
     id="beating_pytorch.bn_relu_pool",
-    title="Beat our kernel",
-    minutes=30,
+    title="Three layers in one pass",
+    minutes=12,
     kind="cuda_c",
     kernel_name="bn_relu_pool",
     path="build/bn_relu_pool.cu",
@@ -401,8 +106,7 @@ BN_RELU_POOL = Exercise(
         " with `channels` channels each; each value becomes `scale[c] * y + shift[c]`, what is"
         " negative becomes 0, and of each 2×2 window the largest goes to `out`. `rows` and `width`"
         " are even, `channels` is a multiple of 4. Any number of blocks must do, so loop with the"
-        " grid's stride. Right first; then make it fast, and let the leaderboard time it beside"
-        " ours."
+        " grid's stride."
     ),
     starter="""
 %%writefile build/bn_relu_pool.cu
@@ -488,7 +192,518 @@ __global__ void bn_relu_pool(float* out, const float* y, const float* scale, con
     ),
 )
 
-EXERCISES = (CHANNEL_STATISTICS, WHERE_FROM, SGD_ALL, BN_RELU_POOL)
+# ---- the sockets: kernels of the learner's that train in the fast trainer (sockets.cuh)
+
+THREADS = 256  # of their blocks
+
+
+def as_exercise(socket, given=None):
+    """The kind, inputs, reference and launches of a socket's kernel."""
+
+    def inputs(rng, shape):
+        arguments = (given or socket.inputs)(rng, shape)
+        output, array = next(iter(arguments.items()))
+        # all but one add to what is there
+        arguments[output] = Out(array.shape) if socket.name == "conv1_pool" else InOut(array)
+        return arguments
+
+    return {
+        "kind": "cuda_c",
+        "kernel_name": socket.name,
+        "path": f"build/{socket.name}.cu",
+        "inputs": inputs,
+        "reference": socket.reference,
+        "block": (THREADS, 1, 1),
+        "one_block": True,
+        "launches": one_and_three_blocks,
+        "extents": lambda shape: (3 * THREADS, 1, 1),
+        "specials": "finite",
+        "is_square": lambda shape: False,
+    }
+
+
+def one_and_three_blocks(shape):
+    """Fewer blocks than digits, and more."""
+    return [
+        Launch((1, 1, 1), (THREADS, 1, 1), "one block for everything"),
+        Launch((3, 1, 1), (THREADS, 1, 1), "three blocks"),
+    ]
+
+
+PIXEL_AT = """
+// A pixel counts as its byte - 33, outside of the image as 0.328125.
+__device__ float pixel_at(const unsigned char* image, int y, int x) {
+    bool inside = y >= 0 && y < 28 && x >= 0 && x < 28;
+    return inside ? image[y * 28 + x] - 33.0f : 0.328125f;
+}
+"""
+
+PATCH_MOMENTS_START = f"""{PIXEL_AT}
+// moments[17][16] is zero when the kernel begins.
+__global__ void patch_moments(double* moments, const unsigned char* images, int batch) {{
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < 17 * 16; i += gridDim.x * blockDim.x) {{
+        int a = i / 16;
+        int b = i % 16;
+        double sum = 0;
+        for (int n = 0; n < batch; ++n)
+            for (int y = -1; y < 27; y += 2)
+                for (int x = -1; x < 27; x += 2) {{
+                    const unsigned char* image = &images[n * 784];
+                    float first = a < 16 ? pixel_at(image, y + a / 4, x + a % 4) : 1;
+                    sum += first * pixel_at(image, y + b / 4, x + b % 4);
+                }}
+        moments[i] = sum;
+    }}
+}}
+"""
+
+PATCH_MOMENTS_CU = f"""{PIXEL_AT}
+// A block takes a digit at a time into shared memory; a thread has one of the 16 x 16 products.
+__global__ void patch_moments(double* moments, const unsigned char* images, int batch) {{
+    __shared__ float pixels[30][30];  // with the border
+    int a = threadIdx.x / 16;
+    int b = threadIdx.x % 16;
+    double products = 0;
+    double singles = 0;
+    for (int n = blockIdx.x; n < batch; n += gridDim.x) {{
+        __syncthreads();  // nobody reads the last digit any more
+        for (int i = threadIdx.x; i < 30 * 30; i += blockDim.x)
+            pixels[i / 30][i % 30] = pixel_at(&images[n * 784], i / 30 - 1, i % 30 - 1);
+        __syncthreads();
+        for (int y = 0; y < 28; y += 2)
+            for (int x = 0; x < 28; x += 2) {{
+                float own = pixels[y + b / 4][x + b % 4];
+                products += pixels[y + a / 4][x + a % 4] * own;
+                singles += own;
+            }}
+    }}
+    atomicAdd(&moments[a * 16 + b], products);
+    if (a == 0)
+        atomicAdd(&moments[16 * 16 + b], singles);
+}}
+"""
+
+
+def moments_in_other_windows(images, border=BORDER, apart=2):
+    """The moments with another border, or of windows that lie closer together."""
+    bordered = np.pad(
+        images.astype(np.float64) - 33, ((0, 0), (1, 1), (1, 1)), constant_values=border
+    )
+    view = np.lib.stride_tricks.sliding_window_view(bordered, (4, 4), axis=(1, 2))
+    q = view[:, ::apart, ::apart].reshape(-1, 16)
+    return np.vstack([q.T @ q, q.sum(0)])
+
+
+PATCH_MOMENTS = Exercise(
+    id="beating_pytorch.patch_moments",
+    title="A digit is read once",
+    minutes=15,
+    task=(
+        "The starter is right and slow: each of its 272 sums reads every digit from global memory,"
+        " and all blocks but two have nothing to do. Let a block take a whole digit into shared"
+        " memory, digit `blockIdx.x` first and then every `gridDim.x`-th. From there its 256"
+        " threads add up the products and the single pixels. `moments[a][b]`: the sum of q[a] ·"
+        " q[b] over all windows of all digits; `moments[16][b]`: the sum of q[b]. A window's q[0]"
+        " to q[15] are its 4 × 4 pixels, line by line; window (y, x) begins at pixel (2y - 1, 2x -"
+        " 1)."
+    ),
+    starter=f"\n%%writefile build/patch_moments.cu{PATCH_MOMENTS_START}",
+    solution=PATCH_MOMENTS_CU,
+    shapes=((1,), (2,), (5,)),
+    fresh=lambda rng: (int(rng.integers(1, 6)),),
+    rtol=1e-4,  # a float will do for one digit
+    shared_output=True,
+    effort=6,
+    traffic=3,
+    needs=("shared",),
+    hints=(
+        (
+            "`__shared__ float pixels[30][30]` holds a digit and its border. All threads fill it:"
+            " `for (int i = threadIdx.x; i < 900; i += blockDim.x)`, line i / 30, column i % 30."
+        ),
+        (
+            "Thread t takes a = t / 16 and b = t % 16 and goes through the 14 × 14 windows of the"
+            " digit in shared memory. Its sum stays in a register from digit to digit."
+        ),
+        (
+            "Two barriers: one after the digit has been written, one before the next is. At the end"
+            " `atomicAdd(&moments[a * 16 + b], sum)`, because other blocks add theirs. The 16"
+            " threads with a = 0 add up the single pixels, too."
+        ),
+    ),
+    wrong=(
+        ("        __syncthreads();  // nobody reads the last digit any more\n", "", "race"),
+        ("atomicAdd(&moments[a * 16 + b], products)", "moments[a * 16 + b] = products", "race"),
+        ("    if (a == 0)\n", "    if (a < 0)\n", "wrong_value"),
+        (": 0.328125f", ": 0", "wrong_value"),
+        Wrong(PATCH_MOMENTS_START, "no_shared"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "A pixel outside of the image counts as 0.328125, not as 0.",
+            lambda moments, images, batch: moments_in_other_windows(images, border=0),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Row 16 is missing: the sums of the single pixels.",
+            lambda moments, images, batch: (
+                moments_in_other_windows(images) * (np.arange(17) < 16)[:, None]
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Pooling windows begin two pixels apart, not at every pixel.",
+            lambda moments, images, batch: moments_in_other_windows(images, apart=1),
+        ),
+    ),
+    **as_exercise(SOCKETS["patch_moments"]),
+)
+
+# ---- conv1_pool: the array that nobody stores
+
+CONV1_POOL_CU = f"""{PIXEL_AT}
+// pooled[batch][14][14][32], weights[32][9], scale[32], shift[32]
+__global__ void conv1_pool(float* pooled, const unsigned char* images, const float* weights,
+                           const float* scale, const float* shift, int batch) {{
+    int total = batch * 14 * 14 * 32;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < total; i += gridDim.x * blockDim.x) {{
+        int c = i % 32;
+        int x = i / 32 % 14;
+        int y = i / 32 / 14 % 14;
+        const unsigned char* image = &images[i / (14 * 14 * 32) * 784];
+        float largest = 0;
+        for (int k = 0; k < 4; ++k) {{
+            float sum = 0;
+            for (int t = 0; t < 9; ++t)
+                sum += weights[c * 9 + t]
+                       * pixel_at(image, 2 * y + k / 2 + t / 3 - 1, 2 * x + k % 2 + t % 3 - 1);
+            largest = fmaxf(largest, scale[c] * sum + shift[c]);
+        }}
+        pooled[i] = largest;
+    }}
+}}
+"""
+CONV1_POOL_START = replace(
+    CONV1_POOL_CU,
+    (
+        CONV1_POOL_CU[
+            CONV1_POOL_CU.index("        float largest = 0;") : CONV1_POOL_CU.index(
+                "        pooled[i] = largest;"
+            )
+        ],
+        "        float largest = 0;\n        // your code: the largest of four outputs\n",
+    ),
+)
+
+
+def pooled_by(norm):
+    """conv1_pool with another pair (scale, shift), made by `norm` of these."""
+
+    def changed(pooled, images, weights, scale, shift, batch):
+        return pooled_of(pooled, images, weights, *norm(scale, shift), batch)
+
+    return changed
+
+
+def without_relu(pooled, images, weights, scale, shift, batch):
+    """Convolution, batch norm and pooling; what is negative stays so."""
+    high = shift.astype(np.float64) + 1e6
+    return pooled_of(pooled, images, weights, scale, high, batch) - 1e6
+
+
+def pooled_before_norm(pooled, images, weights, scale, shift, batch):
+    """Pooling in front of batch norm."""
+    largest = pooled_of(pooled, images, weights, np.ones(32), np.full(32, 1e9), batch) - 1e9
+    return np.maximum(largest * scale.astype(np.float64) + shift, 0)
+
+
+CONV1_POOL = Exercise(
+    id="beating_pytorch.conv1_pool",
+    title="The array that nobody stores",
+    minutes=10,
+    task=(
+        "Convolution, batch norm, ReLU and pooling in one kernel: from the bytes of the image to"
+        " the largest of four outputs, and nothing between is stored. Output k of a window lies"
+        " k / 2 lines down and k % 2 to the right; tap t of the convolution sees the pixel t / 3 -"
+        " 1 lines down and t % 3 - 1 to the right of the output. Batch norm makes `scale[c] * sum +"
+        " shift[c]` of a sum, and what is negative becomes 0."
+    ),
+    starter=f"\n%%writefile build/conv1_pool.cu{CONV1_POOL_START}",
+    solution=CONV1_POOL_CU,
+    shapes=((1,), (2,)),
+    fresh=lambda rng: (int(rng.integers(1, 3)),),
+    rtol=1e-4,
+    effort=3,
+    hints=(
+        "Two loops: over the four outputs k, and inside over the nine taps t, as in a convolution.",
+        (
+            "The pixel that tap t of output k sees: line 2 * y + k / 2 + t / 3 - 1, column 2 * x"
+            " + k % 2 + t % 3 - 1. `pixel_at` looks after the border."
+        ),
+        (
+            "First batch norm, then the larger of the two: `largest = fmaxf(largest, scale[c] * sum"
+            " + shift[c])`. That it begins at 0 is the ReLU."
+        ),
+    ),
+    wrong=(
+        ("k / 2 + t / 3 - 1", "k / 2 + t / 3", "wrong_value"),
+        ("fmaxf(largest, scale[c] * sum + shift[c])", "fmaxf(largest, sum)", "wrong_value"),
+        ("float largest = 0;", "float largest = -1e30f;", "wrong_value"),
+        ("k < 4", "k < 3", "wrong_value"),
+        (
+            ("float largest = 0;", "float largest = -1e30f;"),
+            ("fmaxf(largest, scale[c] * sum + shift[c])", "fmaxf(largest, sum)"),
+            ("pooled[i] = largest", "pooled[i] = fmaxf(0, scale[c] * largest + shift[c])"),
+            "wrong_value",
+        ),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "It pools first and normalizes then. Where a channel's scale is negative, the largest"
+            " becomes the smallest.",
+            pooled_before_norm,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Batch norm is missing: scale[c] * sum + shift[c].",
+            pooled_by(lambda scale, shift: (np.ones(32), np.zeros(32))),
+        ),
+        Hypothesis(
+            "wrong_value", "What is negative must become 0: the ReLU is missing.", without_relu
+        ),
+    ),
+    **as_exercise(SOCKETS["conv1_pool"]),
+)
+
+# ---- head: the end of the network
+
+HEAD_CU = """
+__device__ float sum_of_warp(float value) {  // each lane gets the sum
+    for (int bit = 16; bit > 0; bit /= 2)
+        value += __shfl_xor_sync(~0u, value, bit);
+    return value;
+}
+// A warp for each digit. Lane l holds hidden values l, l + 32, l + 64 and l + 96.
+__global__ void head(float* out, const float* hidden, const float* w, const float* bias,
+                     const unsigned char* labels, int batch) {
+    int lane = threadIdx.x % 32;
+    int warps = gridDim.x * blockDim.x / 32;
+    for (int n = (blockIdx.x * blockDim.x + threadIdx.x) / 32; n < batch; n += warps) {
+        const float* h = &hidden[n * 128];
+        float z[10] = {}, gradient[10] = {}, loss = 0;
+        for (int k = 0; k < 10; ++k) {
+            for (int j = lane; j < 128; j += 32)
+                z[k] += w[k * 128 + j] * h[j];
+            z[k] = sum_of_warp(z[k]) + bias[k];
+        }
+        float largest = z[0], sum = 0;
+        for (int k = 1; k < 10; ++k)
+            largest = fmaxf(largest, z[k]);
+        for (int k = 0; k < 10; ++k)
+            sum += expf(z[k] - largest);
+        for (int k = 0; k < 10; ++k)
+            gradient[k] = (expf(z[k] - largest) / sum - (k == labels[n])) / batch;
+        loss = (logf(sum) + largest - z[labels[n]]) / batch;
+        for (int j = lane; j < 128; j += 32) {
+            float dh = 0;
+            for (int k = 0; k < 10; ++k) {
+                atomicAdd(&out[k * 128 + j], gradient[k] * h[j]);
+                dh += gradient[k] * w[k * 128 + j];
+            }
+            dh = h[j] > 0 ? dh : 0;  // back through the ReLU
+            atomicAdd(&out[10 * 128 + j], dh);
+            out[(12 + n) * 128 + j] = dh;
+        }
+        if (lane < 11)
+            atomicAdd(&out[11 * 128 + lane], lane < 10 ? gradient[lane] : loss);
+    }
+}
+"""
+HEAD_START = (
+    HEAD_CU[: HEAD_CU.index("        for (int k = 0; k < 10; ++k) {\n            for (int j")]
+    + "        // your code: z[k], the sum of w[k * 128 + j] * h[j] over all 128 j, plus bias[k];\n"
+    + "        // then gradient[k], and loss\n"
+    + HEAD_CU[HEAD_CU.index("        for (int j = lane; j < 128; j += 32) {") :]
+)
+
+
+def never_the_likeliest(rng, shape):
+    """As the socket's inputs; no digit is right for certain, whose loss would be rounding alone."""
+    given = SOCKETS["head"].inputs(rng, shape)
+    order = np.argsort(given["hidden"] @ given["w"].T + given["bias"], axis=1)
+    digits = np.arange(len(order))
+    given["labels"] = order[digits, rng.integers(0, 9, len(order))].astype(np.uint8)
+    return given
+
+
+HEAD = Exercise(
+    id="beating_pytorch.head",
+    title="The end of the network in one warp",
+    minutes=15,
+    task=(
+        "A warp has a digit: four of its 128 hidden values in each lane. Compute the ten logits,"
+        " each a dot product over all lanes plus its bias, then from them in every lane"
+        " `gradient[k]`, the gradient of logit k: (softmax - 1 at the label) / batch, and `loss`,"
+        " the digit's cross-entropy / batch. The logits may be large: take the largest off before"
+        " `expf`. What follows hands both on."
+    ),
+    starter=f"\n%%writefile build/head.cu{HEAD_START}",
+    solution=HEAD_CU,
+    shapes=((1,), (2,), (11,), (30,)),
+    fresh=lambda rng: (int(rng.integers(1, 40)),),
+    rtol=1e-4,
+    shared_output=True,
+    effort=4,
+    hints=(
+        (
+            "A lane takes j = lane, lane + 32, lane + 64, lane + 96, and adds up w[k * 128 + j] *"
+            " h[j]. `sum_of_warp` then gives every lane the sum of all."
+        ),
+        (
+            "Softmax: expf(z[k] - largest) / sum, where sum is that of the ten exponentials. All"
+            " lanes hold all ten logits, so each does the same, and no lane has to wait."
+        ),
+        "The loss is logf(sum) + largest - z[labels[n]]; both it and the gradients are over batch.",
+    ),
+    wrong=(
+        ("z[k] = sum_of_warp(z[k]) + bias[k];", "z[k] += bias[k];", "wrong_value"),
+        ("sum_of_warp(z[k]) + bias[k]", "sum_of_warp(z[k] + bias[k])", "wrong_value"),
+        (" - (k == labels[n])", "", "wrong_value"),
+        (
+            ("float largest = z[0], sum = 0;", "float largest = 0, sum = 0;"),
+            ("largest = fmaxf(largest, z[k]);", "largest = 0;"),
+            "wrong_value",
+        ),
+        ("(k == labels[n])) / batch", "(k == labels[n]))", "wrong_value"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "The gradients of the logits are not divided by the batch: the loss is the digits'"
+            " mean.",
+            lambda **given: not_over_batch(**given),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The label is missing: the gradient of its logit is softmax minus 1.",
+            lambda **given: without_labels(**given),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The bias is in the sum 32 times, once for each lane: add it after the sum.",
+            lambda out, hidden, w, bias, labels, batch: head_of(
+                out, hidden, w, 32 * bias, labels, batch
+            ),
+        ),
+    ),
+    **as_exercise(SOCKETS["head"], never_the_likeliest),
+)
+
+
+def without_labels(out, hidden, w, bias, labels, batch):
+    """The end of the network with softmax alone as the logits' gradient; the loss is right."""
+    hidden, w, bias = (array.astype(np.float64) for array in (hidden, w, bias))
+    logits = hidden @ w.T + bias
+    softmax = np.exp(logits - logits.max(1, keepdims=True))
+    gradient = softmax / softmax.sum(1, keepdims=True) / batch
+    result = head_of(out, hidden, w, bias, labels, batch)
+    behind = np.where(hidden > 0, gradient @ w, 0)
+    result[:10], result[10], result[11, :10] = gradient.T @ hidden, behind.sum(0), gradient.sum(0)
+    result[HEAD_ROWS:] = behind
+    return result
+
+
+def not_over_batch(out, hidden, w, bias, labels, batch):
+    """The end of the network with gradients of the sum of losses; the loss is the mean's."""
+    result = head_of(out, hidden, w, bias, labels, batch)
+    loss = result[11, 10]
+    result *= batch
+    result[11, 10] = loss
+    return result
+
+
+# ---- update: all weights in one launch
+
+UPDATE_CU = """
+// The gradient of weight i is the sum of parts[s][i] over s; parts[splits][count]
+__global__ void update(float* weights, const float* parts, int count, int splits, float rate) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {
+        float gradient = 0;
+        for (int s = 0; s < splits; ++s)
+            gradient += parts[s * count + i];
+        weights[i] -= rate * gradient;
+    }
+}
+"""
+
+
+def update_of(parts_of=lambda parts: parts.sum(0), sign=1):
+    """A step with another gradient of the parts, or uphill."""
+
+    def changed(weights, parts, count, splits, rate):
+        return weights.astype(np.float64) - sign * rate * parts_of(parts.astype(np.float64))
+
+    return changed
+
+
+UPDATE = Exercise(
+    id="beating_pytorch.update",
+    title="One update of everything",
+    minutes=6,
+    task=(
+        "All weights lie in one array, and one launch moves them all: `weights[i]` goes downhill by"
+        " `rate` times its gradient. The gradient comes in `splits` parts, `parts[s][i]`, because"
+        " several blocks have added it up; sum them on the way. Any number of blocks must do:"
+        " begin at the thread's own number and go on by the number of all threads."
+    ),
+    starter="""
+%%writefile build/update.cu
+// The gradient of weight i is the sum of parts[s][i] over s; parts[splits][count]
+__global__ void update(float* weights, const float* parts, int count, int splits, float rate) {
+    // your code
+}
+""",
+    solution=UPDATE_CU,
+    shapes=((4, 1), (12, 2), (256, 1), (2068, 3), (1028, 5)),
+    fresh=lambda rng: (4 * int(rng.integers(1, 500)), int(rng.integers(1, 6))),
+    rtol=1e-5,
+    effort=4,
+    hints=(
+        (
+            "`for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x *"
+            " blockDim.x)`: the lanes of a warp lie side by side."
+        ),
+        "Part s of weight i is parts[s * count + i]. Downhill is minus.",
+    ),
+    wrong=(
+        ("s < splits", "s < 1", "wrong_value"),
+        ("weights[i] -=", "weights[i] +=", "wrong_value"),
+        ("parts[s * count + i]", "parts[i * splits + s]", "wrong_value"),
+        ("i += gridDim.x * blockDim.x", "i += count", "unwritten"),
+        ("i < count;", "i <= count;", "out_of_bounds"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "Only the first part is taken: a weight's gradient is the sum of all `splits`.",
+            update_of(lambda parts: parts[0]),
+        ),
+        Hypothesis(
+            "wrong_value", "The weights went uphill: the sign is wrong.", update_of(sign=-1)
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The parts lie one after the other, each with a number for every weight:"
+            " parts[s * count + i].",
+            update_of(lambda parts: parts.reshape(parts.shape[::-1]).sum(1)),
+        ),
+    ),
+    **as_exercise(SOCKETS["update"]),
+)
+
+EXERCISES = (BN_RELU_POOL, PATCH_MOMENTS, CONV1_POOL, HEAD, UPDATE)
 
 QUIZZES = (
     Quiz(
@@ -500,17 +715,6 @@ QUIZZES = (
             52: "That is mean(y²). The square of mean(y) is still to be taken away.",
             4: "That is the variance of the pixels. The weight counts twice: squared.",
             None: "The pixels' moments are 3 and 13. With mean(y) and mean(y²): their difference.",
-        },
-    ),
-    Quiz(
-        id="beating_pytorch.q_lane",
-        question="Lane 13 holds four numbers of c, in two rows. Which row is the upper one?",
-        answer=3,
-        explain_right="Four lanes share a row: lanes 12 to 15 have rows 3 and 11.",
-        explain={
-            13: "Only eight rows are dealt out among 32 lanes, and then the lower eight again.",
-            11: "That is the lower one: eight rows further down.",
-            None: "Four lanes share a row of c, two numbers each. In which four is lane 13?",
         },
     ),
     one_of(

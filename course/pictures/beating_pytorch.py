@@ -265,21 +265,6 @@ def best_of_pytorch(rivals: Mapping[str, dict]) -> dict[int, str]:
     return best
 
 
-#: Colours by who launches, lines by precision; the first that occurs in a rival's name.
-LAUNCHERS = {
-    "graph_compile": "#009E73",
-    "graph_max": "#005F46",
-    "graph": ACCENT,
-    "compile": "#E69F00",
-    "": "#999999",
-}
-PRECISIONS = {
-    "fp32": ":",
-    "tf32": "--",
-    "": "-",
-}
-
-
 def fastest_of_ours(rivals) -> str:
     """Of these names ours in sixteen bits: bf16, or on compute capability 7.5 fp16."""
     return "ours/bf16" if "ours/bf16" in rivals else "ours/fp16"
@@ -336,24 +321,28 @@ def _speedups(entries: Mapping[str, dict], batches) -> dict[int, float]:
     return speedups
 
 
+#: Lines of the race's chart that are told apart: rival -> (label, look). The others are grey.
+TOLD = {
+    "pytorch/eager_fp32": ("PyTorch, eager, fp32", {"color": "#E69F00"}),
+    "pytorch/graph_fp32": ("PyTorch, one graph, fp32", {"color": ACCENT}),
+    "pytorch/graph_max_autotune_bf16_channels_last": (
+        "PyTorch's best: autotuned, graph, bf16",
+        {"color": "#009E73"},
+    ),
+    "ours/tf32": ("ours, tf32", {"color": ALARM, "linestyle": "--"}),
+    "ours/bf16": ("ours, bf16", {"color": ALARM}),
+    "ours/fp16": ("ours, fp16", {"color": ALARM}),
+}
+
+
 def _line_of(rival: str) -> dict:
-    """How a rival is drawn: ours thick and red; the others' colours say who launches."""
-    line = next(line for precision, line in PRECISIONS.items() if precision in rival)
-    style = {"linestyle": line, "marker": "o"}
-    if rival.startswith("ours/"):
-        return style | {
-            "color": ALARM,
-            "linewidth": 2.6,
-            "markersize": 5,
-            "zorder": 3,
-        }
-    colour = next(colour for kind, colour in LAUNCHERS.items() if kind in rival)
-    return style | {
-        "color": colour,
-        "linewidth": 1.4,
-        "markersize": 3,
-        "zorder": 2,
-    }
+    """How a rival is drawn, and what the legend says."""
+    if rival not in TOLD:
+        return {"color": OTHERS, "linewidth": 1.0, "marker": "o", "markersize": 2.5, "zorder": 1}
+    label, look = TOLD[rival]
+    width = 2.6 if rival.startswith("ours/") else 2.0
+    shape = {"linewidth": width, "marker": "o", "markersize": 4.5, "zorder": 3}
+    return {"label": label, **shape, **look}
 
 
 def race_chart():
@@ -375,12 +364,8 @@ def race_chart():
     for rival, by_batch in rivals.items():
         xs = sorted(by_batch)
         ys = [by_batch[x]["value"] for x in xs]
-        axes.plot(
-            xs,
-            ys,
-            label=label_of(rival),
-            **_line_of(rival),
-        )
+        axes.plot(xs, ys, **_line_of(rival))
+    axes.plot([], [], color=OTHERS, linewidth=1.0, label="PyTorch's other modes")
     ours = rivals.get(fastest_of_ours(rivals), {})
     for batch, factor in speedups.items():
         axes.annotate(
@@ -408,6 +393,44 @@ def race_chart():
 
 
 # ---- where the time goes
+
+
+def modes_at(entries: Mapping[str, dict], batch: int) -> dict[str, float]:
+    """{PyTorch's mode: microseconds a step} at a batch size, from the entries of `race`."""
+    prefix = f"{batch}/pytorch/"
+    return {
+        name.removeprefix(prefix).replace("_", " "): entry["value"]
+        for name, entry in entries.items()
+        if name.startswith(prefix)
+    }
+
+
+def best_times(entries: Mapping[str, dict]) -> dict[int, float]:
+    """{batch: microseconds of PyTorch's fastest mode there}."""
+    rivals = times(entries)
+    return {
+        batch: rivals[best][batch]["value"]
+        for batch, best in best_of_pytorch(rivals).items()
+        if best
+    }
+
+
+def touches(launches: Sequence, names) -> Table:
+    """Which launches of a step are handed arrays of these names, how often, and kB for a digit.
+
+    launches: of course.kernels.mnist_cnn.steps.Step.
+    """
+    rows, all_times, all_bytes = [], 0, 0.0
+    for launch in launches:
+        sizes = [size for name, size in launch.arrays if name in names]
+        if sizes:
+            rows.append([launch.name, str(len(sizes)), f"{sum(sizes) / 1e3:,.0f}"])
+            all_times, all_bytes = all_times + len(sizes), all_bytes + sum(sizes)
+    rows.append(["together", str(all_times), f"{all_bytes / 1e3:,.0f}"])
+    return Table(["launch", "times", "kB per digit"], rows)
+
+
+GAP = 0.012  # of the longest bar: between a bar and its words
 
 
 def bars(
@@ -440,8 +463,8 @@ def bars(
     )
     for row, value in enumerate(parts.values()):
         text = f" {value:,.1f} {unit}" + (f" · {value / total:.0%}" if share else "")
-        word(axes, value, row, text, ha="left")
-    axes.set_xlim(0, 1.25 * max(parts.values()))
+        word(axes, value + GAP * max(parts.values()), row, text, ha="left")
+    axes.set_xlim(0, 1.27 * max(parts.values()))
     axes.invert_yaxis()
     axes.set_xlabel(axis or f"{unit} a step", fontsize=9)
     plain(axes, title)
@@ -503,13 +526,104 @@ def waterfall(
             )
             text += f" · predicted {line:,.0f}"
             end = max(end, line)
-        word(axes, end, row, text, ha="left", fontsize=9.5)
+        word(axes, end + GAP * max(values), row, text, ha="left", fontsize=9.5)
     axes.set_yticks(range(len(names)), names, fontsize=9.5)
-    axes.set_xlim(0, 1.35 * max(values))
+    axes.set_xlim(0, 1.37 * max(values))
     axes.invert_yaxis()
     axes.set_xlabel(f"{unit} a step", fontsize=9.5)
     plain(axes, title)
     return fig
+
+
+def your_waterfall(rows: Sequence):
+    """Launches, and kB for a digit, of each version of the learner's step; on a GPU its time, too.
+
+    rows: of course.kernels.mnist_cnn.ledger. Those with kernels of the learner's are strong.
+    """
+    if not rows:
+        return nothing("Your waterfall")
+    said = "; ".join(
+        f"{row.label}: {row.launches} launches, {row.kilobytes:,.0f} kB"
+        + (f", {row.time_us:,.0f} µs" if row.time_us else "")
+        + (f", {len(row.mine)} kernels of yours" if row.mine else "")
+        for row in rows
+    )
+    values = {
+        "launches": [row.launches for row in rows],
+        "kB per digit": [row.kilobytes for row in rows],
+    }
+    if any(row.time_us for row in rows):
+        where = next((row.where for row in rows if row.where), "")
+        name = f"µs per step, recorded on\n{where}" if where else "µs per step"
+        values[name] = [row.time_us or 0 for row in rows]
+    fig, all_axes = _side_by_side(len(values), 1.0 + 0.34 * len(rows), f"Your waterfall. {said}.")
+    colours = [ACCENT if row.mine else OTHERS for row in rows]
+    for axes, (name, lengths) in zip(all_axes, values.items(), strict=True):
+        axes.barh(range(len(rows)), lengths, color=colours, height=0.62)
+        for number, value in enumerate(lengths):
+            text = f"{value:,.0f}" if value else "–"
+            word(axes, value + 0.02 * max(lengths), number, text, ha="left", fontsize=10)
+        axes.set(xlim=(0, 1.28 * max(lengths)), xticks=[])
+        axes.invert_yaxis()
+        plain(axes, name)
+        axes.spines["bottom"].set_visible(False)
+        axes.set_yticks([])
+    labels = [row.label + (f" · {len(row.mine)} yours" if row.mine else "") for row in rows]
+    all_axes[0].set_yticks(range(len(rows)), labels, fontsize=10)
+    return fig
+
+
+def _side_by_side(count, height, alt):
+    """A figure with so many charts beside one another, and these."""
+    fig = figure(8.8, height, alt=alt)
+    all_axes = fig.subplots(1, count)
+    return fig, all_axes
+
+
+#: The short race's rivals, as its picture calls them; %s is our precision.
+SHORT = {
+    "pytorch/eager_fp32": "PyTorch, eager, fp32",
+    "pytorch/graph_fp32": "PyTorch, one graph, fp32",
+    "pytorch/graph_compile_%s_channels_last": "PyTorch, compiled, graph, %s",
+    "pytorch/graph_max_autotune_%s_channels_last": "PyTorch's best: autotuned, graph, %s",
+    "ours/%s": "the course's kernels, %s",
+    "yours": "with your kernels",
+}
+STRIP, BESIDE = 48, 640  # pixels: from bar to bar, width of the picture
+
+
+def short_race(times: Mapping[str, tuple], mine: Sequence[str] = (), gpu: str = ""):
+    """The README's picture of a race on this GPU: {rival: (µs, spread)}, the learner's among them.
+
+    Without times those that were recorded, marked as recorded; the learner's bar is then missing.
+    """
+    where = gpu
+    if not times:
+        entries = recorded("mnist/step/64/")
+        times = {name: (entry["value"], entry["spread"]) for name, entry in entries.items()}
+        where = f"recorded on {origin(entries)}"
+    kind = "bf16" if "ours/bf16" in times else "fp16"
+    names = {name.replace("%s", kind): says.replace("%s", kind) for name, says in SHORT.items()}
+    steps = {name: times[name][0] for name in names if name in times}
+    if not steps:
+        return nothing("The race")
+    said = "; ".join(f"{names[name]} {time:,.0f} µs" for name, time in steps.items())
+    sheet = Drawing(
+        BESIDE, STRIP * (len(steps) + 1), alt=f"A training step, batch 64, {where}: {said}"
+    )
+    longest = max(steps.values())
+    for row, (name, time) in enumerate(steps.items()):
+        own = name == "yours"
+        says = names[name] + (f" ({', '.join(mine)})" if own and mine else "")
+        fill = OTHERS if name.startswith("pytorch/") else ACCENT
+        weight = {"font_weight": "bold"} if own else {}
+        sheet.text_from(0, STRIP * row + 12, says, size=15, **weight)
+        long = max(2, time / longest * (BESIDE - 120))
+        sheet.box(0, STRIP * row + 22, long, 18, fill=ALARM if own else fill, rx=3)
+        sheet.text_from(long + 10, STRIP * row + 31, f"{time:,.0f} µs", size=15, **weight)
+    below = STRIP * len(steps) + 14
+    sheet.text_from(0, below, f"a training step of the CNN, batch 64 · {where}", size=13)
+    return sheet
 
 
 #: The waterfall's rows of PyTorch, and the race's names for them.

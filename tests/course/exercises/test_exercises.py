@@ -240,26 +240,30 @@ BIAS_IN_THE_LOOP = but(
     ("total = bias[column]", "total = np.float32(0)"),
     ("* weight[column, k]", "* weight[column, k] + bias[column]"),
 )
-SQUARES_ALONE = but(
-    beating_pytorch.channel_statistics, "for j in range(first.size)", "for j in range(i, i + 1)"
-)
-CLEARED_FIRST = but(
-    beating_pytorch.sgd_all,
-    "state[0, i] -= rate * state[1, i]\n        state[1, i] = 0.0",
-    "state[1, i] = 0.0\n        state[0, i] -= rate * state[1, i]",
-)
+ONE_PART = replace(beating_pytorch.UPDATE_CU, "s < splits", "s < 1")
 NO_RELU = replace(beating_pytorch.PLAIN_BN_RELU_POOL, "best = 0", "best = -1e30f")
 DECAY_APART = replace(
     mnist_cnn.SGD_SOLUTION, "lr * (dw[i] + decay * w[i])", "lr * dw[i] + decay * w[i]"
 )
+LARGEST_FROM_ZERO = but(
+    mnist_cnn.softmax,
+    ("largest = z[b, 0]", "largest = np.float32(0)"),
+    ("range(1, 10)", "range(10)"),
+)
+WRAPPED = replace(
+    mnist_cnn.CONV_WEIGHT_SOLUTION,
+    ("i + r - 1", "(i + r - 1 + H) % H"),
+    ("j + s - 1", "(j + s - 1 + W) % W"),
+)
 SLIPS = [
     ("first_kernels.batched_linear", BIAS_IN_THE_LOOP, "outside of the loop"),
     ("synchronization.count", but(synchronization.count, "values[i], 1", "i, 1"), "which counter"),
-    ("mnist_cnn.norm_backward", but(mnist_cnn.norm_backward, "B * S", "S"), "over the batch"),
-    ("mnist_cnn.norm_backward", but(mnist_cnn.norm_backward, "B * S", "1"), "are sums"),
+    ("mnist_cnn.norm_backward", replace(mnist_cnn.NORM_SOLUTION, "B * S;", "S;"), "over the batch"),
+    ("mnist_cnn.norm_backward", replace(mnist_cnn.NORM_SOLUTION, "B * S;", "1;"), "are sums"),
+    ("mnist_cnn.softmax", LARGEST_FROM_ZERO, "far below zero"),
+    ("mnist_cnn.conv_weight", WRAPPED, "wraps around"),
     ("mnist_cnn.sgd", DECAY_APART, "by lr, too"),
-    ("beating_pytorch.channel_statistics", SQUARES_ALONE, "every two taps"),
-    ("beating_pytorch.sgd_all", CLEARED_FIRST, "before it was used"),
+    ("beating_pytorch.update", ONE_PART, "Only the first part is taken"),
     ("beating_pytorch.bn_relu_pool", NO_RELU, "ReLU is missing"),
     ("meet_the_gpu.amdahl", but(meet_the_gpu.faster, "1 / (", "1 // ("), "behind the point"),
 ]

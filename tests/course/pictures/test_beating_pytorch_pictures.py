@@ -1,6 +1,7 @@
 """The finale's tables and pictures, from recorded entries and without any."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -102,7 +103,9 @@ def test_the_table_marks_the_best_mode(some):
 
 def test_the_chart_says_what_it_shows(some):
     fig = beating_pytorch.race_chart()
-    assert "4.0 at batch 64" in fig.alt and len(fig.axes[0].lines) == 3
+    assert "4.0 at batch 64" in fig.alt and len(fig.axes[0].lines) == 3 + 1  # of the legend
+    legend = [text.get_text() for text in fig.axes[0].get_legend().get_texts()]
+    assert legend == ["PyTorch, eager, fp32", "ours, bf16", "PyTorch's other modes"]
 
 
 def test_an_older_gpus_race_is_drawn_with_its_own_precision(monkeypatch):
@@ -211,3 +214,38 @@ def test_a_pixel_stands_in_the_matrix_once_for_each_window(pixel, copies):
 def test_updated_weights_are_named_with_their_end():
     fig = beating_pytorch.updated({"fp32": [1, 1.5], "bf16": [1, 1]}, [1, 2])
     assert "fp32 ends at 1.5000, bf16 ends at 1.0000" in fig.alt
+
+
+def test_pytorchs_modes_and_best_times_at_a_batch_size(some):
+    race = beating_pytorch.race()
+    assert beating_pytorch.modes_at(race, 64) == {"eager fp32": 640.0, "graph tf32": 256.0}
+    assert beating_pytorch.best_times(race) == {64: 256.0, 256: 1024.0}
+
+
+def test_the_learners_waterfall_tells_ours_from_theirs():
+    rows = [
+        SimpleNamespace(
+            label="plain", launches=46, kilobytes=2982.0, mine=(), time_us=9.0, where="G"
+        ),
+        SimpleNamespace(
+            label="less", launches=20, kilobytes=756.0, mine=("a",), time_us=None, where=""
+        ),
+    ]
+    fig = beating_pytorch.your_waterfall(rows)
+    assert "less: 20 launches, 756 kB, 1 kernels of yours" in fig.alt
+    titles = [axes.get_title(loc="left") for axes in fig.axes]
+    assert titles == ["launches", "kB per digit", "µs per step, recorded on\nG"]
+    assert [text.get_text() for text in fig.axes[2].texts] == ["9", "–"]
+    assert "nothing recorded" in beating_pytorch.your_waterfall([]).alt
+
+
+def test_the_short_race_marks_what_is_recorded_and_what_is_theirs(some, none):
+    times = {"pytorch/eager_fp32": (300.0, 1.0), "ours/fp16": (50.0, 1.0), "yours": (70.0, 1.0)}
+    sheet = beating_pytorch.short_race(times, ["head"], "Tesla T4")
+    assert "Tesla T4: PyTorch, eager, fp32 300 µs; the course's kernels, fp16 50 µs" in sheet.alt
+    assert "with your kernels (head)" in sheet.svg()
+    assert "nothing recorded yet" in beating_pytorch.short_race({}).alt
+
+
+def test_without_a_gpu_the_short_race_is_the_recorded_one(some):
+    assert "recorded on G, 2026-01-31" in beating_pytorch.short_race({}).alt
