@@ -201,10 +201,10 @@ def balance(factors, x, w):
 
 
 def with_outliers(rng, shape):
-    """x [rows, k] and w [columns, k], some columns far larger than others, some of x all zero."""
+    """x [rows, k] and w [columns, k], some columns far larger than others, some all zero."""
     rows, columns, k = shape
     x = rng.normal(size=(rows, k)) * rng.choice([0.0, 1.0, 1.0, 50.0], k)
-    w = rng.normal(size=(columns, k)) * rng.choice([0.1, 1.0], k)
+    w = rng.normal(size=(columns, k)) * rng.choice([0.0, 0.1, 1.0, 1.0], k)
     return {
         "factors": Out((k,)),
         "x": x.astype(np.float32),
@@ -260,6 +260,7 @@ def balance(factors, x, w):
         ("max(of_w, abs(w[row, k]))", "of_w + abs(w[row, k])", "wrong_value"),
         ("range(w.shape[0])", "range(x.shape[0])", "out_of_bounds"),
         ("if of_x > 0 and of_w > 0:", "if of_w > 0:", "wrong_value"),
+        ("if of_x > 0 and of_w > 0:", "if of_x > 0:", "wrong_value"),
         ("k < factors.size", "True", "missing_guard"),
     ),
     hypotheses=(
