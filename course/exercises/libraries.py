@@ -137,9 +137,9 @@ DRAWS = Exercise(
     minutes=8,
     kind="function",
     task=(
-        "A kernel is launched again and again; each time every thread draws `count` numbers. There"
-        " is its own sequence for each thread (sequence t of the seed for thread t), and each"
-        " launch goes on where the last one stopped, be it the billionth."
+        "A kernel is launched again and again; each time every thread draws `count` numbers."
+        " Thread t uses sequence t of the seed, and each launch goes on where the last one stopped,"
+        " even the billionth."
         " Return the numbers that one thread draws in one launch, as a list. `generator(seed,"
         " sequence, offset)` is `curand_init`, and a call of what it returns is `curand`."
     ),
@@ -174,6 +174,13 @@ def draws(generator, seed, thread, launch, count):
             "0",
             "wrong_value",
             "Every launch draws the same numbers as the first.",
+        ),
+        (
+            "seed, thread, launch * count",
+            "seed + launch, thread, 0",
+            "wrong_value",
+            "Another seed for each launch gives unrelated sequences that may be alike; one seed's"
+            " sequence goes on, at the offset of what is drawn already.",
         ),
         ("launch * count", "launch * count % 2**32", "wrong_value"),
         ("launch * count", "launch % 10_000 * count", "wrong_value"),
@@ -393,10 +400,10 @@ SPMV = Exercise(
     title="Sparse matrix times vector",
     minutes=10,
     task=(
-        "Compute y = A x, one thread a row. A is sparse, in CSR: the elements of row r are"
-        " `values[i]` in columns `columns[i]`, for i from `offsets[r]` up to, not with,"
-        " `offsets[r + 1]`. Rows may be empty; columns stand in no order, and what stands in one"
-        " twice adds up."
+        "Compute y = A x, one thread per row. A is sparse, in CSR: row r owns"
+        " `values[offsets[r]:offsets[r + 1]]`, and `columns` holds the column of each value. Rows"
+        " may be empty. A row's columns may come in any order. If a column occurs twice in a row,"
+        " both values count."
     ),
     starter="""
 @cuda.jit
