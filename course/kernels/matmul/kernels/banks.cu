@@ -2,11 +2,11 @@
 // groups of four, half a tile apart, so that eight neighbouring threads read 128 bytes in a row.
 #include "products.cuh"
 #include "write_four.cuh"
-constexpr int PAD = 4;  // a multiple of 4 keeps rows at multiples of 16 bytes
 constexpr int BM = 128, BN = 128, BK = 8, TM = 8, TN = 8, THREADS = (BM / TM) * (BN / TN);
 
 __global__ __launch_bounds__(THREADS) void matmul(float* c, const float* a, const float* b, int m,
                                                   int n, int k) {
+    constexpr int PAD = 4;  // a multiple of 4 keeps rows at multiples of 16 bytes
     __shared__ __align__(16) float tile_a[BK][BM + PAD], tile_b[BK][BN];  // A's: turned
     int t = threadIdx.x;
     int top = blockIdx.y * BM, left = blockIdx.x * BN;

@@ -1,4 +1,3 @@
-// A thread keeps 8 sums below one another in registers, so a value of B serves 8 multiply-adds.
 constexpr int BM = 64, BN = 64, BK = 8;  // the block's tile of C; k is walked BK at a time
 constexpr int TM = 8;  // elements of C a thread, so 512 threads a block
 __global__ void matmul(float* c, const float* a, const float* b, int m, int n, int k) {

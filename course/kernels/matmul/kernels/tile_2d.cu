@@ -1,4 +1,3 @@
-// A thread keeps 8 x 8 sums in registers: 16 values from shared memory for 64 multiply-adds.
 #include "fetch.cuh"
 #include "products.cuh"
 constexpr int BM = 128, BN = 128, BK = 8, TM = 8, TN = 8, THREADS = (BM / TM) * (BN / TN);
