@@ -1,11 +1,303 @@
 """The exercises of the chapter Fusion."""
 
+import math
+
 import numpy as np
 from numba import cuda
 
-from course.checking.inputs import some_numbers
-from course.checking.model import Exercise, Hypothesis, InOut, Launch, Wrong
+from course.checking.inputs import a_thread_each, lengths, some_numbers, with_zeros
+from course.checking.model import Exercise, Hypothesis, InOut, Launch, Out, Wrong
 from course.checking.quiz import Quiz, one_of
+
+# ---- online: the softmax states of two parts
+
+
+@cuda.jit
+def join_softmax(out, largest, sums):
+    i = cuda.grid(1)
+    if i < out.shape[0]:
+        a, b = 2 * i, 2 * i + 1
+        both = max(largest[a], largest[b])
+        out[i, 0] = both
+        out[i, 1] = 0
+        if both != -math.inf:
+            in_a = sums[a] * math.exp(largest[a] - both)
+            in_b = sums[b] * math.exp(largest[b] - both)
+            out[i, 1] = in_a + in_b
+
+
+def parts_of_rows(rng, shape):
+    """The largest value and the sum of exp(value - largest) of 2 shape[0] parts, some empty."""
+    count = 2 * shape[0]
+    largest = rng.uniform(-200, 200, count).astype(np.float32)
+    largest[: count // 2] -= rng.choice((0, 20_000, 1e32))
+    with_zeros(rng, largest)
+    sums = rng.uniform(1, 50, count).astype(np.float32)
+    empty = rng.random(count) < 0.3
+    empty[:4] = [False, False, True, True][:count]
+    largest[empty], sums[empty] = -np.inf, 0
+    return {"out": Out((shape[0], 2)), "largest": largest, "sums": sums}
+
+
+def joined_states(out, largest, sums):
+    """The states of parts 0 and 1, 2 and 3 ... together."""
+    largest, sums = (np.asarray(v, np.float64).reshape(-1, 2) for v in (largest, sums))
+    both = largest.max(1, keepdims=True)
+    apart = np.where(np.isinf(largest), -np.inf, largest - np.where(np.isinf(both), 0, both))
+    return np.hstack([both, (sums * np.exp(apart)).sum(1, keepdims=True)])
+
+
+def without_empty(out, largest, sums):
+    """What comes out if -inf - -inf is computed."""
+    states = joined_states(out, largest, sums)
+    states[np.isinf(states[:, 0]), 1] = np.nan
+    return states
+
+
+def unscaled(out, largest, sums):
+    """What comes out if the sums are added as they are."""
+    states = joined_states(out, largest, sums)
+    states[:, 1] = np.asarray(sums, np.float64).reshape(-1, 2).sum(1)
+    return states
+
+
+def from_zero(out, largest, sums):
+    """What comes out if the common largest value begins at 0."""
+    largest, sums = (np.asarray(v, np.float64).reshape(-1, 2) for v in (largest, sums))
+    both = np.maximum(largest.max(1, keepdims=True), 0)
+    return np.hstack([both, (sums * np.exp(largest - both)).sum(1, keepdims=True)])
+
+
+ONLINE = Exercise(
+    id="fusion.online",
+    title="Join two softmax states",
+    minutes=10,
+    task=(
+        "Of each part of a row you know `largest`, its largest value, and `sums`, the sum of"
+        " `exp(value - largest)` over the part. Thread i joins parts 2 i and 2 i + 1: `out[i, 0]`"
+        " is the largest value of both, `out[i, 1]` the sum of `exp(value - that largest)` over"
+        " both. A part may be empty: its largest value is -inf and its sum 0."
+    ),
+    starter="""
+@cuda.jit
+def join_softmax(out, largest, sums):
+    i = cuda.grid(1)
+    if i < out.shape[0]:
+        a, b = 2 * i, 2 * i + 1
+        out[i, 0] = max(largest[a], largest[b])
+        out[i, 1] = sums[a] + sums[b]  # each is relative to another largest value
+""",
+    solution=join_softmax,
+    inputs=parts_of_rows,
+    reference=joined_states,
+    specials="finite",  # sums of powers of finite numbers
+    shapes=lengths(1, 2, 31, 33, 64, 100),
+    fresh=some_numbers((2, 150)),
+    elements=2,
+    extents=a_thread_each,
+    is_square=lambda shape: False,
+    race_free=True,
+    other_block=(96, 1, 1),
+    hints=(
+        (
+            "`exp(v - new)` is `exp(v - old) * exp(old - new)`. So what must a sum that is relative"
+            " to `old` be multiplied by?"
+        ),
+        "Each sum by `exp(its own largest - the larger one)`: that is 1 for one of the two.",
+        (
+            "An empty part beside one that is not: exp(-inf) is 0, and all is well. Two empty ones:"
+            " -inf - -inf is NaN. That case needs an answer of its own."
+        ),
+    ),
+    wrong=(
+        ("in_a + in_b", "sums[a] + sums[b]", "wrong_value"),
+        ("largest[a] - both", "both - largest[a]", "wrong_value"),
+        ("if both != -math.inf:", "if True:", "wrong_value"),
+        ("in_a + in_b", "max(in_a, in_b)", "wrong_value"),
+        ("i < out.shape[0]", "True", "missing_guard"),
+        ("2 * i, 2 * i + 1", "i, i + out.shape[0]", "wrong_value"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "Two empty parts give NaN: -inf - -inf is none. Nothing joined with nothing is nothing:"
+            " -inf, with the sum 0.",
+            without_empty,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The two sums are relative to different largest values: bring both to the common one"
+            " before you add.",
+            unscaled,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The common largest value begins at 0 here. In a part all values may be negative.",
+            from_zero,
+        ),
+    ),
+)
+
+
+# ---- add_norm: two steps and a row's sum in one kernel
+
+ROW_THREADS = 64
+KEPT = 8  # values of a thread: rows of up to 512
+
+
+@cuda.jit
+def add_norm(out, x, residual, gamma):
+    sums = cuda.shared.array(64, np.float32)
+    kept = cuda.local.array(8, np.float32)
+    row, t = cuda.blockIdx.x, cuda.threadIdx.x
+    columns = x.shape[1]
+    mine = np.float32(0)
+    for k in range(8):
+        c = t + 64 * k
+        if c < columns:
+            kept[k] = x[row, c] + residual[row, c]
+            mine += kept[k] * kept[k]
+    sums[t] = mine
+    step = 32
+    while step > 0:
+        cuda.syncthreads()
+        if t < step:
+            sums[t] += sums[t + step]
+        step //= 2
+    cuda.syncthreads()
+    scale = 1 / math.sqrt(sums[0] / columns + np.float32(1e-5))
+    for k in range(8):
+        c = t + 64 * k
+        if c < columns:
+            out[row, c] = kept[k] * scale * gamma[c]
+
+
+@cuda.jit
+def add_norm_in_out(out, x, residual, gamma):
+    sums = cuda.shared.array(64, np.float32)
+    row, t = cuda.blockIdx.x, cuda.threadIdx.x
+    columns = x.shape[1]
+    mine = np.float32(0)
+    for c in range(t, columns, 64):
+        hidden = x[row, c] + residual[row, c]
+        out[row, c] = hidden  # the mistake: it goes to memory and comes back
+        mine += hidden * hidden
+    sums[t] = mine
+    step = 32
+    while step > 0:
+        cuda.syncthreads()
+        if t < step:
+            sums[t] += sums[t + step]
+        step //= 2
+    cuda.syncthreads()
+    scale = 1 / math.sqrt(sums[0] / columns + np.float32(1e-5))
+    for c in range(t, columns, 64):
+        out[row, c] = out[row, c] * scale * gamma[c]
+
+
+def rows_to_norm(rng, shape):
+    """Rows of x and of a residual, and a factor for each column."""
+    x = rng.uniform(-4, 4, shape).astype(np.float32)
+    residual = rng.uniform(-4, 4, shape).astype(np.float32)
+    gamma = rng.uniform(0.5, 2, shape[1]).astype(np.float32)
+    return {"out": Out(shape), "x": x, "residual": residual, "gamma": gamma}
+
+
+def normed(out, x, residual, gamma, mean=True, add=True):
+    """The RMS norm of each row of the sum, in float64."""
+    hidden = np.asarray(x, np.float64) + (residual if add else 0)
+    squares = (hidden**2).sum(1, keepdims=True) / (x.shape[1] if mean else 1)
+    return hidden / np.sqrt(squares + 1e-5) * gamma
+
+
+ADD_NORM = Exercise(
+    id="fusion.add_norm",
+    title="Add and normalize, in one pass",
+    minutes=15,
+    one_block=True,
+    task=(
+        "With `hidden = x + residual` each row of `out` is hidden / sqrt(mean(hidden²) + 1e-5) ·"
+        " gamma: a sum and an RMS norm. A block of 64 threads does a row, of up to 512 columns. The"
+        " starter is right, and reads `x` and `residual` twice. Read each of them *once*: keep what"
+        " a thread has added in registers, `cuda.local.array(8, np.float32)`."
+    ),
+    starter="""
+@cuda.jit
+def add_norm(out, x, residual, gamma):
+    sums = cuda.shared.array(64, np.float32)
+    row, t = cuda.blockIdx.x, cuda.threadIdx.x
+    columns = x.shape[1]
+    mine = np.float32(0)
+    for c in range(t, columns, 64):
+        hidden = x[row, c] + residual[row, c]
+        mine += hidden * hidden
+    sums[t] = mine
+    step = 32
+    while step > 0:
+        cuda.syncthreads()
+        if t < step:
+            sums[t] += sums[t + step]
+        step //= 2
+    cuda.syncthreads()
+    scale = 1 / math.sqrt(sums[0] / columns + np.float32(1e-5))
+    for c in range(t, columns, 64):
+        out[row, c] = (x[row, c] + residual[row, c]) * scale * gamma[c]
+""",
+    solution=add_norm,
+    inputs=rows_to_norm,
+    reference=normed,
+    specials="finite",  # the norm of an infinite row is none
+    shapes=((1, 64), (2, 1), (3, 33), (2, 65), (1, 512), (4, 200), (5, 511)),
+    fresh=some_numbers((1, 5), (1, 513)),
+    launches=lambda shape: [Launch((shape[0], 1, 1), (ROW_THREADS, 1, 1))],
+    extents=lambda shape: (shape[0] * ROW_THREADS, 1, 1),
+    elements=KEPT,
+    race_free=True,
+    traffic=1.3,
+    probe=(2, 300),
+    hints=(
+        "Which columns does thread t add up? It writes the very same ones. What must it keep?",
+        (
+            "`kept = cuda.local.array(8, np.float32)`: its k-th value is of column `t + 64 * k`."
+            " With a loop over k of fixed length the compiler can make it registers."
+        ),
+        (
+            "First loop: `if c < columns:` fill `kept[k]` and add its square to `mine`. Last loop:"
+            " the same guard, and `kept[k] * scale * gamma[c]`."
+        ),
+    ),
+    wrong=(
+        Wrong(add_norm_in_out, "too_much_traffic"),
+        (
+            "        if c < columns:\n            out",
+            "        if True:\n            out",
+            "uninitialized",
+        ),
+        ("    cuda.syncthreads()\n    scale", "    scale", "race"),
+        ("sums[0] / columns", "sums[0]", "wrong_value"),
+        ("x[row, c] + residual[row, c]", "x[row, c]", "wrong_value"),
+        ("        cuda.syncthreads()\n        if", "        if", "race"),
+        ("* scale * gamma[c]", "* scale", "wrong_value"),
+        (
+            "range(8):\n        c = t + 64 * k\n        if c < columns:\n            out",
+            "range(4):\n        c = t + 64 * k\n        if c < columns:\n            out",
+            "unwritten",
+        ),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "The squares' *mean* is asked for: their sum is not divided by the number of columns.",
+            lambda **given: normed(**given, mean=False),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The residual is missing: it is x + residual that is normalized.",
+            lambda **given: normed(**given, add=False),
+        ),
+    ),
+)
+
 
 # ---- table: many tensors, one launch
 
@@ -114,10 +406,39 @@ def scale_all(values, starts, factors, chunks):
 )
 
 
-EXERCISES = (TABLE,)
+EXERCISES = (ONLINE, ADD_NORM, TABLE)
 
 
 QUIZZES = (
+    Quiz(
+        id="fusion.q_rows",
+        question=(
+            "A softmax reads each row three times and writes it once. If no cache helps: how many"
+            " times as long does it take, at least, as one that reads each row once?"
+        ),
+        answer=2,
+        unit="times",
+        explain_right="Four passes over memory against two.",
+        explain={
+            3: "It *reads* three times as much. But both also write the result.",
+            1.5: "Three reads and a write are four passes; one read and a write are two.",
+            None: "Count passes over memory: reads and writes, of both.",
+        },
+    ),
+    one_of(
+        "fusion.q_norm",
+        "Layer norm of the row (1, 3), without gamma, beta and ε?",
+        ("(-1, 1)", "The mean is 2, the deviation 1."),
+        (
+            "(0.45, 1.34)",
+            "That is RMS norm: it divides by the root mean square, and leaves the mean in.",
+        ),
+        (
+            "(0.25, 0.75)",
+            "That is each value's share of the sum. A norm looks at mean and deviation.",
+        ),
+        answer="a",
+    ),
     Quiz(
         id="fusion.q_step",
         question=(

@@ -1,7 +1,5 @@
 """The exercises of the chapter Reductions and scans."""
 
-import math
-
 import numpy as np
 from numba import cuda
 
@@ -373,6 +371,204 @@ def scan(a):
 )
 
 
+# ---- look_back: a tile's prefix from what the tiles before it have told
+
+FLAG, SUM, PREFIX, DRAWN = 0, 1, 2, 3  # rows of `tiles`
+
+
+@cuda.jit
+def look_back(tiles, sums):
+    FLAG, SUM, PREFIX, DRAWN = 0, 1, 2, 3  # rows of `tiles`
+    tile = cuda.atomic.add(tiles, (DRAWN, 0), 1)
+    own = sums[tile]
+    tiles[SUM, tile] = own
+    cuda.threadfence()
+    cuda.atomic.exch(tiles, (FLAG, tile), 1)
+
+    before = 0
+    t = tile - 1
+    while t >= 0:
+        flag = cuda.atomic.add(tiles, (FLAG, t), 0)
+        while flag == 0:
+            flag = cuda.atomic.add(tiles, (FLAG, t), 0)
+        cuda.threadfence()
+        if flag == 2:
+            before += tiles[PREFIX, t]
+            break
+        before += tiles[SUM, t]
+        t -= 1
+
+    tiles[PREFIX, tile] = before + own
+    cuda.threadfence()
+    if tile % 4 == 0:
+        cuda.atomic.exch(tiles, (FLAG, tile), 2)
+
+
+UNTOLD = 1 << 20  # numbers that stand where nothing was published are far from all sums
+
+
+def tiles_so_far(rng, shape):
+    """shape: (tiles of the launch, tiles of other blocks). The others have told sum or prefix.
+
+    What they have not told is some number, and so are their entries in `sums`.
+    """
+    count, others = shape
+    total = count + others
+    sums = whole(rng, -99, 1000, total)
+    tiles = whole(rng, UNTOLD, 2 * UNTOLD, (4, total))
+    tiles[FLAG] = 0
+    tiles[DRAWN] = 0
+    tiles[DRAWN, 0] = others
+    tells_prefix = rng.random(others) < 0.3
+    tells_prefix[:1] = True
+    tells_prefix[others // 2 + 1 :] = False  # so that there is something to add up
+    tiles[FLAG, :others] = np.where(tells_prefix, 2, 1)
+    prefixes = np.cumsum(sums[:others], dtype=np.int32)
+    tiles[SUM, :others] = np.where(tells_prefix, tiles[SUM, :others], sums[:others])
+    tiles[PREFIX, :others] = np.where(tells_prefix, prefixes, tiles[PREFIX, :others])
+    sums[:others] = UNTOLD
+    return {"tiles": InOut(tiles), "sums": sums}
+
+
+def all_told(tiles, sums):
+    """All tiles once the launch is over."""
+    tiles = tiles.copy()
+    others = int(tiles[DRAWN, 0])
+    before = 0
+    for t in range(tiles.shape[1]):
+        if t >= others:
+            tiles[SUM, t] = sums[t]
+            tiles[PREFIX, t] = before + sums[t]
+            tiles[FLAG, t] = 1 if t % 4 else 2
+        before = tiles[PREFIX, t] if tiles[FLAG, t] == 2 else before + tiles[SUM, t]
+    tiles[DRAWN, 0] = tiles.shape[1]
+    return tiles
+
+
+def without_a_stop(tiles, sums):
+    """What comes out if looking back goes on behind a prefix."""
+    return _told_by(tiles, sums, lambda row, t, rest: row[PREFIX, t] + rest)
+
+
+def sums_for_prefixes(tiles, sums):
+    """What comes out if the sum is taken where a prefix was told."""
+    return _told_by(tiles, sums, lambda row, t, rest: row[SUM, t])
+
+
+def _told_by(tiles, sums, at_prefix):
+    """All tiles if each counts, where another told its prefix, what `at_prefix` gives for it.
+
+    Blocks run one after the other.
+    """
+    tiles = tiles.copy()
+    before = 0
+    for t in range(tiles.shape[1]):
+        if tiles[FLAG, t] == 0:
+            tiles[FLAG, t] = 1 if t % 4 else 2
+            tiles[SUM, t], tiles[PREFIX, t] = sums[t], before + sums[t]
+        told = tiles[FLAG, t] == 2
+        before = at_prefix(tiles, t, before) if told else before + tiles[SUM, t]
+    tiles[DRAWN, 0] = tiles.shape[1]
+    return tiles
+
+
+def reads_of_others(trace):
+    """A reason to reject a kernel whose blocks read one another's entries of `sums`."""
+    events = trace.events
+    readers = {}
+    for i in events.accesses("global"):
+        if events.memories[events.memory[i]].name == "sums":
+            readers.setdefault(int(events.offset[i]), set()).add(int(events.block[i]))
+    if any(len(blocks) > 1 for blocks in readers.values()):
+        says = "A tile knows its own entry of `sums` alone; of others it learns from `tiles`."
+        return "other_means", says, None
+
+
+LOOK_BACK = Exercise(
+    id="reductions.look_back",
+    title="Look back",
+    minutes=15,
+    one_block=True,
+    task=(
+        "Each block is one thread and has one tile. `tiles[FLAG, t]` says what tile t has"
+        " published: 0 nothing yet; 1 its sum, in `tiles[SUM, t]`; 2 its prefix, the sum of all"
+        " tiles up to and with itself, in `tiles[PREFIX, t]`. (What is not published may hold"
+        " anything.) The starter publishes the sum at once, and every fourth tile its prefix at the"
+        " end. In between, find the sum of all tiles before yours: go back tile by tile, wait where"
+        " nothing is published, add sums, and stop at the first prefix."
+        " `cuda.atomic.add(tiles, (FLAG, t), 0)` reads a flag."
+    ),
+    starter="""
+@cuda.jit
+def look_back(tiles, sums):
+    FLAG, SUM, PREFIX, DRAWN = 0, 1, 2, 3  # rows of `tiles`
+    tile = cuda.atomic.add(tiles, (DRAWN, 0), 1)
+    own = sums[tile]
+    tiles[SUM, tile] = own
+    cuda.threadfence()  # whoever sees the flag sees the sum
+    cuda.atomic.exch(tiles, (FLAG, tile), 1)
+
+    before = 0  # your code: the sum of all tiles before mine
+
+    tiles[PREFIX, tile] = before + own
+    cuda.threadfence()
+    if tile % 4 == 0:  # so that the others have to look back
+        cuda.atomic.exch(tiles, (FLAG, tile), 2)
+""",
+    solution=look_back,
+    inputs=tiles_so_far,
+    reference=all_told,
+    shapes=((3, 4), (1, 0), (1, 1), (2, 0), (5, 0), (4, 9), (12, 3), (6, 40), (2, 100)),
+    fresh=some_numbers((1, 12), (1, 50)),
+    large=(64, 200),
+    launches=lambda shape: [Launch((shape[0], 1, 1), (1, 1, 1))],
+    extents=lambda shape: (shape[0], 1, 1),
+    is_square=lambda shape: False,
+    shared_output=True,
+    race_free=True,
+    effort=4,  # who waits asks often
+    traffic=20,
+    demand=Demand((6, 3), reads_of_others),
+    hints=(
+        "One loop, from `t = tile - 1` down to 0. Inside it: read the flag; wait while it is 0.",
+        (
+            "Once the flag is not 0, a `cuda.threadfence()`: what you read after it is not older"
+            " than the flag. Then add `tiles[PREFIX, t]` and stop, or `tiles[SUM, t]` and go on."
+        ),
+        (
+            "`flag = cuda.atomic.add(tiles, (FLAG, t), 0)`, then `while flag == 0:` with the same"
+            " line, then the fence, then `if flag == 2:` with `break`, else the sum and `t -= 1`."
+        ),
+    ),
+    wrong=(
+        (
+            "    cuda.threadfence()\n    cuda.atomic.exch(tiles, (FLAG, tile), 1)",
+            "    cuda.atomic.exch(tiles, (FLAG, tile), 1)",
+            "race",
+        ),
+        ("            break\n", "", "wrong_value"),
+        ("tiles[PREFIX, t]\n", "tiles[SUM, t]\n", "wrong_value"),
+        ("while flag == 0:", "while flag != 2:", "timeout"),
+        ("t = tile - 1", "t = tile", "wrong_value"),
+        ("while t >= 0:", "while t > 0:", "wrong_value"),
+        ("while flag == 0:", "while flag < 0:", "race"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "Looking back goes on behind a prefix. A prefix holds all that lies before it: stop.",
+            without_a_stop,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "A tile that has published its prefix (flag 2) may never have published its sum: take"
+            " `tiles[PREFIX, t]`.",
+            sums_for_prefixes,
+        ),
+    ),
+)
+
+
 # ---- split: what goes to the left, what to the right
 
 
@@ -503,6 +699,14 @@ def joined_as_equals(out, counts, means, squares):
     return (squares + counts * (means - halfway) ** 2).sum(1)
 
 
+def joined_by_squares(out, counts, means, squares):
+    """What float32 gives for n · mean²: a small difference of large numbers."""
+    n, mean, square = (np.asarray(v, np.float32).reshape(-1, 2).T for v in (counts, means, squares))
+    common = (n[0] * mean[0] + n[1] * mean[1]) / (n[0] + n[1])
+    around_zero = square[0] + square[1] + n[0] * mean[0] * mean[0] + n[1] * mean[1] * mean[1]
+    return around_zero - (n[0] + n[1]) * common * common
+
+
 JOIN = Exercise(
     id="reductions.join",
     title="Two parts' variance",
@@ -565,118 +769,27 @@ def join(out, counts, means, squares):
             " larger part.",
             joined_as_equals,
         ),
+        Hypothesis(
+            "wrong_value",
+            "This is right on paper. But n · mean² is large, and the difference of two such numbers"
+            " has lost its digits: use the distance between the two means.",
+            joined_by_squares,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The distance between the means is there, but not how many elements move by it.",
+            lambda out, counts, means, squares: (
+                squares[::2] + squares[1::2] + (means[1::2] - means[::2]) ** 2
+            ),
+        ),
     ),
 )
 
 
-# ---- online: the softmax states of two parts
-
-
-@cuda.jit
-def join_softmax(out, largest, sums):
-    i = cuda.grid(1)
-    if i < out.shape[0]:
-        a, b = 2 * i, 2 * i + 1
-        both = max(largest[a], largest[b])
-        out[i, 0] = both
-        out[i, 1] = 0
-        if both != -math.inf:
-            in_a = sums[a] * math.exp(largest[a] - both)
-            in_b = sums[b] * math.exp(largest[b] - both)
-            out[i, 1] = in_a + in_b
-
-
-def parts_of_rows(rng, shape):
-    """The largest value and the sum of exp(value - largest) of 2 shape[0] parts, some empty."""
-    count = 2 * shape[0]
-    largest = rng.uniform(-200, 200, count).astype(np.float32)
-    largest[: count // 2] -= rng.choice((0, 20_000, 1e32))
-    with_zeros(rng, largest)
-    sums = rng.uniform(1, 50, count).astype(np.float32)
-    empty = rng.random(count) < 0.3
-    empty[:4] = [False, False, True, True][:count]
-    largest[empty], sums[empty] = -np.inf, 0
-    return {"out": Out((shape[0], 2)), "largest": largest, "sums": sums}
-
-
-def joined_states(out, largest, sums):
-    """The states of parts 0 and 1, 2 and 3 ... together."""
-    largest, sums = (np.asarray(v, np.float64).reshape(-1, 2) for v in (largest, sums))
-    both = largest.max(1, keepdims=True)
-    apart = np.where(np.isinf(largest), -np.inf, largest - np.where(np.isinf(both), 0, both))
-    return np.hstack([both, (sums * np.exp(apart)).sum(1, keepdims=True)])
-
-
-ONLINE = Exercise(
-    id="reductions.online",
-    title="Join two softmax states",
-    minutes=10,
-    task=(
-        "Of each part of a row you know `largest`, its largest value, and `sums`, the sum of"
-        " `exp(value - largest)` over the part. Thread i joins parts 2 i and 2 i + 1: `out[i, 0]`"
-        " is the largest value of both, `out[i, 1]` the sum of `exp(value - that largest)` over"
-        " both. A part may be empty: its largest value is -inf and its sum 0."
-    ),
-    starter="""
-@cuda.jit
-def join_softmax(out, largest, sums):
-    i = cuda.grid(1)
-    if i < out.shape[0]:
-        a, b = 2 * i, 2 * i + 1
-        out[i, 0] = max(largest[a], largest[b])
-        out[i, 1] = sums[a] + sums[b]  # each is relative to another largest value
-""",
-    solution=join_softmax,
-    inputs=parts_of_rows,
-    reference=joined_states,
-    specials="finite",  # sums of powers of finite numbers
-    shapes=lengths(1, 2, 31, 33, 64, 100),
-    fresh=some_numbers((2, 150)),
-    elements=2,
-    extents=a_thread_each,
-    is_square=lambda shape: False,
-    race_free=True,
-    other_block=(96, 1, 1),
-    hints=(
-        (
-            "`exp(v - new)` is `exp(v - old) * exp(old - new)`. So what must a sum that is relative"
-            " to `old` be multiplied by?"
-        ),
-        "Each sum by `exp(its own largest - the larger one)`: that is 1 for one of the two.",
-        (
-            "An empty part beside one that is not: exp(-inf) is 0, and all is well. Two empty ones:"
-            " -inf - -inf is NaN. That case needs an answer of its own."
-        ),
-    ),
-    wrong=(
-        ("in_a + in_b", "sums[a] + sums[b]", "wrong_value"),
-        ("largest[a] - both", "both - largest[a]", "wrong_value"),
-        ("if both != -math.inf:", "if True:", "wrong_value"),
-        ("in_a + in_b", "max(in_a, in_b)", "wrong_value"),
-        ("i < out.shape[0]", "True", "missing_guard"),
-        ("2 * i, 2 * i + 1", "i, i + out.shape[0]", "wrong_value"),
-    ),
-)
-
-
-EXERCISES = (ANY_BLOCK, ARGMAX, SCAN, SPLIT, JOIN, ONLINE)
+EXERCISES = (ANY_BLOCK, ARGMAX, JOIN, SCAN, LOOK_BACK, SPLIT)
 
 
 QUIZZES = (
-    one_of(
-        "reductions.q_norm",
-        "Layer norm of the row (1, 3), without gamma, beta and ε?",
-        ("(-1, 1)", "The mean is 2, the deviation 1."),
-        (
-            "(0.45, 1.34)",
-            "That is RMS norm: it divides by the root mean square, and leaves the mean in.",
-        ),
-        (
-            "(0.25, 0.75)",
-            "That is each value's share of the sum. A norm looks at mean and deviation.",
-        ),
-        answer="a",
-    ),
     Quiz(
         id="reductions.q_steps",
         question="1,024 values, a tree: how many rounds of additions until one is left?",
@@ -748,20 +861,5 @@ QUIZZES = (
             "A kernel that waits for ever, waits for ever.",
         ),
         answer="b",
-    ),
-    Quiz(
-        id="reductions.q_rows",
-        question=(
-            "A softmax reads each row three times from global memory and writes it once."
-            " How many times as long does it take, at least, as one that reads each row once?"
-        ),
-        answer=2,
-        unit="times",
-        explain_right="Four passes over memory against two.",
-        explain={
-            3: "It *reads* three times as much. But both also write the result.",
-            1.5: "Three reads and a write are four passes; one read and a write are two.",
-            None: "Count passes over memory: reads and writes, of both.",
-        },
     ),
 )

@@ -106,3 +106,54 @@ def _steps_of_chunk(drawing, middle: float, bottom: float) -> None:
 
 #: Prints recorded results, or that there are none yet.
 recorded = records.recorded
+
+
+# ---- online softmax
+
+ROW = (1, 3, 2, 0, 2, 5, 4, 1, 3, 2, 7, 6)  # scores, three a tile
+A_TILE = 3
+
+
+def online_states(row=ROW, tile=A_TILE):
+    """(largest, factor, sum) after each tile: the sum so far is multiplied by the factor, then the
+    tile's exponentials are added.
+    """
+    largest, total, states = -np.inf, 0.0, []
+    for start in range(0, len(row), tile):
+        part = np.array(row[start : start + tile], float)
+        new = max(largest, part.max())
+        factor = np.exp(largest - new)
+        total = total * factor + np.exp(part - new).sum()
+        largest = new
+        states.append((largest, factor, total))
+    return states
+
+
+def online(tiles):
+    """Online softmax after so many tiles of `ROW`: what was seen, the largest value, the sum.
+
+    Bars are exp(value - largest so far). They all shrink whenever a larger value comes.
+    """
+    states = online_states()
+    seen = A_TILE * tiles
+    largest, factor, total = states[tiles - 1] if tiles else (-np.inf, 1, 0)
+    before = states[tiles - 2][2] if tiles > 1 else 0
+    words = f"largest {largest:g}, sum {before:.3f} × {factor:.3f} + this tile = {total:.3f}"
+    if not tiles:
+        words = "nothing seen yet: largest -inf, sum 0"
+    alt = f"Online softmax after {tiles} tiles of {_spaced(ROW)}: {words}"
+    fig, axes = chart(7.2, 2.6, alt=alt)
+    heights = [np.exp(value - largest) if i < seen else 0 for i, value in enumerate(ROW)]
+    colours = [ACCENT if seen - A_TILE <= i < seen else KERNEL for i in range(len(ROW))]
+    axes.bar(range(len(ROW)), heights, color=colours, width=0.8)
+    for i, value in enumerate(ROW):
+        axes.text(i, -0.06, f"{value}" if i < seen else "?", ha="center", va="top", fontsize=10)
+    axes.set_ylim(-0.2, 1.25)
+    axes.set_xlim(-0.6, len(ROW) - 0.4)
+    axes.set_axis_off()
+    axes.text(len(ROW) / 2 - 0.5, 1.14, words, ha="center", fontsize=10)
+    return fig
+
+
+def _spaced(numbers):
+    return " ".join(map(str, numbers))

@@ -217,3 +217,58 @@ def beside(entry: dict | None) -> None:
     what = entry["name"].removesuffix("/speedup_over_cub")
     when = entry["date"][:10]
     print(f"{what:16} {entry['value']:.2f} times CUB's speed ({entry['gpu']}, {when})")
+
+
+#: When the blocks of eight tiles begin to run: not in their order.
+ARRIVALS = (1, 0, 3, 2, 6, 4, 5, 8)
+STATES = {"": WAITING, "sum": IDLE, "prefix": KNOWN}
+
+
+def published(moment, arrivals=ARRIVALS):
+    """What each tile has published at a moment: "", "sum" or "prefix", by the rule of look-back.
+
+    A tile publishes its sum when its block begins, and a moment later its prefix, if it then sees
+    a sum from each tile before it, or a prefix on the way. arrivals: of the tiles, moments.
+    """
+    states = [""] * len(arrivals)
+    for now in range(moment + 1):
+        before = tuple(states)
+        for tile, arrival in enumerate(arrivals):
+            if arrival == now:
+                states[tile] = "sum"
+            elif before[tile] == "sum" and nearest_prefix(before, tile) is not None:
+                states[tile] = "prefix"
+    return states
+
+
+def nearest_prefix(states, tile):
+    """The tile before this one at which looking back ends, -1 before all; None: it must wait."""
+    for before in range(tile - 1, -1, -1):
+        if states[before] != "sum":
+            return before if states[before] == "prefix" else None
+    return -1
+
+
+def arriving(moment, arrivals=ARRIVALS):
+    """Look-back while blocks begin when they like: what is published at a moment, who looks where.
+
+    An arrow goes from each tile that still needs its prefix to where it ends, or has to wait.
+    """
+    states = published(moment, arrivals)
+    words = ", ".join(f"tile {t} {what or 'nothing'}" for t, what in enumerate(states))
+    fig, axes = chart(7.2, 2.0, alt=f"Moment {moment}. Published: {words}.")
+    sheet(axes, 2 * len(states), 3.0)
+    for tile, what in enumerate(states):
+        box(axes, 2 * tile, 0.5, 1.8, 1, STATES[what])
+        word(axes, 2 * tile + 0.9, 0.2, f"tile {tile}")
+        word(axes, 2 * tile + 0.9, 1, what or "-", weight="bold" if what == "prefix" else "normal")
+        if what == "sum":
+            end = nearest_prefix(states, tile)
+            waits = end is None
+            if waits:
+                end = max(before for before in range(tile) if not states[before])
+            height = 2.0 + 0.12 * (tile % 4)
+            arrow(axes, 2 * tile + 0.9, height, 2 * max(end, 0) + 0.9, 1.55)
+            if waits:
+                word(axes, 2 * tile + 0.9, height + 0.25, f"waits for {end}", color=ACCENT)
+    return fig

@@ -1,6 +1,7 @@
 """Where the CUDA C of this folder lies, and its kernels, compiled once."""
 
 import functools
+import inspect
 from pathlib import Path
 
 import numpy as np
@@ -45,3 +46,13 @@ def scratch(name: str, count: int, dtype: str = "float32"):
 def clear(out):
     """Launched as clear[1, 1](out): out[0] = 0."""
     out[0] = 0
+
+
+def is_yours(kernel, ours) -> bool:
+    """Whether a kernel's code differs from the course's. One without source counts as changed."""
+    if kernel is ours:
+        return False
+    try:
+        return inspect.getsource(kernel.py_func).strip() != inspect.getsource(ours.py_func).strip()
+    except (OSError, TypeError):
+        return True

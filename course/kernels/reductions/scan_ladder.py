@@ -153,11 +153,20 @@ def scan_from_starts(x, out, sums):
 
 @dataclass(frozen=True)
 class Rung:
-    """One step of the ladder; each function takes device arrays x and out of n float32."""
+    """One step of the ladder.
+
+    kernel: ours in Numba; launch: launch(kernel, x, out) runs it or another one in its place;
+    cuda_c: cuda_c(x, out). x and out are device arrays of n float32.
+    """
 
     title: str
-    numba: Callable
+    kernel: Callable
+    launch: Callable
     cuda_c: Callable
+
+    def numba(self, x, out) -> None:
+        """out[i] = x[0] + ... + x[i]."""
+        self.launch(self.kernel, x, out)
 
 
 def _blocks(n: int) -> int:
@@ -189,15 +198,15 @@ def _scan_then_add_cuda_c(name, x, out):
         module.add_starts[blocks, THREADS](out, x.size, scanned)
 
 
-def _reduce_then_scan_numba(x, out):
+def _reduce_then_scan_numba(kernel, x, out):
     if x.size == 0:
         return
     blocks = _blocks(x.size)
     scanned = scratch("scanned", blocks)
     if blocks > 1:
         sums = scratch("sums", blocks)
-        sum_blocks[blocks, THREADS](x, sums)
-        _reduce_then_scan_numba(sums, scanned)
+        kernel[blocks, THREADS](x, sums)
+        _reduce_then_scan_numba(kernel, sums, scanned)
     scan_from_starts[blocks, THREADS](x, out, scanned)
 
 
@@ -216,7 +225,7 @@ def _reduce_then_scan_cuda_c(x, out):
 
 def _scan_then_add(title: str, kernel) -> Rung:
     name = kernel.py_func.__name__
-    return Rung(title, partial(_scan_then_add_numba, kernel), partial(_scan_then_add_cuda_c, name))
+    return Rung(title, kernel, _scan_then_add_numba, partial(_scan_then_add_cuda_c, name))
 
 
 #: The ladder by name; behind it come the one-pass scans in `course.kernels.reductions.scans`.
@@ -225,6 +234,6 @@ RUNGS = {
     "blelloch": _scan_then_add("Blelloch", blelloch),
     "shuffles": _scan_then_add("warps first", scan_blocks),
     "reduce_then_scan": Rung(
-        "reduce, then scan", _reduce_then_scan_numba, _reduce_then_scan_cuda_c
+        "reduce, then scan", sum_blocks, _reduce_then_scan_numba, _reduce_then_scan_cuda_c
     ),
 }

@@ -12,8 +12,9 @@ import numpy as np
 from numba import cuda, float32, int32
 
 from course.kernels.reductions import scans
-from course.kernels.reductions.kernels import load
+from course.kernels.reductions.kernels import is_yours, load
 from utils.occupancy import ceil_div
+from utils.tracer import trace
 
 THREADS = 256
 
@@ -151,6 +152,21 @@ def _integers(count: int):
     return cuda.device_array(count, np.int32)
 
 
+def sort_by_bits(split, keys: np.ndarray) -> np.ndarray:
+    """The keys (int32, below 256) sorted, bit after bit, by a kernel split(out, keys, places, bit).
+
+    places: the inclusive sum of the keys' bits, as the exercise reductions.split has it.
+    """
+    keys = keys.copy()
+    for bit in range(8):
+        marks = cuda.to_device((keys >> bit & 1).astype(np.int32))
+        out = cuda.to_device(np.zeros_like(keys))
+        places = _running_sum(marks)
+        split[ceil_div(keys.size, THREADS), THREADS](out, cuda.to_device(keys), places, bit)
+        keys = out.copy_to_host()
+    return keys
+
+
 def _floats(count: int):
     return cuda.device_array(count, np.float32)
 
@@ -237,3 +253,21 @@ def _segmented(x, where, out, language):
         starts = _floats(blocks)
         _segmented(sums, begins, starts, language)
         _launch("add_to_open_segments", language, x.size, where, out, starts)
+
+
+def watch_compaction(kernel, x: np.ndarray, threshold: float) -> None:
+    """Say whether a kernel like `gather_marked` keeps what it should, and what the tracer sees.
+
+    x: at most THREADS numbers. Nothing is raised.
+    """
+    keep = x > threshold
+    places = np.cumsum(keep, dtype=np.int32)
+    out = np.full(places[-1], np.nan, np.float32)
+    if is_yours(kernel, gather_marked):
+        print("[yours: the Numba kernel of your cell]")
+    watched = trace(kernel, 1, THREADS, x, keep.astype(np.int32), places, out)
+    for problem in watched.problems[:1]:
+        print(problem)
+    kept = watched.results["out"]
+    right = np.array_equal(kept, x[keep])
+    print(f"✓ right: {kept.size} kept" if right else f"kept {kept[:3]} ..., right is {x[keep][:3]}")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 
 from course.kernels.reductions.kernels import device, load, multiprocessors
+from utils import compare
 from utils.engine import gpu, has_gpu
 from utils.hardware import shared_limit
 
@@ -144,3 +145,22 @@ def has_ring() -> bool:
 def fastest():
     """The method that is fastest here: the ring where it runs, else look-back."""
     return Ring() if has_ring() else Lookback()
+
+
+def race(x):
+    """Look-back, the ring and torch scan x (float32) in one race, each checked before.
+
+    Without a GPU a small ring runs once, and what is shown was recorded.
+    """
+    ways = {"look-back": Scan(len(x), "float32", Lookback())}
+    if has_ring() or not has_gpu():
+        ways["ring"] = Scan(len(x), "float32", Ring() if has_gpu() else Ring(2, 512, 3, 1))
+    out = torch.empty_like(x)
+    right = x.double().cumsum(0)
+    rivals = {}
+    for name, way in ways.items():
+        way(x, out)
+        torch.testing.assert_close(out.double(), right, rtol=1e-5, atol=0)
+        rivals[name] = lambda way=way: way(x, out)
+    rivals["torch"] = lambda: torch.cumsum(x, 0, out=out)
+    return compare(rivals, bytes=2 * x.nbytes, name="scan/fast")

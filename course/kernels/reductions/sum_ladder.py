@@ -194,11 +194,20 @@ def sum_last_block(x, out, partial, arrived):
 
 @dataclass(frozen=True)
 class Rung:
-    """One step of the ladder; each function takes device arrays x (float32) and out (one)."""
+    """One step of the ladder.
+
+    kernel: ours in Numba; launch: launch(kernel, x, out) runs it or another one in its place;
+    cuda_c: cuda_c(x, out). x (float32) and out (one element) are device arrays.
+    """
 
     title: str
-    numba: Callable
+    kernel: Callable
+    launch: Callable
     cuda_c: Callable
+
+    def numba(self, x, out) -> None:
+        """out[0] = the sum of x."""
+        self.launch(self.kernel, x, out)
 
 
 def _one_element_a_thread(n: int) -> int:
@@ -215,9 +224,8 @@ def _adding_to_zero(
     grid: Callable[[int], int],
 ) -> Rung:
     """A rung whose blocks add to out[0], which must be zero before."""
-    in_numba = globals()[kernel]
 
-    def run_numba(x, out):
+    def launch(in_numba, x, out):
         clear[1, 1](out)
         in_numba[grid(x.size), THREADS](x, out)
 
@@ -225,36 +233,33 @@ def _adding_to_zero(
         clear[1, 1](out)
         getattr(load("sum_ladder.cu"), kernel)[grid(x.size), THREADS](x, x.size, out)
 
-    return Rung(title, run_numba, run_cuda_c)
+    return Rung(title, globals()[kernel], launch, run_cuda_c)
 
 
 def _down_to_one(kernel: str, title: str) -> Rung:
     """A rung whose blocks write their sums, added up in the same way until one is left."""
-    in_numba = globals()[kernel]
 
-    def run(x, out, launch):
+    def run(x, out, blocks_of):
         blocks = _one_element_a_thread(x.size)
         sums = out if blocks == 1 else scratch("sums", blocks)
-        launch(blocks, x, sums)
+        blocks_of(blocks, x, sums)
         if blocks > 1:
-            run(sums, out, launch)
+            run(sums, out, blocks_of)
 
-    def launch_numba(blocks, x, sums):
-        in_numba[blocks, THREADS](x, sums)
+    def launch(in_numba, x, out):
+        run(x, out, lambda blocks, x, sums: in_numba[blocks, THREADS](x, sums))
 
-    def launch_cuda_c(blocks, x, sums):
+    def blocks_in_cuda_c(blocks, x, sums):
         getattr(load("sum_ladder.cu"), kernel)[blocks, THREADS](x, x.size, sums)
 
-    return Rung(
-        title, lambda x, out: run(x, out, launch_numba), lambda x, out: run(x, out, launch_cuda_c)
-    )
+    return Rung(title, globals()[kernel], launch, lambda x, out: run(x, out, blocks_in_cuda_c))
 
 
 def _two_passes() -> Rung:
-    def run_numba(x, out):
+    def launch(in_numba, x, out):
         partial = scratch("partial", _several_elements_a_thread(x.size))
-        sum_pass[partial.size, THREADS](x, partial)
-        sum_pass[1, THREADS](partial, out)
+        in_numba[partial.size, THREADS](x, partial)
+        in_numba[1, THREADS](partial, out)
 
     def run_cuda_c(x, out):
         partial = scratch("partial", _several_elements_a_thread(x.size))
@@ -262,14 +267,14 @@ def _two_passes() -> Rung:
         kernel[partial.size, THREADS](x, x.size, partial)
         kernel[1, THREADS](partial, partial.size, out)
 
-    return Rung("two passes", run_numba, run_cuda_c)
+    return Rung("two passes", sum_pass, launch, run_cuda_c)
 
 
 def _last_block() -> Rung:
-    def run_numba(x, out):
+    def launch(in_numba, x, out):
         partial = scratch("partial", _several_elements_a_thread(x.size))
         arrived = scratch("arrived", 1, "int32")
-        sum_last_block[partial.size, THREADS](x, out, partial, arrived)
+        in_numba[partial.size, THREADS](x, out, partial, arrived)
 
     def run_cuda_c(x, out):
         partial = scratch("partial", _several_elements_a_thread(x.size))
@@ -277,7 +282,7 @@ def _last_block() -> Rung:
         kernel = load("sum_ladder.cu").sum_last_block
         kernel[partial.size, THREADS](x, x.size, out, partial, arrived)
 
-    return Rung("last block done", run_numba, run_cuda_c)
+    return Rung("last block done", sum_last_block, launch, run_cuda_c)
 
 
 _ONE = _one_element_a_thread

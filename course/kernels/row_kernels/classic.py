@@ -1,12 +1,12 @@
 """Load and launch the kernels that run everywhere: a block a row, any number of columns."""
 
-import functools
 from pathlib import Path
 
 import torch
 
 from utils import cuda_c, pick
 from utils.engine import gpu, has_gpu
+from utils.tools import yours
 
 KERNELS = Path(__file__).parent / "kernels"
 TYPES = {
@@ -19,7 +19,7 @@ FLOAT = 4  # bytes
 MATRICES = 16  # of one size, that a chapter may hold at a time
 
 
-@functools.cache
+@yours.cache
 def module(file: str):
     """The kernels of a file; their templates are asked for by name and type."""
     return cuda_c.load(KERNELS / file)

@@ -13,13 +13,14 @@ import torch
 from course.kernels.row_kernels.shapes import Shape
 from utils.cuda_c.device_code import toolkit_headers
 from utils.engine import gpu, has_gpu
+from utils.tools import yours
 
 KERNELS = Path(__file__).parent / "kernels"
 ELEMENTS = {
     torch.float32: "float",
     torch.bfloat16: "__nv_bfloat16",
 }
-COMPILED = {}  # (file, shape, dtype, arch): machine code
+COMPILED = {}  # (file, shape, dtype, arch, what a learner changed): machine code
 SHARED_NEEDED = 227 << 10  # bytes a block
 PORTABLE_CLUSTER = 8  # larger ones must be asked for
 
@@ -90,7 +91,7 @@ def _stream():
     return Stream.from_handle(handle) if handle else LEGACY_DEFAULT_STREAM
 
 
-@functools.cache
+@yours.cache
 def load(
     file: str,
     name: str,
@@ -114,13 +115,14 @@ def compile_kernel(
     arch: str,
 ) -> bytes:
     """Machine code of a file for an architecture such as "sm_90a"; needs no GPU. Compiled once."""
-    request = file, shape, dtype, arch
+    path = yours.current(Path(shape.folder or KERNELS) / file)
+    request = file, shape, dtype, arch, path.read_text()
     if request not in COMPILED:
-        COMPILED[request] = _compile(*request)
+        COMPILED[request] = _compile(path, shape, dtype, arch)
     return COMPILED[request]
 
 
-def _compile(file, shape, dtype, arch) -> bytes:
+def _compile(path, shape, dtype, arch) -> bytes:
     from cuda.core import Program, ProgramOptions
 
     macros = {
@@ -132,15 +134,14 @@ def _compile(file, shape, dtype, arch) -> bytes:
         "STAGES": shape.stages,
         "BLOCKS": shape.blocks,
     }
-    folder = Path(shape.folder or KERNELS)
     options = ProgramOptions(
-        name=file,
+        name=path.name,
         arch=arch,
         std="c++17",
-        include_path=[str(folder), *toolkit_headers()],
+        include_path=[str(path.parent), *toolkit_headers()],
         define_macro=[f"{name}={value}" for name, value in macros.items()],
     )
-    return Program((folder / file).read_text(), "c++", options).compile("cubin").code
+    return Program(path.read_text(), "c++", options).compile("cubin").code
 
 
 def _allow(kernel, shape: Shape) -> None:

@@ -1,5 +1,8 @@
 """The pictures of the chapter on fusion: what they count is right."""
 
+import numpy as np
+import pytest
+
 from course.pictures import fusion as pictures
 from utils import results
 
@@ -25,3 +28,20 @@ def test_what_is_recorded_is_printed(capsys, monkeypatch):
     told = capsys.readouterr().out
     assert "98.7% (NVIDIA X, 2026-11-22)" in told
     assert "b/rate: not recorded yet" in told
+
+
+def test_online_softmax_ends_with_the_whole_row():
+    states = pictures.online_states()
+    row = np.array(pictures.ROW, float)
+    for number, (largest, factor, total) in enumerate(states, 1):
+        seen = row[: pictures.A_TILE * number]
+        assert largest == seen.max()
+        assert 0 <= factor <= 1
+        np.testing.assert_allclose(total, np.exp(seen - seen.max()).sum())
+
+
+@pytest.mark.parametrize("tiles", range(5))
+def test_what_was_not_seen_is_not_drawn(tiles):
+    fig = pictures.online(tiles)
+    words = [text.get_text() for text in fig.axes[0].texts]
+    assert words.count("?") == len(pictures.ROW) - pictures.A_TILE * tiles

@@ -91,3 +91,30 @@ def test_a_recorded_speed_up_is_said_with_its_gpu_and_day(capsys):
     )
     reductions.beside(None)
     assert capsys.readouterr().out == ""
+
+
+def test_a_prefix_is_published_when_all_before_have_told_something():
+    """Against the rule itself, at each moment: who publishes a prefix has seen enough."""
+    last = max(reductions.ARRIVALS) + 1
+    before = reductions.published(-1)
+    for moment in range(last + 1):
+        now = reductions.published(moment)
+        for tile, what in enumerate(now):
+            began = reductions.ARRIVALS[tile] <= moment
+            assert bool(what) == began
+            sees = reductions.nearest_prefix(before, tile) is not None
+            assert (what == "prefix") == (before[tile] == "prefix" or before[tile] != "" and sees)
+        before = now
+    assert set(before) == {"prefix"}
+
+
+def test_looking_back_ends_at_a_prefix_or_waits():
+    assert reductions.nearest_prefix(["prefix", "sum", "sum"], 3) == 0
+    assert reductions.nearest_prefix(["sum", "sum"], 2) == -1
+    assert reductions.nearest_prefix(["prefix", "", "sum"], 3) is None
+
+
+def test_the_arriving_blocks_are_drawn():
+    picture = reductions.arriving(4)
+    assert "tile 4 nothing, tile 5 sum" in picture.alt
+    assert "waits for 4" in texts(picture)

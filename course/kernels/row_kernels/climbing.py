@@ -1,0 +1,125 @@
+"""The judge of softmax's rungs: right for rows of all kinds before they are timed.
+
+    judge = climbing.Softmax()
+    judge.climb("online", online)      # your Numba kernel, beside CUDA C
+    judge.tried("online", online)      # right, or which row is not; without the second, the CUDA C
+
+A Numba kernel that is given takes the place of the course's; CUDA C is built as the learner left it
+in its cell. Both are called "yours" where they differ.
+"""
+
+import torch
+
+from course.kernels.reductions.kernels import is_yours
+from course.kernels.row_kernels import classic, cross_entropy, numba_softmax
+from utils import compare, cuda, cuda_c, pick
+from utils.engine import has_gpu
+from utils.tools.diagnostics import LearnerError
+
+LOW = -200  # a row of such values: exp(value) is 0 in float32
+
+
+class NotRight(LearnerError):
+    """A rung gives something else than softmax."""
+
+
+def for_numba(tensor):
+    """A tensor as Numba's kernels take it."""
+    return cuda.as_cuda_array(tensor) if tensor.is_cuda else tensor.numpy()
+
+
+class Softmax:
+    """Rows of random numbers, `x`; one of them has a -inf, one a NaN, in one all lie far below 0.
+
+    kept: values of a thread where a row stays in registers.
+    """
+
+    def __init__(self):
+        self.columns = pick(gpu=16_384, cpu=300)
+        self.rows = classic.rows_for(self.columns, most=pick(gpu=1 << 14, cpu=6))
+        self.threads = pick(gpu=512, cpu=64)
+        self.kept = -(-self.columns // self.threads)
+        device = "cuda" if has_gpu() else "cpu"
+        self.x = torch.randn(self.rows, self.columns, device=device)
+        self.x[0, 7] = -torch.inf
+        self.x[1, 3] = torch.nan
+        self.x[2] += LOW
+        self.y = torch.empty_like(self.x)
+
+    def numba(self, name: str):
+        """The course's kernel in Numba."""
+        if name == "one_read":
+            return numba_softmax.one_read(self.columns, self.threads)
+        return getattr(numba_softmax, name)
+
+    def climb(self, name: str, kernel=None):
+        """Check a rung in both languages, then time them in turn. NotRight where one is not."""
+        kernel = kernel or self.numba(name)
+        if is_yours(kernel, self.numba(name)):
+            print("[yours: the Numba kernel of your cell]")
+        rivals = {"Numba": self._numba(kernel), "CUDA C": self._cuda_c(name)}
+        for label, run in rivals.items():
+            self._check(label, run)
+        return compare(rivals, bytes=2 * self.x.nbytes, name=f"softmax_rungs/{name}")
+
+    def tried(self, name: str, kernel=None) -> None:
+        """Say whether a rung is right as it stands now. Nothing is raised, nothing is timed."""
+        if kernel is not None and is_yours(kernel, self.numba(name)):
+            print("[yours: the Numba kernel of your cell]")
+        classic.module.cache_clear()  # what is loaded is built anew, with the checks
+        try:
+            with cuda_c.checked():
+                run = self._cuda_c(name) if kernel is None else self._numba(kernel)
+                self._check("CUDA C" if kernel is None else "Numba", run)
+        except LearnerError as mistake:
+            print(mistake)
+        else:
+            print("✓ right, in rows with -inf, with NaN and far below 0, too")
+        classic.module.cache_clear()
+
+    def _numba(self, kernel):
+        arrays = for_numba(self.y), for_numba(self.x)
+        return lambda: kernel[self.rows, self.threads](*arrays)
+
+    def _cuda_c(self, name):
+        kept = f", {self.kept}" if name == "one_read" else ""
+        kernel = classic.module("softmax.cu")[f"softmax_{name}<float{kept}>"]
+        return lambda: kernel[self.rows, self.threads](self.y, self.x, self.columns)
+
+    def _check(self, label, run):
+        self.y.fill_(7)
+        run()
+        right = self.x.softmax(-1)
+        near = torch.isclose(self.y, right, rtol=1e-4, atol=1e-7, equal_nan=True).all(-1)
+        if not near.all():
+            row = int((~near).nonzero()[0])
+            kinds = {0: "with a -inf", 1: "with a NaN", 2: "of numbers far below 0"}
+            found, wanted = self.y[row, 0].item(), right[row, 0].item()
+            raise NotRight(
+                f"{label}: row {row} ({kinds.get(row, 'an ordinary one')}) begins with "
+                f"{found:.3g}, and {wanted:.3g} would be right"
+            )
+
+
+def tried_loss() -> None:
+    """Say whether the loss and its gradient, by kernels/cross_entropy.cu as it stands now, are
+    right. Nothing is raised.
+    """
+    device = "cuda" if has_gpu() else "cpu"
+    scores = torch.randn(5, 300, device=device)
+    right = torch.randint(300, (5,), device=device)
+    weights = torch.rand(5, device=device)
+    losses, log_sums = torch.empty(2, 5, device=device)
+    gradient = torch.empty_like(scores)
+    ignored = cross_entropy.IGNORED
+    forward = classic.launcher("cross_entropy.cu", "cross_entropy", scores)
+    forward(losses, log_sums, scores, right, scores.shape[1], ignored)
+    backward = classic.launcher("cross_entropy.cu", "cross_entropy_backward", scores)
+    backward(gradient, scores, log_sums, right, weights, scores.shape[1], ignored)
+    leaf = scores.clone().requires_grad_()
+    exact = torch.nn.functional.cross_entropy(leaf, right, reduction="none")
+    (slope,) = torch.autograd.grad(exact, leaf, weights)
+    for name, ours, theirs in (("loss", losses, exact), ("gradient", gradient, slope)):
+        apart = (ours - theirs).abs().max().item()
+        print(f"{name}: {'✓ right' if apart < 1e-4 else 'wrong'}, off by {apart:.1e}")
+    print(f"a row's gradient adds up to {gradient[0].sum().item() + 0:.4f}, and 0 would be right")
