@@ -64,12 +64,20 @@ def known_mistake(bad, good, exercise):
             output = np.asarray(guess.output(**plain(run.arguments)))
             if output.shape != run.actual.shape or agrees(output, run.expected, exercise).all():
                 continue  # here the guess could not be told from the right answer
-            if not agrees(run.actual, output.astype(run.actual.dtype), exercise).all():
+            if not as_guessed(run, output.astype(run.actual.dtype), exercise).all():
                 witnesses = []
                 break
             witnesses.append(run)
         if len(witnesses) >= 2:
             return Finding(guess.reason, guess.says, witnesses[0])
+
+
+def as_guessed(run, output, exercise):
+    """Elementwise: this is what the guess gives, and no number where it gives none."""
+    agree = agrees(run.actual, output, exercise)
+    if output.dtype.kind == "f":
+        agree = agree | np.isnan(run.actual) & np.isnan(output)
+    return agree
 
 
 SOMETHING_ELSE = "The kernel runs and stays inside its arrays, but computes something else."
