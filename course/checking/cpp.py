@@ -7,7 +7,6 @@ inputs from a seed, compares, and says what is wrong through FAIL(reason, ...). 
 
 import os
 import re
-import shutil
 import signal
 import sys
 from dataclasses import dataclass
@@ -32,6 +31,9 @@ NO_SANITIZERS = (
     "libubsan` (Fedora), `sudo apt install libclang-rt-dev` (clang on Debian and Ubuntu)."
 )
 
+# A launch of CUDA's, which becomes launched({grid, block}, kernel)(arguments)
+LAUNCH = re.compile(r"\b(\w+)\s*<<<(.*?)>>>", re.DOTALL)
+
 # What a sanitizer's report holds -> the reason of ours.
 FOUND = (
     (r"stack-use-after-|heap-use-after-free", "use_after_free"),
@@ -46,25 +48,32 @@ FOUND = (
 
 @dataclass(frozen=True, kw_only=True)
 class CppExercise(Exercise):
-    """An exercise whose answer is a C++ file. `tests` is the test program's name in cpp_tests/."""
+    """An exercise whose answer is a C++ file. `tests` is the test program's name in cpp_tests/.
+
+    launches: the file launches kernels, `kernel<<<grid, block>>>(arguments)`, which the test
+        program gets as `launched({grid, block}, kernel)(arguments)` (cpp_tests/launched.h).
+    """
 
     tests: str
+    launches: bool = False
     kind: str = "cpp"
     reference: object = None
     inputs: object = None
     shapes: tuple = ()
 
 
-def run(path, tests, seed):
+def run(path, tests, seed, launches=False):
     """Compile and run a learner's file with its test program.
 
     path: the learner's file. tests: a file name in cpp_tests/. seed: what the inputs are drawn
-        from.
+        from. launches: as CppExercise has it.
     Returns None when all is right, else (reason, message, piece of code or "").
     """
     path = Path(path)
     with scratch_folder() as folder:
-        shutil.copy(path, folder / "answer.h")
+        text = path.read_text(encoding="utf-8")
+        text = LAUNCH.sub(r"launched({\2}, \1)", text) if launches else text
+        (folder / "answer.h").write_text(text, encoding="utf-8")
         failure = _compile(folder, path, TESTS / tests)
         if failure:
             return failure

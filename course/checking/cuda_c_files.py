@@ -71,7 +71,7 @@ def as_path(exercise, answer):
 
 
 def check_cpp(exercise, answer, seed):
-    failure = cpp.run(as_path(exercise, answer), exercise.tests, seed)
+    failure = cpp.run(as_path(exercise, answer), exercise.tests, seed, exercise.launches)
     if failure:
         reason, message, code = failure
         raise Rejected(reason, message, code=code)
