@@ -72,7 +72,7 @@ CHAPTERS = (
         GROUND,
         "03_c_for_cuda",
         "C for CUDA",
-        155,
+        120,
         "The C and C++ that kernels need: pointers, layout in memory, structs, make, a debugger.",
     ),
     Chapter(
@@ -215,7 +215,7 @@ CHAPTERS = (
 #: The way to the finale, an evening each: chapter -> what of yours runs at its end. The other
 #: chapters are doors off it.
 ROUTE = {
-    "c_for_cuda": "memory with one owner, in which no checker finds a mistake",
+    "c_for_cuda": "a cudaMalloc of your own, in which no checker finds a mistake",
     "meet_the_gpu": "a count of the threads that keep a GPU's memory busy",
     "first_kernels": "a photograph turned by your own kernel, in Python and in CUDA C",
     "memory": "the same picture turned at the speed of a copy, through shared memory",

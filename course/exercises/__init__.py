@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from course.chapters import CHAPTERS
-from course.checking.checker import check_answer
+from course.checking.checker import check_answer, is_starter
 from course.checking.model import sentence
 from course.checking.predict import Prediction
 from course.checking.quiz import QuizView
@@ -31,6 +31,7 @@ __all__ = [
     "predict",
     "quiz",
     "solution",
+    "solved_files",
     "starter",
 ]
 
@@ -54,6 +55,10 @@ class Entries(Mapping):
 
     def __len__(self):
         return sum(1 for _ in self)
+
+    def of(self, key):
+        """The entries of one chapter."""
+        return list(self._of(key).values())
 
     def _of(self, key):
         """The entries of one chapter, by their ids; none where it has no module."""
@@ -133,6 +138,23 @@ def solution_source(exercise):
     if exercise.in_file:
         return exercise.solution.strip()
     return inspect.getsource(getattr(exercise.solution, "py_func", exercise.solution)).strip()
+
+
+def solved_files(chapter):
+    """{id: path} of a chapter's solved exercises whose file is there, and no starter any more: for
+    what is built from them.
+
+    chapter: its key, such as "mnist_cnn".
+    """
+    from course import progress
+
+    solved = progress.solved()
+    files = {e.id: Path(e.path) for e in EXERCISES.of(chapter) if e.in_file and e.id in solved}
+    return {
+        id: path
+        for id, path in files.items()
+        if path.is_file() and not is_starter(EXERCISES[id], path)
+    }
 
 
 def starter(id):

@@ -5,6 +5,8 @@ import math
 import numpy as np
 from numba import cuda
 
+from course.checking.answers import replace
+from course.checking.cpp import CppExercise
 from course.checking.inputs import (
     a_thread_each,
     exact,
@@ -19,137 +21,142 @@ from course.kernels.mnist_cnn import EPS, layers
 
 # ---- bias_gradient: a sum over the batch
 
-
-@cuda.jit
-def bias_gradient(db, dy):
-    n = cuda.grid(1)
-    if n < db.size:
-        total = np.float32(0)
-        for b in range(dy.shape[0]):
-            total += dy[b, n]
-        db[n] = total
-
-
-@cuda.jit
-def bias_starter(db, dy):
-    i = cuda.grid(1)
-    if i < dy.size:
-        b, n = i // dy.shape[1], i % dy.shape[1]
-        db[n] += dy[b, n]
-
-
-@cuda.jit
-def bias_atomic_on_anything(db, dy):
-    i = cuda.grid(1)
-    if i < dy.size:
-        cuda.atomic.add(db, i % dy.shape[1], dy[i // dy.shape[1], i % dy.shape[1]])
+SUM_OVER_BATCH = """
+__global__ void sum_over_batch(float* total, const float* share, int B, int N) {
+    int n = blockIdx.x * blockDim.x + threadIdx.x;
+    if (n < N) {
+        float sum = 0;
+        for (int b = 0; b < B; ++b)
+            sum += share[b * N + n];
+        total[n] = sum;
+    }
+}
+"""
+A_THREAD_EACH = """
+__global__ void sum_over_batch(float* total, const float* share, int B, int N) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < B * N; i += blockDim.x * gridDim.x)
+        total[i % N] += share[i];
+}
+"""
+ATOMIC_ON_ANYTHING = replace(
+    A_THREAD_EACH, "total[i % N] += share[i]", "atomicAdd(&total[i % N], share[i])"
+)
 
 
-@cuda.jit
-def bias_clears_in_the_race(db, dy):
-    i = cuda.grid(1)
-    if i < dy.size:
-        b, n = i // dy.shape[1], i % dy.shape[1]
-        if b == 0:
-            db[n] = 0
-        cuda.atomic.add(db, n, dy[b, n])
-
-
-def some_slopes(rng, shape):
-    """A batch of slopes; those of many rows add up without rounding."""
+def some_shares(rng, shape):
+    """A batch of shares; those of many images add up without rounding."""
     fill = exact if shape[0] > 1000 else normal
-    return {"db": Out((shape[1],)), "dy": fill(rng, *shape)}
+    return {"total": Out((shape[1],)), "share": fill(rng, *shape), "B": shape[0], "N": shape[1]}
 
 
 BIAS = Exercise(
     id="mnist_cnn.bias_gradient",
     title="The gradient of a bias",
-    minutes=10,
+    minutes=6,
     task=(
-        "A linear layer adds `bias[n]` to column n of every row, so its gradient is the sum of"
-        " column n of `dy` [B, N]. This kernel has a thread for every element of `dy`, and they"
-        " race. Besides, `db` starts with whatever memory holds. Cure both. The launch has a thread"
-        " for every element of `dy`; you need not use them all."
+        "Write `sum_over_batch`: `total[n]` is the sum of column n of `share` [B, N]. The kernel"
+        " below lets a thread work on each element of `share`, and all threads of a column add to"
+        " the same `total[n]`: a race. `atomicAdd` would order them, but it adds to what `total`"
+        " holds before the launch, and nobody has set that to 0. So give each column to one thread."
+        " The trainer launches a thread per column, and a few more."
     ),
     starter="""
-@cuda.jit
-def bias_gradient(db, dy):
-    i = cuda.grid(1)
-    if i < dy.size:
-        b, n = i // dy.shape[1], i % dy.shape[1]
-        db[n] += dy[b, n]  # many threads, one element: cure it
+%%writefile build/sum_over_batch.cu
+// total[n] = sum over b of share[b][n], a thread per column n
+__global__ void sum_over_batch(float* total, const float* share, int B, int N) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < B * N)
+        total[i % N] += share[i];  // many threads, one element: cure it
+}
 """,
-    solution=bias_gradient,
-    inputs=some_slopes,
-    reference=lambda db, dy: dy.astype(float).sum(0),
+    solution=SUM_OVER_BATCH,
+    kind="cuda_c",
+    kernel_name="sum_over_batch",
+    path="build/sum_over_batch.cu",
+    inputs=some_shares,
+    reference=lambda total, share, B, N: share.astype(float).sum(0),
     large=(66_000, 1),
-    shapes=((1, 1), (3, 10), (7, 33), (40, 5), (130, 2)),
-    probe=(40, 5),  # in two columns one thread alone does only twice its share
+    shapes=((1, 1), (3, 10), (7, 33), (40, 5), (130, 300)),
+    probe=(40, 70),
     fresh=some_numbers((2, 30), (2, 40)),
-    extents=a_thread_each,
+    extents=lambda shape: (shape[1], 1, 1),
     race_free=True,
-    effort=3,  # the sum may be kept in `db`
+    effort=3,  # the sum may be kept in `total`
     other_block=(96, 1, 1),
     hints=(
-        "Who should own `db[n]`, so that nobody else writes it?",
-        "One thread a column: n is its number, and it goes through the batch in a loop.",
+        "Who should own `total[n]`, so that nobody else writes it?",
+        "One thread per column: n is its number, and it goes through the batch in a loop.",
         (
-            "Add up in a variable of your own, `total = np.float32(0)`, and write `db[n] = total`"
-            " once, at the end."
+            "Add up in a variable of your own, `float sum = 0;`, and write `total[n] = sum;` once,"
+            " at the end. Row b of column n is `share[b * N + n]`."
         ),
     ),
     hypotheses=(
         Hypothesis(
             "wrong_value",
             "This is the mean over the batch. The loss has divided by the batch size already.",
-            lambda db, dy: dy.astype(float).mean(0),
+            lambda total, share, B, N: share.astype(float).mean(0),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "These are sums of rows: column n of row b is `share[b * N + n]`.",
+            lambda total, share, B, N: share.astype(float).ravel()[: N * B].reshape(N, B).sum(1),
         ),
     ),
     wrong=(
-        Wrong(bias_starter, "race"),
+        Wrong(A_THREAD_EACH, "race"),
+        Wrong(ATOMIC_ON_ANYTHING, "reads_output"),
         (
-            ("        total = np.float32(0)\n", ""),
-            ("total += dy", "db[n] += dy"),
-            ("        db[n] = total\n", ""),
+            ("        float sum = 0;\n", ""),
+            ("sum += share", "total[n] += share"),
+            ("        total[n] = sum;\n", ""),
             "reads_output",
         ),
-        Wrong(bias_atomic_on_anything, "duplicate_work"),
-        ("range(dy.shape[0])", "range(min(dy.shape[0], 4096))", "only_small"),
-        ("db[n] = total", "db[n] = total / dy.shape[0]", "wrong_value"),
-        Wrong(bias_clears_in_the_race, "race"),
+        ("b < B", "b < min(B, 4096)", "only_small"),
+        ("= sum;", "= sum / B;", "wrong_value"),
+        ("b * N + n", "n * B + b", "wrong_value"),
+        ("n < N", "true", "missing_guard"),
     ),
 )
 
 
 # ---- conv_weight: the gradient of a convolution's weights
 
+CONV_WEIGHT_SOLUTION = """
+__global__ void conv_backward_weight(float* share, const float* dy, const float* x, int B, int C,
+                                     int K, int H, int W) {
+    int n = blockIdx.x * blockDim.x + threadIdx.x;
+    if (n >= B * K * C * 3)
+        return;
+    int r = n % 3;
+    int c = n / 3 % C;
+    int k = n / (3 * C) % K;
+    int b = n / (3 * C * K);
+    for (int s = 0; s < 3; ++s) {
+        float sum = 0;
+        for (int i = 0; i < H; ++i)
+            for (int j = 0; j < W; ++j) {
+                int u = i + r - 1;
+                int v = j + s - 1;
+                if (u >= 0 && u < H && v >= 0 && v < W)
+                    sum += dy[((b * K + k) * H + i) * W + j] * x[((b * C + c) * H + u) * W + v];
+            }
+        share[3 * n + s] = sum;
+    }
+}
+"""
 
-@cuda.jit
-def conv_weight(dw, dy, x):
-    n = cuda.grid(1)
-    if n < dw.size:
-        s, r, c, k = n % 3, n // 3 % 3, n // 9 % dw.shape[1], n // 9 // dw.shape[1]
-        B, _, H, W = x.shape
-        total = np.float32(0)
-        for b in range(B):
-            for i in range(H):
-                for j in range(W):
-                    u, v = i + r - 1, j + s - 1
-                    if 0 <= u < H and 0 <= v < W:
-                        total += dy[b, k, i, j] * x[b, c, u, v]
-        dw[k, c, 3 * r + s] = total
 
-
-def conv_weight_reference(dw, dy, x):
+def conv_weight_reference(share, dy, x, B, C, K, H, W):
     """In float64, of the pixels that there are: a zero beside them would make infinity NaN."""
     dy, x = dy.astype(float), x.astype(float)
-    gradient = np.zeros((*dw.shape[:2], 3, 3))
+    gradient = np.zeros((B, K, C, 3, 3))
     for r, s in np.ndindex(3, 3):
-        rows, rows_of_x = shifted(dy.shape[2], r - 1)
-        columns, columns_of_x = shifted(dy.shape[3], s - 1)
+        rows, rows_of_x = shifted(H, r - 1)
+        columns, columns_of_x = shifted(W, s - 1)
         seen = x[:, :, rows_of_x, columns_of_x]
-        gradient[:, :, r, s] = np.einsum("bkij,bcij->kc", dy[:, :, rows, columns], seen)
-    return gradient.reshape(dw.shape)
+        gradient[..., r, s] = np.einsum("bkij,bcij->bkc", dy[:, :, rows, columns], seen)
+    return gradient.reshape(share.shape)
 
 
 def shifted(size, by):
@@ -158,37 +165,53 @@ def shifted(size, by):
 
 
 def conv_weight_taps(turned, **arguments):
-    """The reference with its taps moved: `turned` gets them as [K, C, 3, 3]."""
-    dw = conv_weight_reference(**arguments)
-    return turned(dw.reshape(*dw.shape[:2], 3, 3)).reshape(dw.shape)
+    """The reference with its taps moved: `turned` gets them as [B, K, C, 3, 3]."""
+    share = conv_weight_reference(**arguments)
+    return turned(share.reshape(*share.shape[:3], 3, 3)).reshape(share.shape)
 
 
 def conv_weight_inputs(rng, shape):
     """shape: B, C, K, H, W. What a large picture gives adds up without rounding."""
     B, C, K, H, W = shape
     fill = exact if H * W > 1000 else normal
-    return {"dw": Out((K, C, 9)), "dy": fill(rng, B, K, H, W), "x": fill(rng, B, C, H, W)}
+    sizes = dict(zip("BCKHW", shape, strict=True))
+    return {
+        "share": Out((B, K, C, 9)),
+        "dy": fill(rng, B, K, H, W),
+        "x": fill(rng, B, C, H, W),
+        **sizes,
+    }
 
 
 CONV_WEIGHT = Exercise(
     id="mnist_cnn.conv_weight",
     title="The gradient of the weights",
-    minutes=15,
+    minutes=10,
     task=(
-        "One thread per weight: the gradient of tap (r, s), `dw[k, c, 3 * r + s]`, is the sum over"
-        " all images b and all places (i, j) of `dy[b, k, i, j] * x[b, c, i + r - 1, j + s - 1]`."
-        " Outside the picture, x is 0."
+        "A thread has an image b, a filter k, a channel c and a row r of taps, and writes three"
+        " numbers: for s = 0, 1, 2 the sum over all places (i, j) of"
+        " `dy[b][k][i][j] * x[b][c][i + r - 1][j + s - 1]`. Outside the picture, x is 0."
     ),
     starter="""
-@cuda.jit
-def conv_weight(dw, dy, x):
-    n = cuda.grid(1)
-    if n < dw.size:
-        s, r, c, k = n % 3, n // 3 % 3, n // 9 % dw.shape[1], n // 9 // dw.shape[1]
-        B, _, H, W = x.shape
-        dw[k, c, 3 * r + s] = B * H * W  # not this: three loops, one sum
+%%writefile build/conv_backward_weight.cu
+// Image b's share of the gradient of each weight, [B][K][C][3][3]
+__global__ void conv_backward_weight(float* share, const float* dy, const float* x, int B, int C,
+                                     int K, int H, int W) {
+    int n = blockIdx.x * blockDim.x + threadIdx.x;
+    if (n >= B * K * C * 3)
+        return;
+    int r = n % 3;
+    int c = n / 3 % C;
+    int k = n / (3 * C) % K;
+    int b = n / (3 * C * K);
+    for (int s = 0; s < 3; ++s)
+        share[3 * n + s] = H * W;  // not this: two loops, one sum
+}
 """,
-    solution=conv_weight,
+    solution=CONV_WEIGHT_SOLUTION,
+    kind="cuda_c",
+    kernel_name="conv_backward_weight",
+    path="build/conv_backward_weight.cu",
     inputs=conv_weight_inputs,
     reference=conv_weight_reference,
     finite=("dy",),  # an infinite slope times the 0 outside of the picture: left out, or NaN
@@ -196,124 +219,179 @@ def conv_weight(dw, dy, x):
         *((1, 1, 1, 4, 4), (2, 1, 3, 5, 3), (9, 1, 1, 3, 18)),
         *((3, 2, 2, 4, 6), (2, 2, 2, 3, 3), (2, 2, 2, 5, 5)),
     ),
-    probe=(2, 2, 2, 5, 5),
+    probe=(2, 2, 3, 5, 5),
     large=(1, 1, 1, 70, 300),
     fresh=some_numbers((2, 5), (2, 5), (2, 5), (2, 5), (2, 5)),
     is_square=lambda s: s[3] == s[4],
-    elements=1,
-    extents=lambda s: (9 * s[1] * s[2], 1, 1),
+    elements=3,
+    effort=3,
+    extents=lambda s: (3 * s[0] * s[1] * s[2], 1, 1),
     rtol=1e-4,
     other_block=(96, 1, 1),
     hints=(
         (
-            "Three loops inside each other, over b, i and j. What does a thread do at the border of"
-            " the picture?"
+            "Inside the loop over s, two loops over i and j. Where is `dy[b][k][i][j]` in memory?"
+            " The last axis counts by one, the one before it by W, then by H * W."
         ),
         (
-            "`u, v = i + r - 1, j + s - 1` may be -1 or H, W: there x is 0, so the product adds"
-            " nothing. Skip it."
+            "`dy[((b * K + k) * H + i) * W + j]`, and x likewise: C for K, `u = i + r - 1` for i,"
+            " `v = j + s - 1` for j."
         ),
         (
-            "Python's -1 means the last row. In a kernel too: without `0 <= u < H` the picture"
-            " would wrap around."
+            "u may be -1 or H, and v may be -1 or W: there x is 0, so the product adds nothing."
+            " Skip it."
         ),
     ),
     wrong=(
-        ("i + r - 1, j + s - 1", "i - r + 1, j - s + 1", "wrong_value"),
-        ("range(B)", "range(1)", "wrong_value"),
-        ("range(H)", "range(min(H, 64))", "only_small"),
-        ("range(W)", "range(min(W, 256))", "only_small"),
-        (
-            ("range(H)", "range(1, H - 1)"),
-            ("range(W)", "range(1, W - 1)"),
-            "wrong_value",
-        ),
-        (
-            "i + r - 1, j + s - 1",
-            "(i + r - 1) % H, (j + s - 1) % W",
-            "wrong_value",
-        ),
-        ("i + r - 1, j + s - 1", "i + s - 1, j + r - 1", "wrong_value"),
-        ("n < dw.size", "True", "missing_guard"),
+        (("i + r - 1", "i - r + 1"), ("j + s - 1", "j - s + 1"), "wrong_value"),
+        (("i + r - 1", "i + s - 1"), ("j + s - 1", "j + r - 1"), "wrong_value"),
+        ("u >= 0 && u < H && v >= 0 && v < W", "true", "out_of_bounds"),
+        ("i < H;", "i < min(H, 64);", "only_small"),
+        ("j < W;", "j < min(W, 256);", "only_small"),
+        (("i = 0; i < H", "i = 1; i < H - 1"), ("j = 0; j < W", "j = 1; j < W - 1"), "wrong_value"),
+        (("i + r - 1", "(i + r - 1 + H) % H"), ("j + s - 1", "(j + s - 1 + W) % W"), "wrong_value"),
+        ("s < 3", "s < 1", "unwritten"),
+        ("    if (n >= B * K * C * 3)\n        return;\n", "", "missing_guard"),
     ),
     hypotheses=(
         Hypothesis(
             "wrong_value",
             "The taps are turned by 180°: that belongs to the gradient of the input.",
-            lambda **a: conv_weight_taps(lambda w: w[:, :, ::-1, ::-1], **a),
+            lambda **a: conv_weight_taps(lambda w: w[..., ::-1, ::-1], **a),
         ),
         Hypothesis(
             "wrong_value",
             "Rows and columns of the taps are swapped: r goes with the rows.",
-            lambda **a: conv_weight_taps(lambda w: w.swapaxes(2, 3), **a),
+            lambda **a: conv_weight_taps(lambda w: w.swapaxes(3, 4), **a),
         ),
         Hypothesis(
             "wrong_value",
-            "Only the first image of the batch is summed.",
-            lambda dw, dy, x: conv_weight_reference(dw, dy[:1], x[:1]),
+            "The picture wraps around: what is left of column 0 is 0, and not the last column.",
+            lambda share, dy, x, B, C, K, H, W: conv_weight_wrapped(share, dy, x),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The places at the border of the picture are missing: only the neighbours outside of it"
+            " are 0.",
+            lambda share, dy, x, B, C, K, H, W: conv_weight_reference(
+                share, inside_alone(dy), x, B, C, K, H, W
+            ),
         ),
     ),
 )
 
 
+def conv_weight_wrapped(share, dy, x):
+    """With a picture whose rows and columns go on at the other side."""
+    dy, x = dy.astype(float), x.astype(float)
+    taps = [
+        np.einsum("bkij,bcij->bkc", dy, np.roll(x, (1 - r, 1 - s), (2, 3)))
+        for r, s in np.ndindex(3, 3)
+    ]
+    return np.stack(taps, -1).reshape(share.shape)
+
+
+def inside_alone(dy):
+    """dy without the places at the border."""
+    kept = np.zeros_like(dy)
+    kept[..., 1:-1, 1:-1] = dy[..., 1:-1, 1:-1]
+    return kept
+
+
 # ---- norm_backward: the two subtracted terms
 
-
-@cuda.jit
-def norm_backward(dx, dy, normal, scale, dgamma, dbeta):
-    n = cuda.grid(1)
-    B, C, S = dx.shape
-    if n < dx.size:
-        b, c, p = n // (C * S), n // S % C, n % S
-        N = B * S
-        dx[b, c, p] = scale[c] * (dy[b, c, p] - dbeta[c] / N - normal[b, c, p] * dgamma[c] / N)
+NORM_SOLUTION = """
+__global__ void norm_backward(float* dx, const float* dy, const float* x, const float* mean,
+                              const float* invstd, const float* gamma, const float* dgamma,
+                              const float* dbeta, int B, int C, int S) {
+    int n = blockIdx.x * blockDim.x + threadIdx.x;
+    if (n >= B * C * S)
+        return;
+    int c = n / S % C;
+    float normal = (x[n] - mean[c]) * invstd[c];
+    float N = B * S;
+    float left = dy[n] - dbeta[c] / N - normal * dgamma[c] / N;
+    dx[n] = gamma[c] * invstd[c] * left;
+}
+"""
 
 
 def norm_inputs(rng, shape):
     """shape: B, C, S. Everything that the forward pass and the sums have left behind."""
     B, C, S = shape
-    x = rng.normal(size=shape)
+    x = rng.normal(size=shape) + rng.normal(size=(1, C, 1))
     dy = with_zeros(rng, rng.normal(size=shape))
-    invstd = 1 / np.sqrt(x.var((0, 2), keepdims=True) + EPS)
-    normalized = (x - x.mean((0, 2), keepdims=True)) * invstd
+    mean = x.mean((0, 2))
+    invstd = 1 / np.sqrt(x.var((0, 2)) + EPS)
+    normalized = (x - mean[:, None]) * invstd[:, None]
     arrays = {
         "dy": dy,
-        "normal": normalized,
-        "scale": rng.uniform(0.5, 2, C) * invstd[0, :, 0],
+        "x": x,
+        "mean": mean,
+        "invstd": invstd,
+        "gamma": rng.uniform(0.5, 2, C),
         "dgamma": (dy * normalized).sum((0, 2)),
         "dbeta": dy.sum((0, 2)),
     }
-    return {"dx": Out(shape), **{name: a.astype(np.float32) for name, a in arrays.items()}}
+    narrow = {name: a.astype(np.float32) for name, a in arrays.items()}
+    return {"dx": Out(shape), **narrow, "B": B, "C": C, "S": S}
 
 
-def norm_reference(dx, dy, normal, scale, dgamma, dbeta, mean_term=1, stretch_term=1, count=None):
-    """dx in float64; the other parameters leave terms out, or divide by another count."""
-    dy, normal, scale, dgamma, dbeta = (a.astype(float) for a in (dy, normal, scale, dgamma, dbeta))
-    N = count or dy.shape[0] * dy.shape[2]
-    terms = mean_term * dbeta[:, None] / N + stretch_term * normal * dgamma[:, None] / N
-    return scale[:, None] * (dy - terms)
+def norm_reference(
+    dx,
+    dy,
+    x,
+    mean,
+    invstd,
+    gamma,
+    dgamma,
+    dbeta,
+    B,
+    C,
+    S,
+    *,
+    mean_term=1,
+    stretch_term=1,
+    count=None,
+    scale=lambda gamma, invstd: gamma * invstd,
+):
+    """dx in float64; the last parameters leave terms out, or divide by another count."""
+    dy, x = dy.astype(float), x.astype(float)
+    mean, invstd, gamma, dgamma, dbeta = (
+        a.astype(float)[:, None] for a in (mean, invstd, gamma, dgamma, dbeta)
+    )
+    N = count or B * S
+    terms = mean_term * dbeta / N + stretch_term * (x - mean) * invstd * dgamma / N
+    return scale(gamma, invstd) * (dy - terms)
 
 
 NORM = Exercise(
     id="mnist_cnn.norm_backward",
     title="Batch norm, backward",
-    minutes=15,
+    minutes=7,
     task=(
-        "Write `dx`, the gradient of batch norm's input, one thread per element. Arrays are"
-        " [B, C, S]. The forward pass left `normal`, the normalized x; `scale[c]` is gamma over the"
-        " deviation; `dgamma[c]` and `dbeta[c]` are the two sums, already computed. Think of both"
-        " terms that the mean and the deviation bring in."
+        "Write `dx`, the gradient of batch norm's input, a thread per element of [B, C, S]."
+        " `normal` is the normalized x. `dgamma[c]` and `dbeta[c]` are the two sums over the"
+        " channel, already computed. The kernel below has forgotten both terms that the mean and"
+        " the deviation bring in."
     ),
     starter="""
-@cuda.jit
-def norm_backward(dx, dy, normal, scale, dgamma, dbeta):
-    n = cuda.grid(1)
-    B, C, S = dx.shape
-    if n < dx.size:
-        b, c, p = n // (C * S), n // S % C, n % S
-        dx[b, c, p] = scale[c] * dy[b, c, p]  # two terms are missing
+%%writefile build/norm_backward.cu
+__global__ void norm_backward(float* dx, const float* dy, const float* x, const float* mean,
+                              const float* invstd, const float* gamma, const float* dgamma,
+                              const float* dbeta, int B, int C, int S) {
+    int n = blockIdx.x * blockDim.x + threadIdx.x;
+    if (n >= B * C * S)
+        return;
+    int c = n / S % C;
+    float normal = (x[n] - mean[c]) * invstd[c];
+    dx[n] = gamma[c] * invstd[c] * dy[n];  // two terms are missing
+}
 """,
-    solution=norm_backward,
+    solution=NORM_SOLUTION,
+    kind="cuda_c",
+    kernel_name="norm_backward",
+    path="build/norm_backward.cu",
     inputs=norm_inputs,
     reference=norm_reference,
     specials="finite",  # the formula may be expanded
@@ -324,7 +402,7 @@ def norm_backward(dx, dy, normal, scale, dgamma, dbeta):
     rtol=1e-4,
     other_block=(96, 1, 1),
     hints=(
-        "The formula stands in section 5: what is subtracted from dy, before the scale?",
+        "The last line of the algebra above: what is subtracted from dy, before the scale?",
         "The mean of dy over the channel, and normal times the mean of dy * normal.",
         (
             "`dbeta[c]` is the *sum* of dy over the channel. Its mean is `dbeta[c] / N`; how many"
@@ -355,12 +433,12 @@ def norm_backward(dx, dy, normal, scale, dgamma, dbeta):
         Hypothesis(
             "wrong_value",
             "A channel has B * S numbers, not B: the sums are over the places, too.",
-            lambda **a: norm_reference(**a, count=a["dy"].shape[0]),
+            lambda **a: norm_reference(**a, count=a["B"]),
         ),
         Hypothesis(
             "wrong_value",
             "A channel has B * S numbers, not S: the sums are over the batch, too.",
-            lambda **a: norm_reference(**a, count=a["dy"].shape[2]),
+            lambda **a: norm_reference(**a, count=a["S"]),
         ),
         Hypothesis(
             "wrong_value",
@@ -369,137 +447,153 @@ def norm_backward(dx, dy, normal, scale, dgamma, dbeta):
         ),
         Hypothesis(
             "wrong_value",
-            "The factor scale[c] is missing.",
-            lambda **a: norm_reference(**a) / a["scale"].astype(float)[:, None],
+            "The factor gamma[c] is missing.",
+            lambda **a: norm_reference(**a, scale=lambda gamma, invstd: invstd),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The factor invstd[c] is missing.",
+            lambda **a: norm_reference(**a, scale=lambda gamma, invstd: gamma),
         ),
     ),
     wrong=(
-        (
-            "(dy[b, c, p] - dbeta[c] / N - normal[b, c, p] * dgamma[c] / N)",
-            "dy[b, c, p]",
-            "wrong_value",
-        ),
+        (" - dbeta[c] / N - normal * dgamma[c] / N", "", "wrong_value"),
         (" - dbeta[c] / N", "", "wrong_value"),
-        (" - normal[b, c, p] * dgamma[c] / N", "", "wrong_value"),
-        ("B * S", "B", "wrong_value"),
-        ("N = B * S", "N = dx.size", "wrong_value"),
-        ("scale[c] * ", "", "wrong_value"),
-        ("n < dx.size", "True", "missing_guard"),
+        (" - normal * dgamma[c] / N", "", "wrong_value"),
+        ("B * S;", "B;", "wrong_value"),
+        ("N = B * S", "N = B * C * S", "wrong_value"),
+        ("gamma[c] * invstd[c] * left", "invstd[c] * left", "wrong_value"),
+        ("gamma[c] * invstd[c] * left", "gamma[c] * left", "wrong_value"),
+        ("    if (n >= B * C * S)\n        return;\n", "", "missing_guard"),
     ),
 )
 
 
-# ---- pool_backward: ties
+# ---- pool_backward: who won?
+
+POOL_SOLUTION = """
+__global__ void pool_backward(float* dx, const float* dy, const unsigned char* winner, int N, int H,
+                              int W) {
+    int n = blockIdx.x * blockDim.x + threadIdx.x;
+    if (n >= N * H * W)
+        return;
+    int h = H / 2;
+    int w = W / 2;
+    int v = n % W;
+    int u = n / W % H;
+    int m = n / (W * H);
+    float gradient = 0;
+    if (u < 2 * h && v < 2 * w) {
+        int window = (m * h + u / 2) * w + v / 2;
+        int place = u % 2 * 2 + v % 2;
+        if (winner[window] == place)
+            gradient = dy[window];
+    }
+    dx[n] = gradient;
+}
+"""
 
 
-@cuda.jit
-def pool_backward(dx, dy, x):
-    n = cuda.grid(1)
-    N, h, w = dy.shape
-    if n < dy.size:
-        q, p, m = n % w, n // w % h, n // (w * h)
-        best = 0
-        for k in range(1, 4):
-            if x[m, 2 * p + k // 2, 2 * q + k % 2] > x[m, 2 * p + best // 2, 2 * q + best % 2]:
-                best = k
-        for k in range(4):
-            dx[m, 2 * p + k // 2, 2 * q + k % 2] = dy[m, p, q] if k == best else 0
+def pool_inputs(rng, shape):
+    """shape: N, H, W, of which an odd last row or column is in no window."""
+    N, H, W = shape
+    windows = N, H // 2, W // 2
+    return {
+        "dx": Out(shape),
+        "dy": normal(rng, *windows),
+        "winner": rng.integers(0, 4, windows).astype(np.uint8),
+        "N": N,
+        "H": H,
+        "W": W,
+    }
 
 
-def often_equal(rng, shape):
-    """Numbers of which many are equal; sometimes all are large, or small, and most below zero."""
-    return (rng.choice((1, 1e30, 1e-9)) * rng.integers(-3, 2, shape)).astype(np.float32)
-
-
-def pool_reference(dx, dy, x):
+def pool_reference(dx, dy, winner, N, H, W):
     """The chapter's reference says who wins: a product with 0 would make infinity NaN."""
-    _, winner = layers.maxpool2x2(x[None])
-    wins = layers.maxpool2x2_backward(np.ones_like(dy[None]), winner, (1, *x.shape))[0]
-    spread = np.repeat(np.repeat(dy.astype(float), 2, 1), 2, 2)
-    return np.where(wins == 1, spread, 0)
+    wins = layers.maxpool2x2_backward(np.ones_like(dy[None]), winner[None], (1, N, H, W))[0]
+    return np.where(wins == 1, pool_spread(dy, H, W), 0)
 
 
-def pool_to_all(dx, dy, x):
-    """The gradient to every largest number of a window."""
-    best, _ = layers.maxpool2x2(x[None])
-    spread = np.repeat(np.repeat(best[0], 2, 1), 2, 2) == x
-    return np.repeat(np.repeat(dy.astype(float), 2, 1), 2, 2) * spread
+def pool_spread(values, H, W):
+    """Each window's value at all of its places, 0 at those that are in no window."""
+    spread = np.repeat(np.repeat(values.astype(float), 2, 1), 2, 2)
+    return np.pad(spread, ((0, 0), (0, H % 2), (0, W % 2)))
 
 
-def pool_to_last(dx, dy, x):
-    """The gradient to the last of several largest: read backwards, it is the first."""
-    turned = (slice(None), slice(None, None, -1), slice(None, None, -1))
-    return pool_reference(dx, dy[turned], x[turned])[turned]
+def pool_transposed(dx, dy, winner, N, H, W):
+    """With a window's places counted column by column."""
+    turned = np.array([0, 2, 1, 3], np.uint8)[winner]
+    return pool_reference(dx, dy, turned, N, H, W)
 
 
 POOL = Exercise(
     id="mnist_cnn.pool_backward",
     title="Who was the largest?",
-    minutes=10,
+    minutes=7,
     task=(
-        "Max-pooling backward without the winners written down: `x` [N, 2h, 2w] is what was pooled,"
-        " `dy` [N, h, w] the gradient of the result. One thread per window: find its largest number"
-        " again, give it the gradient, and give the other three 0. Of several largest the first"
-        " counts, row by row."
+        "Max-pooling backward, a thread per element of `dx` [N, H, W]: did this element win its"
+        " window? Then it gets the window's gradient; all others get 0. `winner` and `dy` are"
+        " [N, H / 2, W / 2]. The places of a window count 0, 1 in its upper row and 2, 3 in its"
+        " lower row. An odd last row or column is in no window."
     ),
     starter="""
-@cuda.jit
-def pool_backward(dx, dy, x):
-    n = cuda.grid(1)
-    N, h, w = dy.shape
-    if n < dy.size:
-        q, p, m = n % w, n // w % h, n // (w * h)
-        dx[m, 2 * p, 2 * q] = dy[m, p, q]  # only if the largest is here, in the window's corner
+%%writefile build/pool_backward.cu
+__global__ void pool_backward(float* dx, const float* dy, const unsigned char* winner, int N, int H,
+                              int W) {
+    int n = blockIdx.x * blockDim.x + threadIdx.x;
+    if (n >= N * H * W)
+        return;
+    int v = n % W;  // column
+    int u = n / W % H;  // row
+    int m = n / (W * H);
+    dx[n] = 0;  // your code: which window is this in, and which place of it?
+}
 """,
-    solution=pool_backward,
-    inputs=lambda rng, s: {
-        "dx": Out((s[0], 2 * s[1], 2 * s[2])),
-        "dy": normal(rng, *s),
-        "x": often_equal(rng, (s[0], 2 * s[1], 2 * s[2])),
-    },
+    solution=POOL_SOLUTION,
+    kind="cuda_c",
+    kernel_name="pool_backward",
+    path="build/pool_backward.cu",
+    inputs=pool_inputs,
     reference=pool_reference,
     specials="no_nan",
-    shapes=((1, 1, 5), (3, 4, 2), (5, 7, 7)),
-    fresh=some_numbers((2, 8), (2, 8), (2, 8)),
+    shapes=((1, 2, 10), (3, 8, 4), (5, 7, 9), (2, 6, 6)),
+    fresh=some_numbers((2, 8), (2, 9), (2, 9)),
     is_square=lambda s: s[1] == s[2],
-    elements=4,
+    probe=(3, 8, 6),
+    effort=3,
+    elements=1,
     extents=a_thread_each,
     other_block=(96, 1, 1),
     hints=(
+        "Row u and column v belong to the window in row u / 2 and column v / 2 of image m.",
         (
-            "First find which of the four is the largest: number 0 to 3, at row 2 * p + k // 2,"
-            " column 2 * q + k % 2."
+            "With `h = H / 2` and `w = W / 2`, the window is number `(m * h + u / 2) * w + v / 2`"
+            " of `winner` and `dy`. Which of its four places is this?"
         ),
         (
-            "Start with best = 0 and replace it only by a number that is truly larger: then the"
-            " first of equals stays."
+            "Place `u % 2 * 2 + v % 2`. And where H is odd, `u / 2` is h in the last row: there is"
+            " no such window."
         ),
-        "Then write all four elements of dx: they hold whatever memory held before.",
     ),
     hypotheses=(
         Hypothesis(
             "wrong_value",
-            "Where several numbers of a window are the largest, all get the gradient: only the"
-            " first may.",
-            pool_to_all,
+            "Every place of a window gets its gradient: only the winner may.",
+            lambda dx, dy, winner, N, H, W: pool_spread(dy, H, W),
         ),
         Hypothesis(
             "wrong_value",
-            "Where several numbers of a window are the largest, the last of them got the gradient:"
-            " let a later one win only if it is larger.",
-            pool_to_last,
+            "Places 1 and 2 of a window are swapped: 1 is to the right of 0, 2 below it.",
+            pool_transposed,
         ),
     ),
     wrong=(
-        (
-            "k == best else",
-            "x[m, 2 * p + k // 2, 2 * q + k % 2] == x[m, 2 * p + best // 2, 2 * q + best % 2] else",
-            "wrong_value",
-        ),
-        ("] > x", "] >= x", "wrong_value"),
-        ("range(4)", "range(best, best + 1)", "unwritten"),
-        ("dy[m, p, q] if k == best else 0", "dy[m, p, q] / 4", "wrong_value"),
-        ("n < dy.size", "True", "missing_guard"),
+        ("if (winner[window] == place)\n            ", "", "wrong_value"),
+        ("u % 2 * 2 + v % 2", "v % 2 * 2 + u % 2", "wrong_value"),
+        ("if (u < 2 * h && v < 2 * w)", "", "out_of_bounds"),
+        ("    dx[n] = gradient", "    if (gradient != 0)\n        dx[n] = gradient", "unwritten"),
+        ("gradient = dy[window]", "gradient = dy[window] / 4", "wrong_value"),
+        ("    if (n >= N * H * W)\n        return;\n", "", "missing_guard"),
     ),
 )
 
@@ -528,10 +622,17 @@ def logits(rng, rows):
     return with_zeros(rng, z.astype(np.float32), 1 / 32)
 
 
+def softmax_with(z, subtracted):
+    """In float32, which overflows: what comes when another number is subtracted."""
+    with np.errstate(all="ignore"):
+        e = np.exp(z - np.float32(subtracted))
+        return e / e.sum(1, keepdims=True)
+
+
 SOFTMAX = Exercise(
     id="mnist_cnn.softmax",
     title="A softmax that does not overflow",
-    minutes=10,
+    minutes=5,
     task=(
         "One thread a row of ten logits: `p[b, k]` is exp(z[b, k]) over the sum of all ten. The"
         " logits come from a network in its first steps: some are in the hundreds, and some rows"
@@ -572,6 +673,20 @@ def softmax(p, z):
         ),
         "Start `largest` with `z[b, 0]`, not with 0: all ten may be far below zero.",
     ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "Where all ten logits are far below zero, every exponential is 0: begin `largest` with"
+            " `z[b, 0]`, not with 0.",
+            lambda p, z: softmax_with(z, np.maximum(z.max(1, keepdims=True), 0)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Nothing is subtracted: the exponential of a large logit is infinite, and infinity over"
+            " infinity is no number.",
+            lambda p, z: softmax_with(z, 0),
+        ),
+    ),
     wrong=(
         ("= max(largest, z[b, k])", "= np.float32(0)", "wrong_value"),
         ("largest = max(largest, z[b, k])", "pass", "wrong_value"),
@@ -582,6 +697,189 @@ def softmax(p, z):
             "wrong_value",
         ),
         ("b < z.shape[0]", "True", "missing_guard"),
+    ),
+)
+
+
+# ---- backward: the launches of the two linear layers
+
+BACKWARD_SOLUTION = """
+void Network::backward(const unsigned char* labels, int B) {
+    int hidden = B * HIDDEN;
+    int features = B * FEATURES;
+    cross_entropy<<<LAUNCH(B)>>>(losses, dlogits, logits, labels, B);
+    sum_over_batch<<<LAUNCH(1)>>>(loss, losses, B, 1);
+
+    linear_backward_weight<<<LAUNCH(SIZE[FC2])>>>(dw[FC2], dlogits, h, B, HIDDEN, CLASSES);
+    sum_over_batch<<<LAUNCH(CLASSES)>>>(dw[BIAS2], dlogits, B, CLASSES);
+    linear_backward_input<<<LAUNCH(hidden)>>>(dh, dlogits, w[FC2], B, HIDDEN, CLASSES);
+    relu_backward<<<LAUNCH(hidden)>>>(dh, dh, h, hidden);
+
+    linear_backward_weight<<<LAUNCH(SIZE[FC1])>>>(dw[FC1], dh, two.p, B, FEATURES, HIDDEN);
+    sum_over_batch<<<LAUNCH(HIDDEN)>>>(dw[BIAS1], dh, B, HIDDEN);
+    linear_backward_input<<<LAUNCH(features)>>>(dp, dh, w[FC1], B, FEATURES, HIDDEN);
+
+    two.backward(one.p, dp, B);
+    one.backward(x, two.dx, B);
+    CHECK(cudaGetLastError());
+}
+"""
+BIAS2_LINE = "    sum_over_batch<<<LAUNCH(CLASSES)>>>(dw[BIAS2], dlogits, B, CLASSES);\n"
+RELU_LINE = "    relu_backward<<<LAUNCH(hidden)>>>(dh, dh, h, hidden);\n"
+INPUT_LINE = (
+    "    linear_backward_input<<<LAUNCH(features)>>>(dp, dh, w[FC1], B, FEATURES, HIDDEN);\n"
+)
+
+BACKWARD = CppExercise(
+    id="mnist_cnn.backward",
+    title="The way back",
+    minutes=7,
+    path="build/backward.cuh",
+    task=(
+        "Three launches are missing from the way back through the two linear layers: the gradient"
+        " of `fc2`'s bias, the ReLU between the layers, and the gradient `dp` of what `fc1` read."
+        " Put each in its place. `LAUNCH(n)` gives a thread to each of n elements."
+    ),
+    starter="""
+%%writefile build/backward.cuh
+void Network::backward(const unsigned char* labels, int B) {
+    int hidden = B * HIDDEN;
+    int features = B * FEATURES;
+    cross_entropy<<<LAUNCH(B)>>>(losses, dlogits, logits, labels, B);
+    sum_over_batch<<<LAUNCH(1)>>>(loss, losses, B, 1);
+
+    linear_backward_weight<<<LAUNCH(SIZE[FC2])>>>(dw[FC2], dlogits, h, B, HIDDEN, CLASSES);
+    // missing: dw[BIAS2]
+    linear_backward_input<<<LAUNCH(hidden)>>>(dh, dlogits, w[FC2], B, HIDDEN, CLASSES);
+    // missing: dh, back through the ReLU
+
+    linear_backward_weight<<<LAUNCH(SIZE[FC1])>>>(dw[FC1], dh, two.p, B, FEATURES, HIDDEN);
+    sum_over_batch<<<LAUNCH(HIDDEN)>>>(dw[BIAS1], dh, B, HIDDEN);
+    // missing: dp
+
+    two.backward(one.p, dp, B);
+    one.backward(x, two.dx, B);
+    CHECK(cudaGetLastError());
+}
+""",
+    solution=BACKWARD_SOLUTION,
+    tests="backward.cpp",
+    launches=True,
+    hints=(
+        (
+            "The bias of `fc1` shows how a bias gets its gradient: which array is summed over the"
+            " batch, and how many columns has it?"
+        ),
+        (
+            "`relu_backward(dx, dy, y, n)` may write where it reads: dx and dy are both `dh`. y is"
+            " what the ReLU gave, `h`."
+        ),
+        (
+            "`linear_backward_input(dx, dy, w, B, K, N)`: K numbers go in, N come out. For `fc1`"
+            " these are FEATURES and HIDDEN, and dx has `features` elements in all."
+        ),
+    ),
+    wrong=(
+        (BIAS2_LINE, "", "unwritten"),
+        (RELU_LINE, "", "wrong_value"),
+        (INPUT_LINE, "", "unwritten"),
+        ("(dw[BIAS2], dlogits, B, CLASSES)", "(dw[BIAS2], dlogits, B, HIDDEN)", "out_of_bounds"),
+        ("(dw[BIAS2], dlogits, B, CLASSES)", "(dw[BIAS2], losses, B, 1)", "unwritten"),
+        ("(dh, dh, h, hidden)", "(dh, dh, dh, hidden)", "wrong_value"),
+        (
+            "(dp, dh, w[FC1], B, FEATURES, HIDDEN)",
+            "(dp, dh, w[FC1], B, HIDDEN, FEATURES)",
+            "out_of_bounds",
+        ),
+        ("LAUNCH(features)>>>", "LAUNCH(hidden)>>>", "unwritten"),
+        (
+            (RELU_LINE, ""),
+            ("B, FEATURES, HIDDEN);\n\n    two", f"B, FEATURES, HIDDEN);\n{RELU_LINE}\n    two"),
+            "wrong_value",
+        ),
+        ("LAUNCH(CLASSES)>>>", "1, 256>>>", "race"),
+    ),
+)
+
+
+# ---- wait: the losses of the steps that are done
+
+WAIT_SOLUTION = """
+struct Losses {
+    std::vector<float> values;
+
+    void wait(size_t steps, Slot* slots) {
+        while (values.size() < steps) {
+            Slot& slot = slots[values.size() % 2];
+            CHECK(cudaEventSynchronize(slot.done));
+            float loss = *slot.loss;
+            values.push_back(loss);
+            if (!std::isfinite(loss))
+                fail("step %zu: the loss is %g. Stopped; no checkpoint was written. A smaller lr?",
+                     values.size(), loss);
+        }
+    }
+};
+"""
+
+WAIT = CppExercise(
+    id="mnist_cnn.wait",
+    title="A loss that is no number",
+    minutes=8,
+    path="build/losses.cuh",
+    task=(
+        "Write `Losses::wait`. It waits until `steps` steps are done, and appends the loss of each"
+        " that is new to `values`. Step n, counted from 0, used `slots[n % 2]`: its event `done`"
+        " has happened when `*loss` holds its loss. A loss that is not a finite number ends the"
+        " program with `fail`, which takes what printf takes; the message begins with the step,"
+        " counted from 1: `step 7: the loss is nan`. Wait for no step that nobody asked for."
+    ),
+    starter="""
+%%writefile build/losses.cuh
+struct Losses {
+    std::vector<float> values;  // of the steps that are done
+
+    void wait(size_t steps, Slot* slots) {
+        // your code
+    }
+};
+""",
+    solution=WAIT_SOLUTION,
+    tests="wait.cpp",
+    hints=(
+        "`values.size()` says how many steps have been looked at. While that is less than `steps`…",
+        (
+            "The next one is step `values.size()`: its slot is `slots[values.size() % 2]`. First"
+            " `CHECK(cudaEventSynchronize(slot.done));`, then read `*slot.loss`."
+        ),
+        (
+            '`if (!std::isfinite(loss)) fail("step %zu: the loss is %g", values.size(), loss);`'
+            " after the loss is in `values`, so that the size is the step's number from 1."
+        ),
+    ),
+    wrong=(
+        ("            CHECK(cudaEventSynchronize(slot.done));\n", "", "race"),
+        (
+            ("            CHECK(cudaEventSynchronize(slot.done));\n", ""),
+            (
+                "loss = *slot.loss;",
+                "loss = *slot.loss;\n            cudaEventSynchronize(slot.done);",
+            ),
+            "race",
+        ),
+        ("while (values.size() < steps)", "if (values.size() < steps)", "wrong_value"),
+        ("< steps", "<= steps", "wrong_value"),
+        ("slots[values.size() % 2]", "slots[(values.size() + 1) % 2]", "wrong_value"),
+        ("slots[values.size() % 2]", "slots[0]", "other_means"),
+        ("slots[values.size() % 2]", "slots[values.size()]", "out_of_bounds"),
+        ("!std::isfinite(loss)", "std::isnan(loss)", "special_values"),
+        ("!std::isfinite(loss)", "loss == NAN", "special_values"),
+        (
+            ("            values.push_back(loss);\n", ""),
+            ("values.size(), loss);", "values.size(), loss);\n            values.push_back(loss);"),
+            "off_by_one",
+        ),
+        ("!std::isfinite(loss)", "!(loss < 100)", "wrong_value"),
     ),
 )
 
@@ -803,7 +1101,7 @@ Q_STEPS = Quiz(
     },
 )
 
-EXERCISES = (BIAS, CONV_WEIGHT, NORM, POOL, SOFTMAX, SGD)
+EXERCISES = (BIAS, CONV_WEIGHT, NORM, POOL, SOFTMAX, BACKWARD, WAIT, SGD)
 Q_LAUNCHES = Quiz(
     id="mnist_cnn.q_launches",
     question=(

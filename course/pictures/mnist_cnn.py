@@ -150,26 +150,32 @@ def weights_by_layer():
 SQUARE = 36  # pixels of the picture
 
 
-def used_by(side: int = 5):
-    """The outputs of a 3 × 3 convolution that used the pixel in the middle of side × side, and each
-    one's tap.
-    """
+SIDE = 5  # of the small picture
+
+
+def used_by(row: int = 2, column: int = 2):
+    """The outputs of a 3 × 3 convolution that used one pixel of 5 × 5, and each one's tap."""
     taps = np.arange(1, 10).reshape(3, 3)
-    pixel = np.zeros((1, 1, side, side))
-    pixel[..., side // 2, side // 2] = 1
+    pixel = np.zeros((1, 1, SIDE, SIDE))
+    pixel[..., row, column] = 1
     took = layers.conv2d(pixel, taps[None, None].astype(float))[0, 0].astype(int)
-    order = " ".join(map(str, took[took > 0]))
+    used = took[took > 0]
+    order = " ".join(map(str, used))
     alt = (
-        f"Nine outputs used the pixel in the middle of {side} × {side}; line by line, they took it "
-        f"by taps {order}."
+        f"{used.size} outputs used the pixel in row {row}, column {column} of {SIDE} × {SIDE}; "
+        f"line by line, they took it by taps {order}."
     )
-    left, high = 3 * SQUARE + 70, SQUARE * side
+    left, high = 3 * SQUARE + 70, SQUARE * SIDE
     sheet = Drawing(left + high + 280, high + 30, alt=alt)
     sheet.text(1.5 * SQUARE, 10, "w: taps 1 to 9", size=16)
     numbered(sheet, 0, 30 + (high - 3 * SQUARE) / 2, SQUARE, taps, 5)
     sheet.text(left + high / 2, 10, "y", size=16)
     numbered(sheet, left, 30, SQUARE, np.where(took > 0, took, -1), 5)
-    words = ("Nine outputs used the pixel", "in the middle: each by the", "tap written there.")
+    words = (
+        f"{used.size} outputs used x",
+        f"in row {row}, column {column}: each",
+        "by the tap written there.",
+    )
     for line, text in enumerate(words):
         middle = 30 + high / 2 + 26 * (line - 1)
         sheet.text_from(left + high + 16, middle, text, size=16)

@@ -143,6 +143,14 @@ def square(read):
     return widget
 
 
+def examples() -> list[np.ndarray]:
+    """A seven and a zero, drawn with lines and brought into MNIST's manner."""
+    seven = [(0.3, 0.25), (0.7, 0.25), (0.45, 0.8)]
+    angles = np.arange(33) / 5
+    zero = np.stack([0.5 + 0.2 * np.cos(angles), 0.5 + 0.3 * np.sin(angles)], axis=1)
+    return [like_mnist(strokes([line])) for line in (seven, zero)]
+
+
 def strokes(lines) -> np.ndarray:
     """A drawing without a mouse: uint8 [28, 28] of lines, each a list of (x, y) from 0 to 1, drawn
     with the widget's pen.

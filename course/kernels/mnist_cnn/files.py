@@ -42,6 +42,12 @@ def _idx(array: np.ndarray) -> bytes:
     return kind + sizes.tobytes() + array.tobytes()
 
 
+def cut(folder: str | Path, to: str | Path, size: int = 5000) -> None:
+    """Copies of a folder's files of which only the first bytes are there."""
+    for file in Path(folder).iterdir():
+        write_whole(Path(to) / file.name, file.read_bytes()[:size])
+
+
 def write_order(path: str | Path, loader: Loader, epochs: int) -> None:
     """Write in which order the digits are used, int32.
 

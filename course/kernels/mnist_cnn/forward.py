@@ -1,40 +1,31 @@
 """The forward pass by the chapter's own kernels, called from Python one by one."""
 
-from pathlib import Path
-
 import numpy as np
 from numba import cuda
 
 from course.kernels.mnist_cnn import EPS
-from utils import cuda_c
+from course.kernels.mnist_cnn.tried import load
 
-KERNELS = {  # kernel: the file that the chapter writes it to
-    "scale_pixels": "step",
-    "conv_forward": "conv_forward",
-    "norm_statistics": "norm_statistics",
-    "norm_forward": "norm_forward",
-    "relu_forward": "relu",
-    "pool_forward": "pool",
-    "linear_forward": "linear",
-}
+KERNELS = (
+    "scale_pixels",
+    "conv_forward",
+    "norm_statistics",
+    "norm_forward",
+    "relu_forward",
+    "pool_forward",
+    "linear_forward",
+)
 
 
 class Forward:
     """Logits [B, 10] of uint8 images [B, 28, 28].
 
-    folder: where the kernels' files are. weights: float32 arrays by PyTorch's names.
+    weights: float32 arrays by PyTorch's names. The kernels are the chapter's, as cells left them.
     """
 
-    def __init__(
-        self,
-        folder: str | Path,
-        weights: dict[str, np.ndarray],
-    ):
+    def __init__(self, weights: dict[str, np.ndarray]):
         self.weights = {name: cuda.to_device(value) for name, value in weights.items()}
-        self.kernels = {}
-        for kernel, file in KERNELS.items():
-            loaded = cuda_c.load(Path(folder) / f"{file}.cuh")
-            self.kernels[kernel] = getattr(loaded, kernel)
+        self.kernels = {name: load(name) for name in KERNELS}
 
     def __call__(self, images: np.ndarray) -> np.ndarray:
         B = len(images)

@@ -6,7 +6,7 @@ import pytest
 
 from course import exercises
 from course.checking import cpp
-from course.exercises import c_for_cuda
+from course.exercises import c_for_cuda, mnist_cnn
 from tests.needs import cpp_compiler
 from utils.cpu.cuda_c import build
 
@@ -52,6 +52,21 @@ def test_the_line_at_fault_is_shown(check):
     outcome = check(with_body("\n    int four[4]; four[n + 3] = 0;\n"))
     assert outcome.reason == "out_of_bounds"
     assert ">    5 |     int four[4]; four[n + 3] = 0;" in outcome.code
+
+
+def test_a_launch_runs_on_the_host_and_its_line_is_told(tmp_path, monkeypatch):
+    """mnist_cnn.backward launches kernels: what one reads beyond an array is named with the line
+    that launched it.
+    """
+    monkeypatch.setenv("CUDA_COURSE_PROGRESS", str(tmp_path / "progress.json"))
+    cpp_compiler()
+    path = tmp_path / "backward.cuh"
+    text = mnist_cnn.BACKWARD_SOLUTION
+    path.write_text(text.replace("dlogits, B, CLASSES);\n    linear", "h, B + 1, 10);\n    linear"))
+    outcome = exercises.check("mnist_cnn.backward", path)
+    assert outcome.reason == "out_of_bounds"
+    assert "sum_over_batch<<<LAUNCH(CLASSES)>>>(dw[BIAS2]" in outcome.code
+    assert cpp.LAUNCH.sub(r"launched({\2}, \1)", "f<<<g(1), 2>>>(a)") == "launched({g(1), 2}, f)(a)"
 
 
 def test_an_endless_loop_is_stopped(check, monkeypatch):

@@ -1,6 +1,4 @@
-"""The digit network: reference, loader, files, drawing, and the CUDA C trainer as the notebook
-writes it.
-"""
+"""The digit network: reference, loader, files, drawing, and the CUDA C trainer."""
 
 import json
 import os
@@ -10,22 +8,17 @@ import signal
 import sys
 from pathlib import Path
 
-import nbformat
 import numpy as np
 import pytest
 import torch
 from torch.nn import functional
 
-from course.kernels.mnist_cnn import SHAPES, drawing, files, layers, pytorch
+from course.kernels.mnist_cnn import SHAPES, drawing, files, layers, naive_trainer, pytorch
 from course.kernels.mnist_cnn.loader import Loader
 from course.pictures import mnist_cnn as pictures
-from tests.cells import write_file
 from tests.processes import completed
 from utils.data import mnist
-from utils.files import ROOT
 from utils.tools import nvcc
-
-NOTEBOOK = ROOT / "chapters" / "19_mnist_cnn.ipynb"
 
 
 @pytest.fixture(scope="module")
@@ -235,6 +228,12 @@ def test_a_pixel_was_used_by_nine_outputs_with_the_taps_turned():
     assert "line by line, they took it by taps 9 8 7 6 5 4 3 2 1." in pictures.used_by().alt
 
 
+def test_a_pixel_in_the_corner_was_used_by_four():
+    said = pictures.used_by(row=0, column=4).alt
+    assert "4 outputs used the pixel in row 0, column 4 of 5 × 5" in said
+    assert "by taps 6 5 3 2." in said
+
+
 def test_a_batch_is_gathered_when_its_slot_is_free():
     sheet = pictures.two_slots(steps=4, gather=3, copy=2, train=8)
     assert sheet.alt == (
@@ -255,12 +254,9 @@ def test_a_linear_layer_is_three_products():
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
-    """A folder with the chapter's CUDA C files, as its cells write them, beside the course."""
+    """A folder with the trainer's program, as the chapter assembles it from the course's parts."""
     folder = tmp_path_factory.mktemp("tree") / "chapters"
-    folder.mkdir()
-    (folder.parent / "course").symlink_to(ROOT / "course")
-    for cell in nbformat.read(NOTEBOOK, 4).cells:
-        write_file(cell, folder)
+    naive_trainer.assemble({}, folder / "build" / "train.cu")
     return folder
 
 
@@ -426,10 +422,20 @@ def test_a_step_touches_nothing_else_and_does_not_race(source, digits, trainer):
     assert done.returncode == 0 and done.stderr == "" and "step 1: loss" in done.stdout
 
 
-def test_a_program_for_another_gpu_is_explained(source):
+def test_a_program_for_another_gpu_is_explained(tmp_path):
     """The advice is in the error that a kernel without code for this GPU gives."""
     main = 'int main() { check(cudaErrorNoKernelImageForDevice, "k"); }'
-    (source / "build" / "other.cu").write_text(f'#include "host.cuh"\n{main}\n')
-    program = nvcc.build(nvcc.Request(source / "build" / "other.cu", cpu=True))
+    header = naive_trainer.TRAIN.parents[1] / "host" / "errors.cuh"
+    (tmp_path / "other.cu").write_text(f'#include "{header}"\n{main}\n')
+    program = nvcc.build(nvcc.Request(tmp_path / "other.cu", cpu=True))
     done = completed([program.resolve()])
     assert done.returncode == 1 and "Compile it on this one" in done.stderr
+
+
+def test_whole_files_are_named_in_the_program_file(source):
+    """train.cu compiles where it stands, and so does what is assembled."""
+    text = naive_trainer.TRAIN.read_text()
+    assembled = (source / "build" / "train.cu").read_text()
+    assert len(naive_trainer.INCLUDE.findall(text)) == len(naive_trainer.INCLUDE.findall(assembled))
+    for file in naive_trainer.INCLUDE.findall(assembled):
+        assert Path(file).is_file()
