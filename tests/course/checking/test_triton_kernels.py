@@ -12,6 +12,7 @@ import triton.language as tl  # noqa: E402
 
 from course import exercises  # noqa: E402
 from course.checking import triton_kernels as checking  # noqa: E402
+from course.checking.answers import but  # noqa: E402
 from course.exercises import triton_kernels as entries  # noqa: E402
 from tests.conformance.triton import right_programs  # noqa: E402
 from tests.needs import without_gpu  # noqa: E402
@@ -25,7 +26,7 @@ pytestmark = without_gpu("asks the CPU engine, in this process")
     [
         (None, "not_a_kernel", "None"),
         (entries.blend.fn, "not_a_kernel", "@triton.jit"),
-        (entries.transpose, "wrong_arity", "out, x, y"),
+        (entries.log_sum, "wrong_arity", "out, x, y"),
     ],
 )
 def test_what_is_no_answer_is_named(answer, reason, word):
@@ -39,6 +40,13 @@ def test_the_line_and_the_program_are_shown():
     outcome = exercises.check("triton.blend", wrong.answer, seed=1)
     assert outcome.code.startswith("program 1, line ")
     assert "program 0 writes" in outcome.lines[0]
+
+
+def test_a_known_mistake_is_named():
+    zeros = but(entries.log_sum, ('other=-float("inf")', "other=0.0"))
+    outcome = exercises.check("triton.log_sum", zeros, seed=1)
+    assert outcome.reason == "wrong_value"
+    assert "With `other=0.0` the columns that do not exist count" in repr(outcome)
 
 
 @triton.jit

@@ -50,6 +50,14 @@ def test_a_time_of_another_run_is_marked(folder, minute, marked):
     assert "library" not in table.row(random).apart
 
 
+def test_a_library_that_was_faster_alone_is_said(folder):
+    task = next(task for task in TASKS if task.key == "gemm_large")
+    known = {task.cuda_c: 2.0, task.alone: 1.0, "library/roof/tensor": task.amount * 1e3}
+    recorded.write(folder, "NVIDIA H200", {**known, "library/roof/copy": 1e12})
+    words = "† 50% in the race with ours; 100% alone, in a run of its own"
+    assert table.alone_too(table.row(task)) == words
+
+
 def test_nothing_recorded_is_said(folder, capsys):
     table.show()
     assert "nothing recorded yet" in capsys.readouterr().out
