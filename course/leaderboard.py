@@ -38,7 +38,8 @@ def mine(trainer: bool = False) -> dict[str, Path]:
             continue
         wrong = _wrong(exercise, path)
         if wrong:
-            print(f"{exercise.kernel_name}: yours is not right yet, so ours stands in ({wrong})")
+            name = exercise.kernel_name
+            print(f"{name}: yours is not right yet, so the course's stands in ({wrong})")
         else:
             found[exercise.kernel_name] = path
     return found
@@ -91,7 +92,7 @@ class Lines:
 
     def __repr__(self):
         if not self.lines:
-            return "None yet: all kernels are ours. Solve one of the exercises above."
+            return "None yet: all kernels are the course's. Solve one of the exercises above."
         total = sum(map(len, self.lines.values()))
         rows = [f"{total} lines are yours:"]
         for name, lines in self.lines.items():
@@ -123,10 +124,10 @@ class Asked:
     def __repr__(self):
         rows = ["bytes asked of global memory, kB per digit"]
         for name, asked in self.yours.items():
-            whose = "yours" if name in self.mine else "ours, for want of yours"
+            whose = "yours" if name in self.mine else "the course's"
             rows.append(f"{name:14} {asked / 1e3:8,.1f}   {whose}")
             if name in self.mine:
-                rows[-1] += f"; ours {self.ours[name] / 1e3:,.1f}"
+                rows[-1] += f" (the course's: {self.ours[name] / 1e3:,.1f})"
         rows.append(f"{'together':14} {self.kilobytes:8,.1f}")
         return "\n".join(rows)
 
@@ -198,7 +199,7 @@ class Board:
 def _row(entry):
     text = f"{entry['name']:16} {entry['asked_kb']:8,.0f} kB per digit   {entry['kernels']}"
     if "gpu" in entry:
-        text += f"   {entry['yours_us']:.1f} µs a step, ours {entry['ours_us']:.1f} µs"
+        text += f"   {entry['yours_us']:.1f} µs per step, ours {entry['ours_us']:.1f} µs"
         text += f" ({entry['gpu']}, {entry['date'][:10]})"
     return text
 

@@ -211,7 +211,7 @@ def kernel_map():
     axes.text(
         -0.1,
         -0.35,
-        "one kernel a layer: bytes at each border",
+        "one kernel per layer: bytes at each border",
         fontsize=MAP_LETTERS,
         color=ALARM,
     )
@@ -300,7 +300,7 @@ def race_table(level: str = "") -> Table:
         note += f", our kernels compiled for compute capability {level}"
     if rows:
         note += ". Median ± half the interquartile range."
-    head = ["µs a step", *(f"batch {batch:,}" for batch in best)]
+    head = ["µs per step", *(f"batch {batch:,}" for batch in best)]
     return Table(head, rows, note)
 
 
@@ -377,7 +377,7 @@ def race_chart():
             fontsize=9.5,
             color=ALARM,
         )
-    axes.set(xlabel="batch size", ylabel="µs a step")
+    axes.set(xlabel="batch size", ylabel="µs per step")
     axes.margins(y=0.12)
     axes.set(xscale="log", yscale="log")
     axes.set_xticks(list(best), [f"{b:,}" for b in best])
@@ -444,7 +444,7 @@ def bars(
 ):
     """A bar for each part, the longest first, with its `share` of all.
 
-    what: for those who cannot see it. axis: what the axis says, if not "µs a step".
+    what: for those who cannot see it. axis: what the axis says, if not "µs per step".
     """
     if not parts:
         return nothing(what)
@@ -466,7 +466,7 @@ def bars(
         word(axes, value + GAP * max(parts.values()), row, text, ha="left")
     axes.set_xlim(0, 1.27 * max(parts.values()))
     axes.invert_yaxis()
-    axes.set_xlabel(axis or f"{unit} a step", fontsize=9)
+    axes.set_xlabel(axis or f"{unit} per step", fontsize=9)
     plain(axes, title)
     return fig
 
@@ -530,7 +530,7 @@ def waterfall(
     axes.set_yticks(range(len(names)), names, fontsize=9.5)
     axes.set_xlim(0, 1.37 * max(values))
     axes.invert_yaxis()
-    axes.set_xlabel(f"{unit} a step", fontsize=9.5)
+    axes.set_xlabel(f"{unit} per step", fontsize=9.5)
     plain(axes, title)
     return fig
 
@@ -592,10 +592,11 @@ SHORT = {
 STRIP, BESIDE = 48, 640  # pixels: from bar to bar, width of the picture
 
 
-def short_race(times: Mapping[str, tuple], mine: Sequence[str] = (), gpu: str = ""):
+def short_race(times: Mapping[str, tuple], mine: Sequence[str] = (), gpu: str = "", row=None):
     """The README's picture of a race on this GPU: {rival: (µs, spread)}, the learner's among them.
 
     Without times those that were recorded, marked as recorded; the learner's bar is then missing.
+    row: of their ledger, whose counts stand below.
     """
     where = gpu
     if not times:
@@ -608,21 +609,25 @@ def short_race(times: Mapping[str, tuple], mine: Sequence[str] = (), gpu: str = 
     if not steps:
         return nothing("The race")
     said = "; ".join(f"{names[name]} {time:,.0f} µs" for name, time in steps.items())
-    sheet = Drawing(
-        BESIDE, STRIP * (len(steps) + 1), alt=f"A training step, batch 64, {where}: {said}"
-    )
+    counts = f"{row.launches} launches, {row.kilobytes:,.0f} kB per digit" if row else ""
+    alt = f"A training step, batch 64, {where}: {said}"
+    if row:
+        alt += f". Your trainer: {counts}, counted here"
+    sheet = Drawing(BESIDE, STRIP * (len(steps) + 1) + 10, alt=alt)
     longest = max(steps.values())
-    for row, (name, time) in enumerate(steps.items()):
+    for place, (name, time) in enumerate(steps.items()):
         own = name == "yours"
         says = names[name] + (f" ({', '.join(mine)})" if own and mine else "")
         fill = OTHERS if name.startswith("pytorch/") else ACCENT
         weight = {"font_weight": "bold"} if own else {}
-        sheet.text_from(0, STRIP * row + 12, says, size=15, **weight)
+        sheet.text_from(0, STRIP * place + 12, says, size=15, **weight)
         long = max(2, time / longest * (BESIDE - 120))
-        sheet.box(0, STRIP * row + 22, long, 18, fill=ALARM if own else fill, rx=3)
-        sheet.text_from(long + 10, STRIP * row + 31, f"{time:,.0f} µs", size=15, **weight)
+        sheet.box(0, STRIP * place + 22, long, 18, fill=ALARM if own else fill, rx=3)
+        sheet.text_from(long + 10, STRIP * place + 31, f"{time:,.0f} µs", size=15, **weight)
     below = STRIP * len(steps) + 14
     sheet.text_from(0, below, f"a training step of the CNN, batch 64 · {where}", size=13)
+    if row:
+        sheet.text_from(0, below + 22, f"your trainer, counted here: {counts}", size=13)
     return sheet
 
 
@@ -651,7 +656,7 @@ def waterfall_rows() -> dict[str, float]:
             rows[row] = entries[f"64/{rival}"]["value"]
     naive = recorded("mnist/naive/").get("step_64")
     if naive and ladder:
-        rows["ours: naive, a kernel a layer"] = naive["value"]
+        rows["ours: naive, a kernel per layer"] = naive["value"]
     for name in sorted(ladder, key=lambda name: int(name.split("_")[0])):
         idea = name.split("_", 1)[1].replace("_", " ")
         rows[f"ours: {idea}"] = ladder[name]["value"]

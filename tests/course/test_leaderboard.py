@@ -59,7 +59,7 @@ def test_what_is_not_right_is_said_and_left_out(tmp_path, capsys, old, new, says
     hand_in(tmp_path, exercises.UPDATE, exercises.UPDATE.solution.replace(old, new))
     assert leaderboard.mine() == {}
     said = capsys.readouterr().out
-    assert "update: yours is not right yet, so ours stands in" in said and says in said
+    assert "update: yours is not right yet, so the course's stands in" in said and says in said
 
 
 def test_with_all_exercises_solved_more_than_ten_lines_are_theirs(tmp_path):
@@ -100,7 +100,7 @@ def test_a_laptop_counts(board):
 def test_what_is_asked_says_whose_it_is():
     asked = leaderboard.Asked({"head": SOCKETS["head"].slow, "bn_relu_pool": "elsewhere"})
     assert asked.mine == ("head",)
-    assert "yours; ours" in repr(asked) and "for want of yours" in repr(asked)
+    assert "yours (the course's: 25.7)" in repr(asked) and "31.5   the course's" in repr(asked)
 
 
 def test_lines_are_added_and_never_lost(board):
@@ -114,7 +114,7 @@ def test_lines_are_added_and_never_lost(board):
     assert board.read_text().startswith(before)
     assert [e["name"] for e in leaderboard.entries()] == ["timed", "a", "worse"]
     shown = repr(leaderboard.Board("Right.")).splitlines()
-    assert shown[0] == "Right." and "50.0 µs a step, ours 40.0 µs (Some GPU, 20" in shown[1]
+    assert shown[0] == "Right." and "50.0 µs per step, ours 40.0 µs (Some GPU, 20" in shown[1]
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ class Row:
         if self.time_us:
             where = f" (batch 64, recorded on {self.where})" if self.where else ""
             words.append(f"{self.time_us:,.0f} µs per step{where}")
-        words.append(f"gradients as autograd's, but for {self.off:.0e} of their size")
+        words.append(f"gradients agree with autograd's to {self.off:.0e} of their size")
         text = " · ".join(words)
         if self.mine:
             text += f"\nyours: {', '.join(self.mine)}"
@@ -125,7 +125,7 @@ class Ledger:
         except LearnerError as error:
             print("✗", error)
             return
-        print(f"✓ right: gradients as autograd's, but for {off:.0e} of their size")
+        print(f"✓ right: gradients agree with autograd's to {off:.0e} of their size")
 
     def tried_finished(self, mine: Mapping[str, str | Path] | None = None) -> None:
         """Say whether the finished trainer is right as its kernels stand now. Nothing is raised.
@@ -142,7 +142,7 @@ class Ledger:
         except LearnerError as error:
             print("✗", error)
             return
-        print(f"✓ right: gradients as autograd's, but for {off:.0e} of their size")
+        print(f"✓ right: gradients agree with autograd's to {off:.0e} of their size")
 
     def _judged(self, gradients, most):
         """How far the worst gradient is off. Raises StepError."""

@@ -91,7 +91,7 @@ def test_this_gpu_comes_first(some, monkeypatch):
 
 def test_the_table_marks_the_best_mode(some):
     table = beating_pytorch.race_table()
-    assert table.head == ["µs a step", "batch 64", "batch 256"]
+    assert table.head == ["µs per step", "batch 64", "batch 256"]
     assert table.rows[0] == ["PyTorch eager fp32", "640.0 ± 1.0", "2,560.0 ± 1.0"]
     assert table.rows[1] == ["PyTorch graph tf32", "**256.0 ± 1.0**", "**1,024.0 ± 1.0**"]
     assert table.rows[-1] == ["PyTorch's best ÷ ours", "**4.00×**", "**4.00×**"]
@@ -248,4 +248,7 @@ def test_the_short_race_marks_what_is_recorded_and_what_is_theirs(some, none):
 
 
 def test_without_a_gpu_the_short_race_is_the_recorded_one(some):
-    assert "recorded on G, 2026-01-31" in beating_pytorch.short_race({}).alt
+    counted = SimpleNamespace(launches=16, kilobytes=171.0)
+    alt = beating_pytorch.short_race({}, row=counted).alt
+    assert "recorded on G, 2026-01-31" in alt
+    assert alt.endswith("Your trainer: 16 launches, 171 kB per digit, counted here")
