@@ -693,7 +693,7 @@ def slopes_inputs(rng, shape):
 
 SLOPES = Exercise(
     id="convolution.slopes",
-    title="The way back, in CUDA C",
+    title="The data gradient, in CUDA C",
     minutes=12,
     kind="cuda_c",
     kernel_name="slopes",

@@ -110,9 +110,10 @@ def patch(conv: Convolution) -> None:
 
 
 def filtered(file: str, colours, bank) -> list:
-    """A picture (height, width, 3) filtered by the kernel `layer` of a file: one picture a filter.
+    """Filter a picture (height, width, 3) with the kernel `layer` of a file: a picture a filter.
 
-    bank: filters of 3 × 3 weights, used on each channel. [] where it gives nothing but 0 or breaks off.
+    bank: filters of 3 × 3 weights, used on each channel. [] where the kernel gives nothing but 0,
+    or makes a mistake, which is printed.
     """
     x = np.ascontiguousarray(colours, np.float32)
     h, w, c = x.shape
