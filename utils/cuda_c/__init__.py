@@ -12,6 +12,7 @@ import functools
 import math
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -151,6 +152,38 @@ class Kernel:
     def handle(self) -> int:
         """The driver's handle of the compiled kernel, for launches with attributes; GPU only."""
         return int(self._built._kernels[self._expression].handle)
+
+    @property
+    def path(self) -> Path:
+        """The file that it was compiled from."""
+        return self._path
+
+    def watched(self) -> "Kernel":
+        """The same kernel as the CPU runtime builds it with its slow checks; without a GPU only."""
+        if self._built._check:
+            return self
+        return Kernel(
+            self.signature, self._expression, self._built.checked(self._expression), self._path
+        )
+
+    def record(self, grid, block, shared_bytes, arguments, most: int):
+        """Launch a watched kernel, and return what `last_record` does, of up to `most` events."""
+        library = self._built._library
+        library.record(most)
+        try:
+            self[grid, block, shared_bytes](*arguments)
+        finally:
+            self._recorded = library.recorded().copy()
+            library.record(0)
+        return self.last_record()
+
+    def last_record(self):
+        """(events as `Library.recorded` has them, (address, bytes, name) of the arrays)."""
+        return self._recorded, self._built.buffers
+
+    def line_of(self, code: int) -> int:
+        """The line of the source that an address of its code belongs to; 0: none."""
+        return self._built._library.line_of(code)
 
     def __call__(self, *arguments):
         raise TypeError(
@@ -480,6 +513,8 @@ class _Cpu:
         from utils.cpu.cuda_c.library import Library
 
         self._check = module._check
+        self._module = module
+        self.buffers = []  # (address, bytes, name) of the arrays of the last launch
         templates = [e for e in expressions if "<" in e]
         try:
             self._library = Library(
@@ -494,13 +529,18 @@ class _Cpu:
             message = annotate(log, {module.path.name: module.path})
             raise CompileError(yours.named(message)) from None
 
+    def checked(self, expression):
+        """The same with the slow checks."""
+        path, flags = self._module.path, self._module._flags
+        return _Cpu(SimpleNamespace(path=path, _flags=flags, _check=True), [expression])
+
     def launch(self, expression, grid, block, shared_bytes, stream, arguments):
         from utils.cpu.cuda_c import library
 
         pointers = [a for a in arguments if hasattr(a, "buffer")] if self._check else []
         with _set_apart(pointers):
             try:
-                buffers = [pointer.buffer for pointer in pointers]
+                self.buffers = buffers = [pointer.buffer for pointer in pointers]
                 self._library.launch(
                     expression, grid, block, shared_bytes, arguments, buffers=buffers
                 )

@@ -1,4 +1,4 @@
-"""The tracer: what a Numba kernel did, access by access. README.md states its model.
+"""The tracer: what a kernel did, access by access. README.md states its model.
 
 from utils.tracer import trace
 

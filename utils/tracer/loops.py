@@ -62,7 +62,7 @@ def loops_of_source(filename, source):
 def loops_of(filename, function):
     """The loops in a file; if it does not parse (a cell with magics), those of `function`."""
     loops = loops_of_source(filename, "".join(linecache.getlines(filename)))
-    if loops is None and function.__code__.co_filename == filename:
+    if loops is None and function and function.__code__.co_filename == filename:
         lines, first = inspect.getsourcelines(function)
         return loops_in(
             ast.parse(textwrap.dedent("".join(lines))),

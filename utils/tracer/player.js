@@ -556,7 +556,7 @@
     ["statements", (c) => c[0]],
     ["sectors moved", (c) => c[1]],
     ["bytes moved", (c) => c[1] * SECTOR],
-    ["sectors that would do", (c) => c[2]],
+    ["sectors needed", (c) => c[2]],
     ["bank passes", (c) => c[3]],
     ["of them by conflicts", (c) => c[3] - c[4], true],
   ];

@@ -505,11 +505,6 @@ def check_kernel(kernel):
         raise TraceError(
             f"{name} is a Triton kernel: it has programs but no threads, so none can be traced"
         )
-    if module.startswith("utils.cuda_c"):
-        raise TraceError(
-            f"{name} is a CUDA C kernel; only Numba kernels can be traced. %nvcc FILE.cu --check "
-            "--run finds races, wrong indices and unwritten shared memory in CUDA C"
-        )
     raise TraceError(
         f"{name} is no kernel: trace(kernel, grid, block, *arguments) takes a @cuda.jit function"
     )
@@ -533,7 +528,8 @@ class Recording:
     block: tuple
     recorder: Recorder
     results: dict
-    error: KernelError | None
+    error: Exception | None
+    source: list | None = None  # (file, line, text) of what is no Python
 
 
 def record(

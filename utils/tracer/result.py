@@ -10,6 +10,7 @@ from pathlib import Path
 
 from . import counts
 from . import races as race_search
+from .cuda_c import is_cuda_c, record_cuda_c
 from .record import TraceError, cropped, record
 
 #: Threads and events of one trace unless the caller says otherwise, and seconds before it is
@@ -24,6 +25,7 @@ CELL, CODE = (
     "font-family:monospace;white-space:pre-wrap",
 )
 PROBLEM = "border-left:4px solid #B03A00;padding:2px 8px;margin:4px 0"
+NO_STATEMENTS = "Of CUDA C accesses and barriers are recorded, no statements and no branches."
 NO_PROBLEMS = (
     "No races, no skipped barriers, no wrong indices, no reads of unwritten shared "
     "memory in this run."
@@ -40,10 +42,11 @@ def trace(
     limit=MAX_EVENTS,
     seconds=SECONDS,
 ):
-    """Run a Numba kernel once, on the CPU; record each access, barrier, atomic and branch.
+    """Run a kernel once, on the CPU; record each access, barrier, atomic and branch.
 
-    kernel: a @cuda.jit function, on a machine with a GPU too. grid, block: as in kernel[grid,
-        block].
+    kernel: a @cuda.jit function, on a machine with a GPU too; or, on a machine without one, a
+        CUDA C kernel of `cuda_c.load`, of which statements and branches are not seen.
+    grid, block: as in kernel[grid, block].
     args: as the launch takes them: NumPy arrays, device arrays, torch tensors, numbers, tuples of
         these.
         The kernel works on copies; what it made of them is in `Trace.results`, by argument name.
@@ -55,6 +58,12 @@ def trace(
     threads), TooManyEvents or KernelTimeout for a loop that does not end, and the kernel's own
     error if it has another one.
     """
+    if is_cuda_c(kernel):
+        return Trace(
+            record_cuda_c(
+                kernel, grid, block, args, shared_bytes, max_threads=max_threads, limit=limit
+            )
+        )
     return Trace(
         record(
             kernel,
@@ -86,6 +95,7 @@ class Trace:
         self.error = recording.error
         self.events = counts.Events(recording)
         self._function = recording.function
+        self._source = recording.source
         self._outside = recording.recorder.outside
         self.blocks = math.prod(self.grid)
         self.threads_a_block = math.prod(self.block)
@@ -200,6 +210,10 @@ class Trace:
     def source(self):
         """(filename, line, text) of the kernel's lines, and of other lines with events."""
         places = {(site.filename, site.line) for site in self.events.sites}
+        if self._source is not None:
+            known = {place[:2] for place in self._source}
+            others = [(*place, raw_line(*place)) for place in sorted(places - known)]
+            return [*self._source, *others]
         try:
             text, first = inspect.getsourcelines(self._function)
             filename = self._function.__code__.co_filename
@@ -329,7 +343,9 @@ class Trace:
     def _remarks(self):
         """What the report ends with."""
         remarks = []
-        if not self.activity:
+        if self._source is not None:
+            remarks.append(NO_STATEMENTS)
+        elif not self.activity:
             remarks.append(
                 "The kernel's source was not found, so its lines and branches were not recorded."
             )

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from numba import cuda, float32, float64, int32
 
-from utils import cuda_c, has_gpu
+from utils import has_gpu
 from utils.cpu.numba_cuda import KernelTimeout
 from utils.tracer import TooManyEvents, TraceError, counts, trace
 from utils.tracer.record import READ, Memory, Site, prepare
@@ -827,7 +827,6 @@ def test_an_endless_loop_is_stopped():
         (helper, "device function"),
         (no_guard[1, 32], "apart"),
         (np.ndarray, "no kernel"),
-        (cuda_c.Kernel.__new__(cuda_c.Kernel), "CUDA C kernel; only Numba"),
     ],
 )
 def test_what_is_no_kernel_is_refused(kernel, says):

@@ -63,7 +63,7 @@ ALWAYS = """
 #: and those of a program with the slow checks
 CHECKS = """
     checks checks_hooks checks_races checks_messages checks_unwritten checks_operations
-    checks_counts checks_async checks_clusters
+    checks_counts checks_record checks_async checks_clusters
 """.split()
 GOLD = "-fuse-ld=gold"
 #: So many sources are compiled sooner than the header that they share

@@ -4,9 +4,13 @@ import ctypes
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from utils.cpu.turns import turn
 
 from .build import BuildError, build
+
+EVENT_FIELDS = 8  # of what a launch records
 
 
 class LaunchError(RuntimeError):
@@ -127,6 +131,34 @@ class Library:
         ask.restype = Counts
         answer = ask()
         return {name: getattr(answer, name) for name, _ in Counts._fields_}
+
+    def record(self, most: int) -> None:
+        """From now on keep up to `most` events of each launch; 0: none. Only with `check`."""
+        ask = self._library.cuda_cpu_record
+        ask.argtypes = [ctypes.c_size_t]
+        ask.restype = None
+        ask(most)
+
+    def recorded(self) -> np.ndarray:
+        """The events of the last launch, one a row: see `runtime/checks_record.cpp`.
+
+        Columns: kind (as `utils.tracer.record` numbers them), thread through the grid, address of
+        the code, line (of a barrier or a meeting), whether in shared memory, address (or byte of
+        the block's shared memory), bytes, and the bits of what was read.
+        """
+        ask = self._library.cuda_cpu_recorded
+        ask.argtypes = [ctypes.POINTER(ctypes.c_size_t)]
+        ask.restype = ctypes.c_void_p
+        count = ctypes.c_size_t()
+        address = ask(ctypes.byref(count))
+        raw = ctypes.string_at(address, count.value * 8 * EVENT_FIELDS) if count.value else b""
+        return np.frombuffer(raw, np.int64).reshape(-1, EVENT_FIELDS)
+
+    def line_of(self, code: int) -> int:
+        """The line of the source that an address of its code belongs to; 0: none."""
+        ask = self._library.cuda_cpu_line
+        ask.argtypes = [ctypes.c_void_p]
+        return ask(code)
 
     def launch(
         self,

@@ -81,6 +81,11 @@ void note_access(const Use& use, bool shared);
 void counts_variable(const Use& use);  // of a device variable, perhaps
 void counts_stored_first(unsigned bytes);  // of global memory, to which this thread had not stored
 
+// ---- checks_record.cpp
+void record_begin_grid();
+void record_access(const Use& use, bool shared);
+void record_fence();
+
 // ---- checks_operations.cpp
 unsigned next_grid();
 void streams_cell(const Cell& c, const Access& now, bool writes, Site at);

@@ -42,6 +42,7 @@ void note_access(const Use& use, bool shared) {
         ++counts.polls;
         return;
     }
+    record_access(use, shared);
     ++counts.total;
     counts.atomics += use.atomic;
     counts.shared += shared;
@@ -79,6 +80,7 @@ static unsigned long long lasting_hash() {
 void counts_begin_grid() {
     counts = {};
     barriers_without_all = 0;
+    record_begin_grid();
     all_threads().clear();
     heap_begin_grid();
 }

@@ -61,6 +61,7 @@ unsigned meetings_of(const Block& b, unsigned tid) {
 void checks_fence(int scope) {
     if (!in_kernel())
         return;
+    record_fence();
     Block& b = *hot.block;
     fences()[b.linear].push_back(
         {++clock_now, b.generation, meetings_of(b, hot.tid), (unsigned short)hot.tid, scope > 0});

@@ -16,6 +16,7 @@ static void complete_meeting(Block& b, WarpState& w, Meeting* m) {
     ++w.syncs;
     w.shuffles += m->op == op_shuffle;
     w.products += m->op == op_product || m->op == op_matrix;
+    record_met(unsigned(&w - b.warps.data()), m->arrived, m->op == op_sync, m->at);
     if (checking && b.async_ready)
         checks_lanes_met(b, unsigned(&w - b.warps.data()), m->arrived);
     b.ready.append(m->waiting);

@@ -236,6 +236,7 @@ Switch arrive(BarrierKind kind, int predicate, Site at) {
     if (!p)
         return {};
     Block& b = *p;
+    record_barrier(at);
     if (Thread* t = hot.in_step; t && kind == plain) {
         if (t == b.step.head) {
             b.step_at = at;
