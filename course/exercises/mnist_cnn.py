@@ -15,7 +15,7 @@ from course.checking.inputs import (
     some_numbers,
     with_zeros,
 )
-from course.checking.model import Exercise, Hypothesis, InOut, Out, Wrong
+from course.checking.model import Exercise, Hypothesis, Out, Wrong
 from course.checking.quiz import Quiz, one_of
 from course.kernels.mnist_cnn import EPS, layers
 
@@ -884,99 +884,6 @@ struct Losses {
 )
 
 
-# ---- sgd: in CUDA C
-
-SGD_SOLUTION = """
-__global__ void sgd(float* w, const float* dw, float lr, float decay, int n) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n)
-        w[i] -= lr * (dw[i] + decay * w[i]);
-}
-"""
-
-SGD = Exercise(
-    id="mnist_cnn.sgd",
-    title="SGD with weight decay, in CUDA C",
-    minutes=10,
-    task=(
-        "Weight decay adds `decay * w` to each gradient, so that weights that nothing needs shrink"
-        " away. Write the update, one thread a weight: a step of length `lr` *against* the gradient"
-        " dw + decay * w."
-    ),
-    starter="""
-%%writefile build/sgd_decay.cu
-// w -= lr * (dw + decay * w), one thread a weight
-__global__ void sgd(float* w, const float* dw, float lr, float decay, int n) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    // your code
-}
-""",
-    solution=SGD_SOLUTION,
-    kind="cuda_c",
-    kernel_name="sgd",
-    path="build/sgd_decay.cu",
-    inputs=lambda rng, s: {
-        "w": InOut(with_zeros(rng, normal(rng, s[0]))),
-        "dw": with_zeros(rng, normal(rng, s[0])),
-        "lr": np.float32(rng.uniform(0.05, 0.5)),
-        "decay": np.float32(rng.uniform(0.05, 0.5)),
-        "n": s[0],
-    },
-    reference=lambda w, dw, lr, decay, n: (
-        w - np.float64(lr) * (dw.astype(float) + np.float64(decay) * w)
-    ),
-    specials="finite",  # the formula may be expanded
-    shapes=lengths(1, 31, 256, 512, 1000),
-    large=(66_000,),
-    fresh=some_numbers((2, 2000), few=True),
-    block=(256, 1, 1),
-    elements=1,
-    extents=a_thread_each,
-    other_block=(96, 1, 1),
-    hints=(
-        "The guard first: n weights, and the last block has threads left over.",
-        "The gradient points uphill, so subtract.",
-        "`w[i] -= lr * (dw[i] + decay * w[i]);`",
-    ),
-    wrong=(
-        ("-=", "+=", "wrong_value"),
-        ("i < n", "i < n / blockDim.x * blockDim.x", "only_multiples"),
-        (" + decay * w[i]", "", "wrong_value"),
-        ("i < n", "i < n - 1", "off_by_one"),
-        (
-            "if (i < n)",
-            "const int half = (n + 1) / 2;\n"
-            "    for (int end = i < half ? n : 0; i < end; i += half)",
-            "one_thread",
-        ),
-        (
-            (";\n    if", ";\n    float* rate = new float(lr);\n    if"),
-            ("lr * (dw", "*rate * (dw"),
-            "leak",
-        ),
-        (
-            "lr * (dw[i] + decay * w[i])",
-            "lr * dw[i] + decay * w[i]",
-            "wrong_value",
-        ),
-    ),
-    hypotheses=(
-        Hypothesis(
-            "wrong_value",
-            "The step goes uphill: the gradient must be subtracted.",
-            lambda w, dw, lr, decay, n: (
-                w + np.float64(lr) * (dw.astype(float) + np.float64(decay) * w)
-            ),
-        ),
-        Hypothesis(
-            "wrong_value",
-            "The decay belongs to the gradient: multiply it by lr, too.",
-            lambda w, dw, lr, decay, n: w - np.float64(lr) * dw - np.float64(decay) * w,
-        ),
-    ),
-)
-
-
 # ---- recall questions
 
 Q_BIAS = one_of(
@@ -1101,7 +1008,7 @@ Q_STEPS = Quiz(
     },
 )
 
-EXERCISES = (BIAS, CONV_WEIGHT, NORM, POOL, SOFTMAX, BACKWARD, WAIT, SGD)
+EXERCISES = (BIAS, CONV_WEIGHT, NORM, POOL, SOFTMAX, BACKWARD, WAIT)
 Q_LAUNCHES = Quiz(
     id="mnist_cnn.q_launches",
     question=(

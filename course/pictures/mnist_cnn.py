@@ -21,7 +21,9 @@ STAGES = (
 
 
 def network():
-    """The layers as boxes, as high as their pictures and as wide as they have channels."""
+    """What flows between the layers, as boxes: pictures as high as their side and as wide as they
+    have channels; vectors in another colour, as high as they have numbers.
+    """
     fig, axes = chart(
         9.5,
         2.6,
@@ -30,18 +32,20 @@ def network():
         "14 by 14, pooled to 7 by 7, a vector of 128 numbers, ten logits.",
     )
     left = 0.0
-    for index, (name, channels, side, step) in enumerate(STAGES):
+    for name, channels, side, step in STAGES:
         height, width = (side, 2 + channels / 8) if side else (channels / 5, 2)
-        box(axes, left, -height / 2, width, height, BLOCK_COLOURS[index], line=1)
+        box(axes, left, -height / 2, width, height, BLOCK_COLOURS[0 if side else 1], line=1)
         size = f"{channels} × {side} × {side}" if side else f"{channels}"
         word(axes, left + width / 2, -16, f"{name}\n{size}".strip(), va="top")
         if step:
             word(axes, left - 4.5, 15.5, step, va="bottom", color=ACCENT)
             arrow(axes, left - 8.4, 0, left - 0.6, 0, line=1)
         left += width + 9
+    legend = "blue: pictures, height: side, width: channels; orange: vectors, height: numbers"
+    word(axes, left / 2 - 4, -27, legend, va="top", color=ACCENT)
     axes.set(
         xlim=(-2, left - 7),
-        ylim=(-24, 24),
+        ylim=(-30, 24),
     )
     axes.set_axis_off()
     return fig

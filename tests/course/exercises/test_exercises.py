@@ -242,9 +242,6 @@ BIAS_IN_THE_LOOP = but(
 )
 ONE_PART = replace(beating_pytorch.UPDATE_CU, "s < splits", "s < 1")
 NO_RELU = replace(beating_pytorch.PLAIN_BN_RELU_POOL, "best = 0", "best = -1e30f")
-DECAY_APART = replace(
-    mnist_cnn.SGD_SOLUTION, "lr * (dw[i] + decay * w[i])", "lr * dw[i] + decay * w[i]"
-)
 LARGEST_FROM_ZERO = but(
     mnist_cnn.softmax,
     ("largest = z[b, 0]", "largest = np.float32(0)"),
@@ -262,7 +259,6 @@ SLIPS = [
     ("mnist_cnn.norm_backward", replace(mnist_cnn.NORM_SOLUTION, "B * S;", "1;"), "are sums"),
     ("mnist_cnn.softmax", LARGEST_FROM_ZERO, "far below zero"),
     ("mnist_cnn.conv_weight", WRAPPED, "wraps around"),
-    ("mnist_cnn.sgd", DECAY_APART, "by lr, too"),
     ("beating_pytorch.update", ONE_PART, "Only the first part is taken"),
     ("beating_pytorch.bn_relu_pool", NO_RELU, "ReLU is missing"),
     ("meet_the_gpu.amdahl", but(meet_the_gpu.faster, "1 / (", "1 // ("), "behind the point"),
