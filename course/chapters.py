@@ -86,7 +86,7 @@ CHAPTERS = (
         KERNELS,
         "05_first_kernels",
         "First kernels",
-        135,
+        120,
         "Threads, blocks and grids: your first kernels in Numba and in CUDA C, on real pictures.",
     ),
     Chapter(
@@ -122,7 +122,7 @@ CHAPTERS = (
         "10_reductions",
         "Reductions and scans",
         120,
-        "Many values into one, running sums, histograms and sorting, up to the library's speed.",
+        "Many values into one, running sums, compaction and sorting, up to the library's speed.",
     ),
     Chapter(
         CRAFT,
