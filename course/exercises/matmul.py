@@ -5,17 +5,14 @@ from collections import Counter
 import numpy as np
 from numba import cuda
 
-from course.checking.answers import but
 from course.checking.inputs import (
     arguments_of,
     columns_and_rows,
     of_any_size,
-    some_numbers,
     uniform,
 )
 from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong, ceil_div
 from course.checking.quiz import Quiz, one_of
-from course.exercises.memory import wasteful_or_conflicting
 
 
 def product_of(rng, shape):
@@ -214,113 +211,6 @@ def matmul_tile(c, a, b):
                 c, a[:, (a.shape[1] - 1) // 8 * 8 :], b[(a.shape[1] - 1) // 8 * 8 :]
             ),
         ),
-    ),
-)
-
-
-# ---- find the bank conflict
-
-
-@cuda.jit
-def narrow(c, a, b):
-    a_tile = cuda.shared.array((32, 33), np.float32)
-    x, y = cuda.threadIdx.x, cuda.threadIdx.y
-    top = 32 * cuda.blockIdx.x
-    for j in range(0, 32, 8):
-        inside = top + y + j < a.shape[0] and x < a.shape[1]
-        a_tile[y + j, x] = a[top + y + j, x] if inside else 0
-    cuda.syncthreads()
-    row, column = top + x, y
-    if row < c.shape[1] and column < c.shape[0]:
-        total = np.float32(0)
-        for k in range(a.shape[1]):
-            total += a_tile[x, k] * b[k, column]
-        c[column, row] = total
-
-
-@cuda.jit
-def conflict_gone_with_the_tile(c, a, b):
-    x, y = cuda.threadIdx.x, cuda.threadIdx.y
-    row, column = 32 * cuda.blockIdx.x + x, y
-    if row < c.shape[1] and column < c.shape[0]:
-        total = np.float32(0)
-        for k in range(a.shape[1]):
-            total += a[row, k] * b[k, column]
-        c[column, row] = total
-
-
-CONFLICT = Exercise(
-    id="matmul.conflict",
-    title="Find the bank conflict",
-    minutes=5,
-    one_block=True,
-    task=(
-        "A product with a narrow `b` (8 columns at most, and k at most 32), stored transposed: "
-        "`c[column, row]`. Blocks have 32 by 8 threads and take 32 rows of `a`. It is right, and "
-        "reads and writes of global memory are coalesced, as they should stay. Where do lanes wait "
-        "for each other? Trace it, and cure it: one number is enough."
-    ),
-    starter="""
-@cuda.jit
-def narrow(c, a, b):
-    a_tile = cuda.shared.array((32, 32), np.float32)
-    x, y = cuda.threadIdx.x, cuda.threadIdx.y
-    top = 32 * cuda.blockIdx.x
-    for j in range(0, 32, 8):
-        inside = top + y + j < a.shape[0] and x < a.shape[1]
-        a_tile[y + j, x] = a[top + y + j, x] if inside else 0
-    cuda.syncthreads()
-    row, column = top + x, y
-    if row < c.shape[1] and column < c.shape[0]:
-        total = np.float32(0)
-        for k in range(a.shape[1]):
-            total += a_tile[x, k] * b[k, column]
-        c[column, row] = total
-""",
-    solution=narrow,
-    inputs=lambda rng, s: {
-        "c": Out((s[1], s[0])),
-        "a": uniform(rng, s[0], s[2]),
-        "b": uniform(rng, s[2], s[1]),
-    },
-    reference=lambda c, a, b: product(c, a, b).T,
-    shapes=((1, 1, 1), (32, 8, 32), (33, 5, 7), (40, 8, 31), (70, 8, 32)),
-    fresh=some_numbers((34, 64), (2, 9), (2, 33)),
-    launches=lambda s: [Launch((ceil_div(s[0], 32) + extra, 1, 1), (32, 8, 1)) for extra in (0, 1)],
-    extents=lambda s: (s[0], s[1], 1),
-    demand=Demand((32, 8, 32), wasteful_or_conflicting),
-    race_free=True,
-    orders=1,
-    hints=(
-        "`trace(narrow, 1, (32, 8), c, a, b).draw_banks(array='a_tile', operation='read')`, a of "
-        "32 × 32 and b of 32 × 8.",
-        "Lane x reads `a_tile[x, k]`: rows are 32 words apart, so all lanes are at bank `k % 32`.",
-        "If a row were one word longer, row x would begin x banks further.",
-    ),
-    wrong=(
-        (
-            ("(32, 33)", "(32, 32)"),
-            ("a_tile[y + j, x]", "a_tile[x, y + j]"),
-            ("a_tile[x, k]", "a_tile[k, x]"),
-            "bank_conflict",
-        ),
-        ("(32, 33)", "(32, 36)", "bank_conflict"),
-        ("(32, 33)", "(32, 32)", "bank_conflict"),
-        Wrong(conflict_gone_with_the_tile, "uncoalesced"),
-        (
-            ("(32, 33)", "(32, 32)"),
-            ("top + y + j < a.shape[0] and x <", "top + x < a.shape[0] and y + j <"),
-            ("a[top + y + j, x]", "a[top + x, y + j]"),
-            ("a_tile[x, k]", "a_tile[k, x]"),
-            "uncoalesced",
-        ),
-        (
-            "    row, column = top + x, y\n",
-            "    x, y = (32 * y + x) // 8, x % 8\n    row, column = top + x, y\n",
-            "uncoalesced",
-        ),
-        ("    cuda.syncthreads()\n", "", "race"),
-        ("a_tile[x, k]", "a_tile[k, x]", "wrong_value"),
     ),
 )
 
@@ -557,129 +447,7 @@ __global__ void matmul_mine(float* c, const float* a, const float* b, int m, int
     ),
 )
 
-# ---- how busy are the SMs?
-
-
-def percent_busy(m, n, bm, bn, places):
-    tiles = ((m + bm - 1) // bm) * ((n + bn - 1) // bn)
-    rounds = (tiles + places - 1) // places
-    return 100 * tiles // (rounds * places)
-
-
-def some_tiles(some):
-    """Hypothesis's strategy of (m, n, bm, bn, places); tiles at an edge may be whole."""
-    side, short = some.sampled_from((32, 64, 128)), some.integers(0, 31)
-    tiles = some.tuples(side, side, some.integers(1, 30), some.integers(1, 30), short, short)
-    sides = tiles.map(lambda t: (t[0] * t[2] - t[4], t[1] * t[3] - t[5], *t[:2]))
-    return some.builds(lambda sides, places: (*sides, places), sides, some.integers(1, 40))
-
-
-A_PART_IS_A_TILE = (
-    "A tile of which only a part lies in c is a tile too: round up, along each side by itself."
-)
-
-
-def busy_by_whole_tiles(m, n, bm, bn, places):
-    tiles = (m // bm) * (n // bn)
-    rounds = (tiles + places - 1) // places
-    return 100 * tiles // max(1, rounds * places)
-
-
-def busy_by_area(m, n, bm, bn, places):
-    tiles = -(-m * n // (bm * bn))
-    rounds = (tiles + places - 1) // places
-    return 100 * tiles // (rounds * places)
-
-
-BUSY = Exercise(
-    id="matmul.busy",
-    title="How busy are the SMs?",
-    minutes=8,
-    kind="function",
-    task=(
-        "The m × n elements of c are dealt out in tiles of bm × bn, one to each of `places` places "
-        "at a time, and all tiles take equally long (one at the edge too). Return the percent of "
-        "the time that a place is busy, on average until the last tile is done, rounded down."
-    ),
-    starter="""
-def percent_busy(m, n, bm, bn, places):
-    # how many tiles, how many rounds of `places` tiles, and what share of them is used
-    pass
-""",
-    solution=percent_busy,
-    inputs=arguments_of(percent_busy),
-    reference=percent_busy,
-    shapes=(
-        (257, 129, 128, 128, 4),
-        (128, 129, 128, 128, 4),
-        (256, 129, 128, 128, 3),  # four tiles; three would be as large
-        (4096, 4096, 128, 256, 132),
-        (512, 512, 128, 256, 132),
-        (128, 128, 128, 128, 1),
-        (129, 128, 128, 128, 2),
-        (1000, 300, 64, 128, 5),
-        (96, 640, 32, 64, 10),
-        (3712, 128, 128, 128, 100),  # 29 / 100 * 100 is less than 29 in floating point
-    ),
-    draws=some_tiles,
-    hints=(
-        "How many tiles are there when m is no multiple of bm? And how many rounds, when the tiles "
-        "are no multiple of the places?",
-        "Rounds times places is how many tiles there could have been. What share of them is there?",
-        "`100 * tiles // (rounds * places)`, with both divisions before it rounded up.",
-    ),
-    wrong=(
-        ("((m + bm - 1) // bm)", "(m // bm)", "wrong_value"),
-        Wrong(busy_by_whole_tiles, "wrong_value"),
-        Wrong(busy_by_area, "wrong_value"),
-        (
-            "(tiles + places - 1) // places",
-            "tiles // places + 1",
-            "wrong_value",
-        ),
-        (
-            "100 * tiles // (rounds * places)",
-            "100 * tiles // places",
-            "wrong_value",
-        ),
-        (
-            "100 * tiles // (rounds * places)",
-            "round(100 * tiles / (rounds * places))",
-            "wrong_value",
-        ),
-        (
-            "100 * tiles // (rounds * places)",
-            "tiles / (rounds * places)",
-            "wrong_dtype",
-        ),
-    ),
-    hypotheses=(
-        Hypothesis(
-            "wrong_value",
-            A_PART_IS_A_TILE,
-            but(percent_busy, "((m + bm - 1) // bm)", "(m // bm)"),
-        ),
-        Hypothesis("wrong_value", A_PART_IS_A_TILE, busy_by_area),
-        Hypothesis("wrong_value", A_PART_IS_A_TILE, busy_by_whole_tiles),
-        Hypothesis(
-            "wrong_value",
-            "Where the tiles come out even, no round is added.",
-            but(percent_busy, "(tiles + places - 1) // places", "tiles // places + 1"),
-        ),
-        Hypothesis(
-            "wrong_value",
-            "The share is to be rounded down.",
-            but(
-                percent_busy,
-                "100 * tiles // (rounds * places)",
-                "round(100 * tiles / (rounds * places))",
-            ),
-        ),
-    ),
-)
-
-
-EXERCISES = (TILE, BEAT, CONFLICT, STAGES, BUSY)
+EXERCISES = (TILE, BEAT, STAGES)
 
 QUIZZES = (
     Quiz(

@@ -3,112 +3,10 @@
 import itertools
 
 import numpy as np
-from numba import cuda
 
-from course.checking.inputs import a_thread_each, arguments_of, lengths, of_any_size, some_length
+from course.checking.inputs import arguments_of, of_any_size
 from course.checking.model import Exercise, Hypothesis, Launch, Out, Wrong
 from course.checking.quiz import Quiz, one_of
-
-# ---- tensor_cores.round: what bfloat16 keeps of a float
-
-INFINITE = np.uint32(0x7F800000)  # the exponent of infinities and NaN
-LARGEST = np.uint32(0x7F7FFFFF)
-
-
-def bits_of_floats(rng, shape):
-    """Arguments: out to fill, and the bits of finite floats, many of them halfway between two.
-
-    They are of all sizes, subnormal ones and the largest among them.
-    """
-    bits = rng.integers(0, 1 << 32, shape, dtype=np.uint32)
-    bits[(bits & INFINITE) == INFINITE] ^= 1 << 23
-    bits[1::9] &= ~INFINITE  # subnormal
-    bits[2::9] = LARGEST | bits[2::9] & 1 << 31
-    halfway = rng.random(shape) < 0.5
-    bits = np.where(halfway, bits & 0xFFFF0000 | 0x8000, bits)
-    bits[::7] += np.uint32(0xFFFF) - (bits[::7] & 0xFFFF)  # all ones: rounding up carries
-    bits[3::9] = rng.choice([0, 1 << 31, 0x8000, 0x8001], bits[3::9].shape)  # zeros, and all but
-    return {"out": Out(shape, np.uint16), "bits": bits.astype(np.uint32)}
-
-
-def rounded(bits):
-    """The bits of the nearest bfloat16; of two that are equally near, the one that ends with 0."""
-    wide = bits.astype(np.uint64)
-    return ((wide + 0x7FFF + (wide >> 16 & 1)) >> 16).astype(np.uint16)
-
-
-@cuda.jit
-def to_bf16(out, bits):
-    i = cuda.grid(1)
-    if i < out.size:
-        last = bits[i] >> 16 & 1
-        out[i] = (bits[i] + 0x7FFF + last) >> 16
-
-
-ROUNDED = "(bits[i] + 0x7FFF + last) >> 16"
-
-
-ROUND = Exercise(
-    id="tensor_cores.round",
-    title="Round to bfloat16",
-    minutes=10,
-    task=(
-        "`bits` holds float32 numbers as whole numbers of 32 bits, all finite. Write the upper 16 "
-        "bits of each to `out`, rounded to the nearest bfloat16; where two are equally near, to "
-        "the one whose last bit is 0. What is larger than all of them becomes infinite, as the "
-        "next step would be. The starter cuts off."
-    ),
-    starter="""
-@cuda.jit
-def to_bf16(out, bits):
-    i = cuda.grid(1)
-    if i < out.size:
-        out[i] = bits[i] >> 16
-""",
-    solution=to_bf16,
-    inputs=bits_of_floats,
-    reference=lambda out, bits: rounded(bits),
-    large=(66_000,),
-    shapes=lengths(1, 64, 100),
-    fresh=some_length,
-    extents=a_thread_each,
-    other_block=(96, 1, 1),
-    hints=(
-        "Adding half a step before cutting rounds to the nearest. A step is 1 << 16. What does "
-        "it do to a number that lies exactly in the middle?",
-        "In the middle, the lower 16 bits are 0x8000. Add 0x7FFF to them: not enough to carry. "
-        "Add one more exactly where the last bit that stays is 1.",
-        "`last = bits[i] >> 16 & 1`, then `(bits[i] + 0x7FFF + last) >> 16`.",
-    ),
-    wrong=(
-        (ROUNDED, "bits[i] >> 16", "wrong_value"),
-        (ROUNDED, "(bits[i] + 0x8000) >> 16", "wrong_value"),
-        (ROUNDED, "(bits[i] + 0x7FFF) >> 16", "wrong_value"),
-        (ROUNDED, "(bits[i] + 0x8000 - last) >> 16", "wrong_value"),
-        ("if i < out.size:", "if True:", "missing_guard"),
-    ),
-    hypotheses=(
-        Hypothesis(
-            "wrong_value",
-            "What lies above the middle between two numbers must go to the upper one: this cuts "
-            "off.",
-            lambda out, bits: (bits >> 16).astype(np.uint16),
-        ),
-        Hypothesis(
-            "wrong_value",
-            "Right but for the middle: it goes up each time, and should go to the number whose "
-            "last bit is 0.",
-            lambda out, bits: ((bits.astype(np.uint64) + 0x8000) >> 16).astype(np.uint16),
-        ),
-        Hypothesis(
-            "wrong_value",
-            "Right but for the middle: it goes down each time, and should go to the number whose "
-            "last bit is 0.",
-            lambda out, bits: ((bits.astype(np.uint64) + 0x7FFF) >> 16).astype(np.uint16),
-        ),
-    ),
-)
-
 
 # ---- tensor_cores.wmma: a product of fragments, along k
 
@@ -401,7 +299,8 @@ __global__ void product(float* c, const __half* a, const __half* b, int n, int k
         "B is dealt by columns: a lane holds column `lane // 4`, and of it the rows `pair` and "
         "`pair + 1`, which are n numbers apart.",
         "`a0 = two(a + row * k + i + pair, 1)`; `a1` is 8 * k numbers further; `b0` is `two(b + (i "
-        "+ pair) * n + column + threadIdx.x / 4, n)`. d[0] and d[1] are neighbours of a row, d[2] and d[3] lie 8 rows below.",
+        "+ pair) * n + column + threadIdx.x / 4, n)`. d[0] and d[1] are neighbours of a row, d[2] "
+        "and d[3] lie 8 rows below.",
     ),
     wrong=(
         (
@@ -442,71 +341,6 @@ __global__ void product(float* c, const __half* a, const __half* b, int n, int k
             "wrong_value",
             "Only the first 8 columns of `a` and rows of `b` are in the result.",
             lambda c, a, b, n, k: product_of_halves(c, a[:, :8], b[:8], n, k),
-        ),
-    ),
-)
-
-
-# ---- tensor_cores.passes: ldmatrix and the banks
-
-
-def passes(pitch):
-    places = [row * pitch // 16 % 8 for row in range(8)]
-    return max(places.count(place) for place in places)
-
-
-def passes_of_words(pitch):
-    banks = [row * pitch // 4 % 32 for row in range(8)]
-    return 2 * max(banks.count(bank) for bank in banks)
-
-
-PASSES = Exercise(
-    id="tensor_cores.passes",
-    title="How many passes?",
-    minutes=5,
-    kind="function",
-    task=(
-        "`ldmatrix` reads 8 rows of 16 bytes for each 8 by 8 matrix. In shared memory the rows "
-        "begin `pitch` bytes apart, a multiple of 16. In one pass the 32 banks, 4 bytes wide "
-        "each, give 128 bytes: 8 pieces of 16 bytes, if no two of them need the same banks. "
-        "Return the number of passes."
-    ),
-    starter="""
-def passes(pitch):
-    # where does row 0 begin, modulo 128 bytes? where row 1?
-    ...
-""",
-    solution=passes,
-    inputs=lambda rng, shape: {"pitch": shape[0]},
-    reference=passes,
-    shapes=lengths(128, 144, 64, 80, 512, 528, 16, 32, 96, 160),
-    fresh=lambda rng: (int(16 * rng.integers(1, 600)),),
-    hints=(
-        "Row r begins at byte `r * pitch`. Which of the 8 pieces of 128 bytes of banks is that?",
-        "`r * pitch // 16 % 8`, for r from 0 to 7. How often does the most frequent one occur?",
-        "`places = [row * pitch // 16 % 8 for row in range(8)]`, then the largest "
-        "`places.count(place)`.",
-    ),
-    wrong=(
-        Wrong(passes_of_words, "wrong_value"),
-        (
-            "% 8 for",
-            "% 32 for",
-            "wrong_value",
-            "The banks begin again after 128 bytes, which is 8 pieces of 16 bytes, not 32.",
-        ),
-        ("max(places.count(place) for place in places)", "max(1, pitch // 128)", "wrong_value"),
-        (
-            "max(places.count(place) for place in places)",
-            "8 - len({row * pitch // 16 % 8 for row in range(8)}) + 1",
-            "wrong_value",
-            "What counts is the place that most rows want, not how many places stay free.",
-        ),
-        (
-            "max(places.count(place) for place in places)",
-            "8 if pitch % 128 == 0 else 1",
-            "wrong_value",
-            "Rows that are not neighbours may meet too: count for all eight.",
         ),
     ),
 )
@@ -656,7 +490,7 @@ def waits(step, stages):
 )
 
 
-EXERCISES = (ROUND, WMMA, FRAGMENT, REGISTERS, PASSES, SWIZZLE, RING)
+EXERCISES = (WMMA, FRAGMENT, REGISTERS, SWIZZLE, RING)
 # ---- questions: before a cell shows the answer, and at the end
 
 QUIZZES = (
