@@ -824,7 +824,7 @@ struct Losses {
 
 WAIT = CppExercise(
     id="mnist_cnn.wait",
-    title="A loss that is no number",
+    title="A loss that is not a number",
     minutes=8,
     path="build/losses.cuh",
     task=(
@@ -832,7 +832,8 @@ WAIT = CppExercise(
         " that is new to `values`. Step n, counted from 0, used `slots[n % 2]`: its event `done`"
         " has happened when `*loss` holds its loss. A loss that is not a finite number ends the"
         " program with `fail`, which takes what printf takes; the message begins with the step,"
-        " counted from 1: `step 7: the loss is nan`. Wait for no step that nobody asked for."
+        " counted from 1: `step 7: the loss is nan`. Do not wait for a later step: it has only just"
+        " begun."
     ),
     starter="""
 %%writefile build/losses.cuh
