@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.nn import functional
 
+from course.exercises import beating_pytorch
 from course.kernels.mnist_cnn import fast, pytorch
 from course.kernels.mnist_cnn.sockets import SOCKETS, SocketError, check_kernel, checked
 from tests.course.kernels.mnist_cnn.test_fast import EXACT, problem
@@ -132,8 +133,14 @@ def test_what_they_do_not_hand_on_is_said():
         fast.Trainer(weights, 2, 0.1, gradients=True, mine={"update": SOCKETS["update"].good})
 
 
-def test_with_all_four_it_learns_as_pytorch_does():
+def test_with_the_exercises_solutions_it_learns_as_pytorch_does(tmp_path):
     """The gate, as a toy: zeros and ones without a GPU; PyTorch in fp32 beside it."""
+    mine = {}
+    for exercise in beating_pytorch.EXERCISES:
+        if exercise.kernel_name in SOCKETS:
+            mine[exercise.kernel_name] = tmp_path / f"{exercise.kernel_name}.cu"
+            mine[exercise.kernel_name].write_text(exercise.solution)
+    assert set(mine) == set(SOCKETS)
     batch, steps, kinds = (256, 100, 10) if has_gpu() else (4, 25, 2)
     images, labels = data.mnist(subset=True)
     chosen = labels < kinds
@@ -143,7 +150,7 @@ def test_with_all_four_it_learns_as_pytorch_does():
     weights = pytorch.initial_weights(0)
     model = pytorch.model_from(weights)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    with fast.Trainer(weights, batch, 0.05, mine=files("good")) as trainer:
+    with fast.Trainer(weights, batch, 0.05, mine=mine) as trainer:
         for digits in order.reshape(steps, batch):
             trainer.step(images[digits], labels[digits])
             trainer.synchronize()
