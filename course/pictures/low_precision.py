@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from course.kernels.fusion import records
 from course.pictures.shapes import SMALL, box, numbered, plain, sheet, word
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, INK, chart, svg
 
@@ -274,7 +273,3 @@ def two_of_four(
         word(axes, i + 0.47, 2.7, f"{place:02b}", color=ACCENT)
     word(axes, len(kept) + 0.3, 2.7, "2 bits each: its place", ha="left", color=ACCENT)
     return fig
-
-
-#: Prints recorded results, or that there are none yet.
-recorded = records.recorded
