@@ -364,10 +364,10 @@ TABLE = Exercise(
     title="Many tensors, one launch",
     minutes=10,
     task=(
-        "Tensor t lies in `values` from `starts[t]` up to, without, `starts[t + 1]`. Each block"
-        " multiplies one chunk of one tensor by that tensor's factor. `chunks[block]` says which:"
-        " (tensor, number of the chunk in it); a chunk is as long as the block has threads. A"
-        " tensor's last chunk may be shorter."
+        "Tensor t is `values[starts[t]:starts[t + 1]]`. Each block multiplies one chunk of one"
+        " tensor by that tensor's factor. `chunks[block]` says which: (tensor, number of the chunk"
+        " in it). A chunk is as long as the block has threads. A tensor's last chunk may be"
+        " shorter."
     ),
     starter="""
 @cuda.jit

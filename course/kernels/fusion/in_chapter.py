@@ -32,18 +32,18 @@ def able() -> bool:
     return torch.cuda.get_device_properties(0).total_memory >= ROOM
 
 
-def race(part: str, *names: str, seconds: int = 60) -> None:
+def race(part: str, *names: str | tuple[str, str], seconds: int = 60) -> None:
     """Race a part of a bench here, and print what was found under these names.
 
-    Elsewhere, and where the race fails: print what is recorded.
+    names: or (name, words for it). Elsewhere, and where the race fails: print what is recorded.
     """
     found = run(part, seconds) if able() else {}
-    for name in names:
+    for name, label in map(records.labelled, names):
         if name in found:
             value, unit = found[name]
-            print(f"{name}: {records.in_words(name, value, unit)}, measured now")
+            print(f"{label}: {records.in_words(name, value, unit)}, measured now")
         else:
-            records.recorded(name)
+            records.recorded((name, label))
 
 
 def run(part: str, seconds: int) -> dict[str, tuple[float, str]]:

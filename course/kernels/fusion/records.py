@@ -3,15 +3,20 @@
 from utils import results
 
 
-def recorded(*names: str) -> None:
-    """Print recorded results, or that there are none yet."""
-    for name in names:
+def recorded(*names: str | tuple[str, str]) -> None:
+    """Print recorded results, or that there are none yet. names: or (name, words for it)."""
+    for name, label in map(labelled, names):
         entry = results.find(name)
         if entry is None:
-            print(f"{name}: not recorded yet")
+            print(f"{label}: not recorded yet")
             continue
         words = in_words(name, entry["value"], entry["unit"])
-        print(f"{name}: {words} ({entry['gpu']}, {entry['date'][:10]})")
+        print(f"{label}: {words} ({entry['gpu']}, {entry['date'][:10]})")
+
+
+def labelled(name: str | tuple[str, str]) -> tuple[str, str]:
+    """(name, words for it): the name itself, where no words are given."""
+    return (name, name) if isinstance(name, str) else name
 
 
 def in_words(name: str, value: float, unit: str) -> str:
