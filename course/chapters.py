@@ -93,7 +93,7 @@ CHAPTERS = (
         KERNELS,
         "06_memory",
         "Memory",
-        175,
+        120,
         "Coalescing, shared memory, bank conflicts, transfers: move less, and move it well.",
     ),
     Chapter(
