@@ -4,7 +4,7 @@
 
 Slide types of cells that have none, tags of predictions and starters, starters and titles of
 exercises as their entries have them, the minutes in the list and in the first cell, the links
-between neighbours, the tables, the start page's map.
+between neighbours, the tables, the start page's map, the player of films.
 """
 
 import re
@@ -20,6 +20,7 @@ from course.exercises import EXERCISES
 from course.publish import minutes
 from course.recording import keeping
 from utils.files import ROOT, write_whole
+from utils.tracer import player
 
 ROUND = 5  # minutes
 TAKES = re.compile(r"about \d+ minutes: \d+ to read and run, \d+ for the exercises")
@@ -102,6 +103,18 @@ def starter_before(notebook, place: int, exercise):
     return None
 
 
+def films(notebook) -> list[str]:
+    """Give films that were recorded today's player; returns the cells that had an older one."""
+    changed = []
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            page = output.get("data", {}).get("text/html", "")
+            if (today := player.refreshed(page)) != page:
+                output["data"]["text/html"] = today
+                changed.append(cell.id)
+    return changed
+
+
 def heading(notebook, place: int, exercise) -> list[str]:
     """Give an exercise's heading the entry's title and minutes, a blank task the entry's."""
     for cell in reversed(notebook.cells[max(0, place - 6) : place]):
@@ -139,7 +152,12 @@ def mend(chapter: Chapter) -> tuple[list[str], list[str]]:
     old = keeping.committed(chapter.path, "HEAD")
     committed = {cell.get("id"): cell.source for cell in old.cells} if old else {}
     done = []
-    for what, cells in (("slide types", slide_types(notebook)), ("tags", tags(notebook))):
+    by_machine = {
+        "slide types": slide_types(notebook),
+        "tags": tags(notebook),
+        "the player": films(notebook),
+    }
+    for what, cells in by_machine.items():
         done += [f"{what} of {', '.join(cells)}"] if cells else []
     written, left = starters(notebook, committed)
     done += [f"as their entries have it: {', '.join(written)}"] if written else []

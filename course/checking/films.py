@@ -1,4 +1,4 @@
-"""Watch it go wrong: the film of a Numba answer whose mistake has a place in time."""
+"""Watch it go wrong: the film of an answer whose mistake has a place in time."""
 
 import time
 
@@ -6,11 +6,15 @@ import numpy as np
 
 from course.checking import engines, limits
 from course.checking.trials import TRACED_THREADS, cases
+from utils import cuda_c, has_gpu
 from utils.cpu import numba_cuda
 from utils.tracer import trace
 
-#: Reasons that happen at one step of a launch
-IN_TIME = ("race", "barrier", "uninitialized", "out_of_bounds")
+#: Reasons that happen at one step of a launch; what leaves its array ends the record of CUDA C
+IN_TIME = {
+    "numba": ("race", "barrier", "uninitialized", "out_of_bounds"),
+    "cuda_c": ("race", "barrier", "uninitialized"),
+}
 SUMMARY = "Watch it go wrong"
 SECONDS = 4  # for launches that go well, until one goes wrong
 MOST_STEPS = 300
@@ -22,7 +26,11 @@ def film_of(exercise, answer, seed, reason):
     The launches that the check made are made again, the smallest first, their threads in a drawn
     order: so a race shows what it can do.
     """
-    if exercise.kind != "numba" or reason not in IN_TIME:
+    if reason not in IN_TIME.get(exercise.kind, ()) or exercise.kind == "cuda_c" and has_gpu():
+        return ""
+    try:
+        kernel = kernel_of(exercise, answer)
+    except Exception:  # the check has told why it is none
         return ""
     small = [case for case in cases(exercise, seed) if np.prod(case[1].threads) <= TRACED_THREADS]
     small.sort(key=lambda case: np.prod(case[1].threads))
@@ -32,7 +40,7 @@ def film_of(exercise, answer, seed, reason):
         try:
             with numba_cuda.schedule(seed if reason == "race" else None):
                 seconds = limits.EACH_SECONDS
-                traced = trace(answer, launch.grid, launch.block, *arrays.values(), seconds=seconds)
+                traced = trace(kernel, launch.grid, launch.block, *arrays.values(), seconds=seconds)
             player = traced.play(most=MOST_STEPS, wrong=True)
         except Exception:  # the check has told what stops it
             return ""
@@ -41,3 +49,10 @@ def film_of(exercise, answer, seed, reason):
         if time.monotonic() > until:
             break
     return ""
+
+
+def kernel_of(exercise, answer):
+    """What is traced: the answer itself, or the kernel in its file."""
+    if exercise.kind == "numba":
+        return answer
+    return getattr(cuda_c.load(answer, check=True), exercise.kernel_name)

@@ -39,6 +39,13 @@ body {{ margin: 12px auto; max-width: 1180px; padding: 0 8px; font-family: syste
 """
 
 
+#: What a saved player has of this package: the script, and the style in its setting
+SCRIPT = re.compile(
+    r"(<script>)\(\(host, films, setting\) =>.*?(\)\(\(document\.currentScript)", re.DOTALL
+)
+STYLE = re.compile(r'"css":"(?:[^"\\]|\\.)*"')
+
+
 class Player:
     """One film, or two on one clock. A notebook shows it; `share` writes it as a file."""
 
@@ -150,6 +157,14 @@ def as_script(value):
     """JSON that can stand within a <script>."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def refreshed(page):
+    """HTML with players saved earlier, with today's script and style, and the data they have."""
+    if not SCRIPT.search(page):
+        return page
+    page = SCRIPT.sub(lambda found: f"{found[1]}({compact_script()}{found[2]}", page)
+    return STYLE.sub(lambda _: f'"css":{as_script(compact_css())}', page)
 
 
 @functools.cache

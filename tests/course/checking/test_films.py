@@ -6,13 +6,15 @@ from numba import cuda
 from course.checking.checker import check_answer
 from course.checking.films import IN_TIME, SUMMARY, film_of
 from course.exercises import EXERCISES
+from tests.needs import cpp_compiler
+from utils import has_gpu
 
 #: Wrong answers that go wrong only in launches too large to trace, or only with luck
 WITHOUT = {"synchronization.count": 1, "reductions.any_block": 1}
 
 
 def wrong_in_time(exercise):
-    return [wrong for wrong in exercise.wrong if wrong.reason in IN_TIME]
+    return [wrong for wrong in exercise.wrong if wrong.reason in IN_TIME[exercise.kind]]
 
 
 NUMBA = [e for e in EXERCISES.values() if e.kind == "numba" and wrong_in_time(e)]
@@ -53,3 +55,12 @@ def test_a_starter_and_what_is_wrong_all_the_time_have_none():
     assert film_of(exercise, hasty, 3, "wrong_value") == ""
     outcome = check_answer(exercise, rotate_left, seed=3)
     assert outcome.untouched and outcome.reason == "race" and outcome.film == ""
+
+
+def test_an_answer_in_cuda_c_has_its_film(tmp_path):
+    cpp_compiler()
+    exercise = EXERCISES["libraries.softmax"]
+    wrong = next(wrong for wrong in exercise.wrong if wrong.reason == "race")
+    file = tmp_path / "softmax.cu"
+    file.write_text(wrong.answer)
+    assert has_gpu() or "RACE: thread" in film_of(exercise, str(file), 5, "race")

@@ -15,6 +15,7 @@ from utils.tracer.film import Film
 from utils.tracer.film_data import packed, unpacked
 from utils.tracer.film_order import BARRIERS, STUCK
 from utils.tracer.film_words import shortened
+from utils.tracer.player import refreshed
 from utils.tracer.record import ACCESSES, LINE
 
 ALL = 10**9  # steps
@@ -282,3 +283,10 @@ def test_numbers_are_packed_where_they_go_up_evenly():
     for numbers in ([4, 8, 12], [7, 7, 7], [3, 1, 2], [9], [0.5, 1.0], [8, 4, 0], [1, 2, None]):
         assert unpacked(packed(numbers), len(numbers)) == numbers
     assert packed([4, 8, 12, 16]) == {"from": 4, "by": 4}
+
+
+def test_a_saved_film_gets_the_player_of_today():
+    page = trace(shift, 1, 64, before).play().html
+    older = page.replace('"use strict";', "old;").replace("display: grid", "display: none")
+    assert older != page == refreshed(older)
+    assert refreshed("<p>no film</p>") == "<p>no film</p>"

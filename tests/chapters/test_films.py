@@ -1,0 +1,14 @@
+"""Films that chapters were recorded with play as the player of today does."""
+
+import pytest
+
+from course.authoring.mend import films
+from course.chapters import notebooks
+from tests import hygiene
+
+
+@pytest.mark.parametrize("path", notebooks())
+def test_films_have_the_player_of_today(path):
+    older = films(hygiene.read(path))
+    name = path.stem
+    assert not older, f"{older}: .venv/bin/python -m course.authoring.mend {name} gives them it"
