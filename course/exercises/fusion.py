@@ -447,18 +447,18 @@ QUIZZES = (
         ),
         answer=7,
         unit="ms",
-        explain_right="28 bytes a weight are 28 GB, and 4 GB move in a millisecond.",
+        explain_right="28 bytes per weight are 28 GB, and 4 GB move in a millisecond.",
         explain={
             4: "16 GB are read. 12 GB are written besides.",
             28: "So many GB move. How many of them in a millisecond?",
-            None: "28 bytes a weight, a billion weights: how long does memory need for them?",
+            None: "28 bytes per weight, a billion weights: how long does memory need for them?",
         },
     ),
     one_of(
         "fusion.q_bytes",
         (
-            "y = relu(x + bias) + residual, n float32 numbers, bias small. Three kernels, one a"
-            " step, against one: how many times as many bytes do the three move?"
+            "y = relu(x + bias) + residual, n float32 numbers, bias small. Three kernels, one for"
+            " each step, against one: how many times as many bytes do the three move?"
         ),
         (
             "1.5 times",
