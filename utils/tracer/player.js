@@ -83,6 +83,7 @@
   const all = make("div", { class: two ? "all two" : "all" });
   const bar = make("div", { class: "bar", role: "toolbar", "aria-label": "Player" });
   const box = make("div", { class: "film", tabindex: "0", role: "group", "aria-label": `Film of ${title}` }, head, all, bar);
+  if (host.closest(".reveal")) box.classList.add("deck");
   root.append(style, box, make("slot"));
 
   const button = (name, words, text, act) => {
