@@ -105,7 +105,7 @@ def back(out, x):
         ),
         Hypothesis(
             "wrong_value",
-            "All is too large by the same factor: the number of terms of the sum.",
+            "Every value is too large by the same factor: the number of terms of the sum.",
             lambda out, x: as_pairs(np.fft.ifft(as_complex(x), axis=0) * x.shape[0]),
         ),
         Hypothesis(
@@ -409,12 +409,12 @@ PASS_4 = Exercise(
     kernel_name="pass_4",
     path="build/pass_4.cu",
     task=(
-        "This is your pass of radix 2: n / 2 threads, two points each. Make it a pass of radix 4,"
-        " which n / 4 threads do: thread j reads the four points j, j + n/4, j + n/2 and j + 3 n/4,"
-        " turns number m of them by m k / (4 done) of a turn, transforms the four, and writes the"
-        " results `done` apart, from 4 j - 3 k on. A transform of four points a, b, c, d is"
-        " a + b + c + d, a - i b - c + i d, a - b + c - d, a + i b - c - i d, and -i (x, y) is"
-        " (y, -x)."
+        "This is your pass of radix 2, for n / 2 threads with two points each. Make it a pass of"
+        " radix 4, which n / 4 threads do: thread j reads the four points j, j + n/4, j + n/2 and"
+        " j + 3 n/4, turns number m of them by m k / (4 done) of a turn, transforms the four, and"
+        " writes the results `done` apart, from 4 j - 3 k on. A transform of four points a, b, c,"
+        " d is a + b + c + d, a - i b - c + i d, a - b + c - d, a + i b - c - i d, and -i (x, y)"
+        " is (y, -x)."
     ),
     starter="%%writefile build/pass_4.cu"
     + COMPLEX
@@ -589,12 +589,12 @@ def apart(out, z):
     hypotheses=(
         Hypothesis(
             "wrong_value",
-            "All is twice as large as it should be.",
+            "Every value is twice as large as it should be.",
             lambda out, z: 2 * taken_apart(z),
         ),
         Hypothesis(
             "wrong_value",
-            "What is b's has not been divided by i.",
+            "The part that belongs to b has not been divided by i.",
             lambda out, z: as_pairs(as_complex(taken_apart(z)) * np.array([[1], [1j]])),
         ),
     ),
@@ -615,28 +615,28 @@ QUIZZES = (
         unit="times",
         explain_right="16³ = 4,096: three passes, and an exchange between one and the next.",
         explain={
-            3: "So many passes there are. The exchanges stand between them.",
-            11: "With radix 2 it were 12 passes and 11 exchanges. Here a pass is of radix 16.",
+            3: "That is the number of passes. The exchanges are between them.",
+            11: "With radix 2 there would be 12 passes and 11 exchanges. Here it is radix 16.",
             None: "How many passes of radix 16 make 4,096 points? What stands between them?",
         },
     ),
     Quiz(
         id="fourier.q_bin",
         question=(
-            "A sound of 8,000 samples a second, 400 of them transformed. In which bin does a tone"
-            " of 440 Hz stand?"
+            "A sound of 8,000 samples per second, 400 of them transformed. In which bin is a tone"
+            " of 440 Hz?"
         ),
         answer=22,
         explain_right="The bins lie 8,000 / 400 = 20 Hz apart.",
         explain={
             440: "That would need bins of 1 Hz, so a whole second: 8,000 samples.",
-            20: "So many Hz lie between two bins. How many such steps up to 440 Hz?",
+            20: "That is the distance between two bins, in Hz. How many such steps lead to 440 Hz?",
             None: "Bin k is k turns in the 400 samples. How long do 400 samples last?",
         },
     ),
     Quiz(
         id="fourier.q_aliases",
-        question="8,000 samples a second. A tone of 7,000 Hz sounds like one of how many Hz?",
+        question="8,000 samples per second. A tone of 7,000 Hz sounds like one of how many Hz?",
         answer=1000,
         unit="Hz",
         explain_right="Seven eighths of a turn forwards look like one eighth backwards.",

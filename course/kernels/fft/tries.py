@@ -33,7 +33,7 @@ def exactly(x) -> np.ndarray:
 
 
 def rows(count: int) -> None:
-    """Say whether rows of so many points are transformed rightly, radix 16 or as many as fit."""
+    """Say whether rows of so many points are right, as `plans.Rows` deals them out."""
     x = points(3, count)
 
     def compute():
