@@ -395,7 +395,7 @@ __global__ void norm_backward(float* dx, const float* dy, const float* x, const 
     inputs=norm_inputs,
     reference=norm_reference,
     specials="finite",  # the formula may be expanded
-    shapes=((1, 1, 6), (3, 2, 5), (5, 7, 4), (4, 3, 9)),
+    shapes=((1, 1, 6), (3, 2, 5), (5, 7, 4), (4, 3, 9), (2, 130, 2)),
     fresh=some_numbers((2, 9), (2, 9), (2, 9)),
     elements=1,
     extents=a_thread_each,
