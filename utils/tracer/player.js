@@ -105,7 +105,7 @@
   const unit = two ? "ticks" : "steps";
   for (const rate of two ? [2, 8, 30, 120] : [0.5, 1, 2, 5, 20])
     speed.append(make("option", { value: rate }, `${rate} ${unit}/s`));
-  speed.value = two ? "8" : "2";
+  speed.value = !two ? "2" : ticks > 600 ? "120" : ticks > 150 ? "30" : "8";
   bar.append(scrub, where, speed);
   const moments = films.map((film) => (film.stop === null ? Infinity : film.starts[film.stop]));
   const wrong = Math.min(...moments);
@@ -501,17 +501,24 @@
       const total = array.shape.reduce((a, b) => a * b, 1);
       const shown = Math.min(total, rows * columns);
       const gap = side > 4 ? 1 : 0;
-      for (let n = 0; n < shown; n++) {
+      const untouched = array.space === "shared" ? 0.06 : 0.13;
+      const solid = gap === 0 && shown % columns === 0; // one shape for all that nobody has touched
+      if (solid) cell(g, x, top, columns * side, (shown / columns) * side, ink, { alpha: untouched });
+      for (const n of solid ? cells.keys() : Array(shown).keys()) {
+        if (n < 0 || n >= shown) continue;
         const cx = x + (n % columns) * side, cy = top + Math.floor(n / columns) * side;
         const last = cells.get(n);
         const isNow = last && last.step === state.at;
-        let fill = ink, alpha = array.space === "shared" ? 0.06 : 0.13;
+        let fill = ink, alpha = untouched;
         if (isNow) { fill = setting.colours[step.lanes[last.n]][0]; alpha = 1; }
         else if (last && last.written) { fill = ORANGE; alpha = dark ? 0.75 : 0.85; }
         else if (last) { fill = "#56b4e9"; alpha = dark ? 0.5 : 0.55; }
         cell(g, cx, cy, side - gap, side - gap, fill, { alpha });
-        spots.push({ x: cx, y: cy, w: side, h: side, tell: () => elementTip(film, state, number, n) });
       }
+      const at = (px, py) => Math.floor((py - top) / side) * columns + Math.floor((px - x) / side);
+      const height = Math.ceil(shown / columns) * side;
+      const tell = (px, py) => (at(px, py) < shown ? elementTip(film, state, number, at(px, py)) : "");
+      spots.push({ x, y: top, w: columns * side - 0.01, h: height - 0.01, tell });
       if (film.wrong && film.wrong.a === number && state.at === film.stop) {
         const n = cellOf(array, film.wrong.p);
         if (n >= 0 && n < shown) cell(g, x + (n % columns) * side - 3, top + Math.floor(n / columns) * side - 3, side + 6 - gap, side + 6 - gap, null, { line: RED, thick: 3 });
@@ -544,9 +551,10 @@
     const frame = view.canvas.getBoundingClientRect();
     const x = event.clientX - frame.left, y = event.clientY - frame.top;
     const spot = view.spots.findLast((s) => x >= s.x && x <= s.x + s.w && y >= s.y && y <= s.y + s.h);
-    view.tip.hidden = !spot;
-    if (!spot) return;
-    view.tip.textContent = spot.tell();
+    const told = spot ? spot.tell(x, y) : "";
+    view.tip.hidden = !told;
+    if (!told) return;
+    view.tip.textContent = told;
     view.tip.style.left = `${Math.max(0, Math.min(x + 12, view.stage.clientWidth - view.tip.offsetWidth - 4))}px`;
     view.tip.style.top = `${y + 16}px`;
   };
