@@ -100,7 +100,7 @@ CHAPTERS = (
         KERNELS,
         "07_synchronization",
         "Synchronization",
-        210,
+        115,
         "Barriers, races, atomics, warps, streams and graphs: when threads must agree.",
     ),
     Chapter(

@@ -12,7 +12,6 @@ from tests import hygiene
 
 #: Chapters to shorten yet: minutes (whole, longest stretch without writing). Only better.
 TODAY = {
-    "synchronization": (210, 41),
     "many_gpus": (133, 29),
 }
 
