@@ -560,7 +560,7 @@ def mean_of_short_squares(out, x):
 SQUARES = Exercise(
     id="low_precision.squares",
     title="A sum that must not be short",
-    minutes=6,
+    minutes=5,
     task=(
         "`out[row]` is the mean of the squares of a row of float16 numbers, with float32's"
         " precision. (RMS norm divides by its root.) This kernel returns infinity where the numbers"
