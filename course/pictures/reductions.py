@@ -154,35 +154,6 @@ class _Rows:
         return self.sheet
 
 
-def look_back(told, sums):
-    """What the last tile sees: tiles that told their sum, up to the nearest that told its prefix.
-
-    told: "SUM" or "PREFIX" for each tile before the last; sums: of these tiles.
-    """
-    nearest = max(t for t, what in enumerate(told) if what == "PREFIX")
-    start = sum(sums)
-    words = ", ".join(f"tile {t} {what.lower()}" for t, what in enumerate(told))
-    fig, axes = chart(
-        7.2, 2.2, alt=f"Look-back from tile {len(told)}: {words}; it begins at {start}."
-    )
-    sheet(axes, 2 * len(told) + 2, 3.4)
-    for t, (what, own) in enumerate(zip(told, sums, strict=True)):
-        prefix = sum(sums[: t + 1])
-        used = t >= nearest
-        box(axes, 2 * t, 0.5, 1.8, 1, KNOWN if what == "PREFIX" else IDLE)
-        word(axes, 2 * t + 0.9, 0.2, f"tile {t}")
-        number = prefix if what == "PREFIX" else own
-        word(axes, 2 * t + 0.9, 1, f"{what.lower()} {number}", weight="bold" if used else "normal")
-        if used:
-            arrow(axes, 2 * len(told) + 0.9, 2.3, 2 * t + 0.9, 1.55)
-    box(axes, 2 * len(told), 0.5, 1.8, 1, WAITING)
-    word(axes, 2 * len(told) + 0.9, 0.2, f"tile {len(told)}", color=ACCENT)
-    word(axes, 2 * len(told) + 0.9, 1, "waits")
-    parts = [str(sum(sums[: nearest + 1])), *map(str, sums[nearest + 1 :])]
-    word(axes, len(told) + 1, 2.8, f"it begins at {' + '.join(parts)} = {start}", color=ACCENT)
-    return fig
-
-
 #: A warp's job in the ring, and what it waits for.
 JOBS = (
     ("mover", "loads a tile", "a free stage"),

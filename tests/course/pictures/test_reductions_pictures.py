@@ -57,25 +57,6 @@ def test_a_kept_value_goes_to_its_running_sum_less_one():
     assert picture.svg().count("<polygon") == 4
 
 
-@pytest.mark.parametrize(
-    "told, sums, begins",
-    [
-        (["PREFIX", "PREFIX", "SUM", "SUM"], [3, 1, 4, 1], "4 + 4 + 1 = 9"),
-        (["PREFIX", "SUM"], [3, 1], "3 + 1 = 4"),
-        (["PREFIX", "SUM", "PREFIX"], [3, 1, 4], "8 = 8"),
-    ],
-)
-def test_look_back_begins_at_the_sum_of_all_tiles_before(told, sums, begins):
-    fig = reductions.look_back(told, sums)
-    said = texts(fig)
-    assert f"it begins at {begins}" in said
-    assert fig.alt.endswith(f"it begins at {sum(sums)}.")
-    nearest = max(t for t, what in enumerate(told) if what == "PREFIX")
-    assert f"prefix {sum(sums[: nearest + 1])}" in said
-    bold = [text for text in fig.axes[0].texts if text.get_weight() == "bold"]
-    assert len(bold) == len(told) - nearest
-
-
 def test_the_ring_says_who_waits_for_what():
     fig = reductions.ring()
     for who, what, wait in reductions.JOBS:
