@@ -120,18 +120,6 @@ def modes_table(modes: Mapping) -> Table:
     return Table(head, rows)
 
 
-def recorded_launches() -> str:
-    """How many kernels PyTorch's eager step has, and how long the GPU works: a sentence, or ""."""
-    eager = recorded("mnist/profile/pytorch_256/")
-    if not eager:
-        return ""
-    kernels, busy, step = (eager[name]["value"] for name in ("kernels", "busy", "step"))
-    return (
-        f"eager, batch 256: {kernels:.0f} kernels and copies a step; the GPU works "
-        f"{busy:,.0f} µs of {step:,.0f} µs ({origin(eager)})"
-    )
-
-
 def kernel_times(mode: str):
     """Bars of the kernels' times in a step of PyTorch at batch 64, by what they do."""
     parts = recorded(f"mnist/profile/64/{mode}/")
@@ -867,23 +855,3 @@ def im2col(side: int, pixel: int):
     for line, words in enumerate(("a row: a window", f"pixel {pixel}: {copies} copies")):
         sheet.text_from(right, middle - 12 + 24 * line, words)
     return sheet
-
-
-# ---- updates that are rounded away
-
-
-def updated(paths: Mapping[str, Sequence[float]], steps: Sequence[float]):
-    """A weight after each update, in each of some formats, and the numbers that bf16 has there.
-
-    paths: {format: weights}. steps: bf16's numbers in this range.
-    """
-    said = ", ".join(f"{name} ends at {path[-1]:.4f}" for name, path in paths.items())
-    fig, axes = chart(7, 2.6, alt=f"A weight after each small update: {said}.")
-    axes.hlines(steps, 0, max(map(len, paths.values())), color=OTHERS, linewidth=0.8)
-    for (name, path), colour in zip(paths.items(), (ACCENT, ALARM), strict=True):
-        axes.plot(path, color=colour, linewidth=2, label=name)
-    axes.set(xlabel="updates", ylabel="weight")
-    axes.ticklabel_format(useOffset=False)
-    axes.legend(frameon=False, fontsize=9, loc="upper left")
-    plain(axes, "grey lines: the numbers that bf16 has")
-    return fig

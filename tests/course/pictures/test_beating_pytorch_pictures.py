@@ -211,11 +211,6 @@ def test_a_pixel_stands_in_the_matrix_once_for_each_window(pixel, copies):
     assert f"Pixel {pixel} stands in it {copies} times" in sheet.alt
 
 
-def test_updated_weights_are_named_with_their_end():
-    fig = beating_pytorch.updated({"fp32": [1, 1.5], "bf16": [1, 1]}, [1, 2])
-    assert "fp32 ends at 1.5000, bf16 ends at 1.0000" in fig.alt
-
-
 def test_pytorchs_modes_and_best_times_at_a_batch_size(some):
     race = beating_pytorch.race()
     assert beating_pytorch.modes_at(race, 64) == {"eager fp32": 640.0, "graph tf32": 256.0}
