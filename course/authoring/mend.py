@@ -4,9 +4,11 @@
 
 Slide types of cells that have none, tags of predictions and starters, starters and titles of
 exercises as their entries have them, the minutes in the list and in the first cell, the links
-between neighbours, the tables, the start page's map, the player of films.
+between neighbours, headings that the glossary names, the tables, the start page's map, the player
+of films.
 """
 
+import difflib
 import re
 import subprocess
 import sys
@@ -27,6 +29,8 @@ TAKES = re.compile(r"about \d+ minutes: \d+ to read and run, \d+ for the exercis
 TITLE = re.compile(r"### Exercise · .*")
 CHECK = re.compile(r'exercises\.check\(\s*"([\w.]+)"')
 EXERCISE = "exercise"  # the tag of a starter
+HEADING = re.compile(r"^#+\s+(?:\d+ · )?(.+?)\s*$", re.MULTILINE)  # without its number
+GLOSSARY = ROOT / "course" / "glossary.md"
 
 
 def named(name: str) -> Chapter:
@@ -103,6 +107,29 @@ def starter_before(notebook, place: int, exercise):
     return None
 
 
+def glossary_links(notebook, name: str, text: str) -> str:
+    """The glossary's text with today's headings in its links to a chapter.
+
+    A link whose heading is gone gets the heading of its cell that is most like it.
+    """
+    titles = {
+        cell.id: [re.sub(r"[`*]", "", title) for title in HEADING.findall(cell.source)]
+        for cell in notebook.cells
+        if cell.cell_type == "markdown"
+    }
+
+    def mended(link):
+        words, target, cell = link.groups()
+        known = titles.get(cell, [])
+        if not known or words in known:
+            return link[0]
+        like = max(known, key=lambda title: difflib.SequenceMatcher(a=words, b=title).ratio())
+        return f"· {like}]({target}#cell-id={cell})"
+
+    link = rf"· ([^\][]+)\]\((\.\./chapters/{name}\.ipynb)#cell-id=([\w-]+)\)"
+    return re.sub(link, mended, text)
+
+
 def films(notebook) -> list[str]:
     """Give films that were recorded today's player; returns the cells that had an older one."""
     changed = []
@@ -173,6 +200,11 @@ def mend(chapter: Chapter) -> tuple[list[str], list[str]]:
         first.source = TAKES.sub(said, first.source, count=1)
         done.append(f"the first cell: {said}")
     book.write(notebook, chapter.path)
+    words = GLOSSARY.read_text(encoding="utf-8")
+    today = glossary_links(notebook, chapter.name, words)
+    if today != words:
+        write_whole(GLOSSARY, today)
+        done.append("the glossary: headings of this chapter")
     return done, left
 
 

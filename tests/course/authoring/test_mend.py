@@ -108,6 +108,18 @@ def test_the_lists_minutes_are_put_right_where_they_are_far_off(
     assert len(after.splitlines()) == len(text.splitlines())
 
 
+def test_the_glossary_follows_a_heading_of_its_cell():
+    book = new_notebook(
+        cells=[new_markdown_cell("## 3 · Going further: votes\n\n### More", id="v")]
+    )
+    link = "A word. [Sync · {}](../chapters/07_sync.ipynb#cell-id={})"
+    old, new = link.format("Votes", "v"), link.format("Going further: votes", "v")
+    assert mend.glossary_links(book, "07_sync", old) == new
+    assert mend.glossary_links(book, "07_sync", new) == new
+    for other in (link.format("More", "v"), link.format("Votes", "gone"), old.replace("07", "08")):
+        assert mend.glossary_links(book, "07_sync", other) == other
+
+
 def test_a_whole_chapter_is_mended_once(course):
     path = course / "chapters/05_first_kernels.ipynb"
     assert course.run("course.authoring.mend", "first_kernels").returncode == 0
