@@ -62,11 +62,16 @@ def test_a_chapter_runs_without_what_is_folded(chapter):
 
 
 @pytest.mark.parametrize("chapter", WRITTEN)
-def test_nothing_to_solve_is_folded(chapter):
+def test_what_folds_an_exercise_says_so(chapter):
+    """Nobody must find out by unfolding that there is something to solve."""
     cells = hygiene.read(chapter.path).cells
-    shown = {cell.id for cell in unfolded(cells)}
-    hidden = [cell for cell in cells if cell.id not in shown]
-    assert [c.id for c in hidden if "exercise" in c.metadata.get("tags", [])] == []
+    silent = set()
+    for cell, at in zip(cells, folds(cells), strict=True):
+        if at is not None and "exercise" in cell.metadata.get("tags", []):
+            heading = cells[at].source.splitlines()[0]
+            if "exercise" not in heading.lower():
+                silent.add(heading)
+    assert not silent, f"add 'with an exercise' to these headings: {sorted(silent)}"
 
 
 # ---- the rule itself
