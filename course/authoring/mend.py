@@ -8,7 +8,6 @@ between neighbours, headings that the glossary names, the tables, the start page
 of films.
 """
 
-import difflib
 import re
 import subprocess
 import sys
@@ -110,7 +109,7 @@ def starter_before(notebook, place: int, exercise):
 def glossary_links(notebook, name: str, text: str) -> str:
     """The glossary's text with today's headings in its links to a chapter.
 
-    A link whose heading is gone gets the heading of its cell that is most like it.
+    A link whose heading is gone gets the one of its cell that holds these words, or the cell's first.
     """
     titles = {
         cell.id: [re.sub(r"[`*]", "", title) for title in HEADING.findall(cell.source)]
@@ -123,8 +122,8 @@ def glossary_links(notebook, name: str, text: str) -> str:
         known = titles.get(cell, [])
         if not known or words in known:
             return link[0]
-        like = max(known, key=lambda title: difflib.SequenceMatcher(a=words, b=title).ratio())
-        return f"· {like}]({target}#cell-id={cell})"
+        like = [title for title in known if words.lower() in title.lower()]
+        return f"· {(like or known)[0]}]({target}#cell-id={cell})"
 
     link = rf"· ([^\][]+)\]\((\.\./chapters/{name}\.ipynb)#cell-id=([\w-]+)\)"
     return re.sub(link, mended, text)
