@@ -24,6 +24,9 @@ PLAIN_FLAGS = [
     "-fno-stack-protector",
     "-fno-stack-clash-protection",
 ]
+# For messages that name lines. DWARF 5 numbers files from 0, and addr2line of binutils 2.40 names the
+# wrong one where a unit's first code is of an included file.
+LINES = ["-gdwarf-4", "-g1"]
 # The checks' own functions take the place of the sanitizers' libraries: see runtime/checks.cpp.
 CHECK_FLAGS = [
     "-fsanitize=thread,bounds,alignment,integer-divide-by-zero",
@@ -142,10 +145,10 @@ def environment_flags(compiling: list[str], check: bool) -> list[str]:
     command = compiler()
     flags = [] if any(f.startswith("-std=") for f in compiling) else ["-std=c++17"]
     if check:
-        flags += ["-O1", "-g1", *CHECK_FLAGS, *_volatile_flags(command)]
+        flags += ["-O1", *LINES, *CHECK_FLAGS, *_volatile_flags(command)]
     else:
         flags += ["-O2"] if not any(f.startswith("-O") for f in compiling) else []
-        flags += ["-g1"]
+        flags += LINES
     flags += [*PLAIN_FLAGS, *_target_flags(tuple(command))]
     if not any(f.startswith("-W") for f in compiling):
         flags.append("-w")
