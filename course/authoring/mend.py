@@ -109,7 +109,7 @@ def starter_before(notebook, place: int, exercise):
 def glossary_links(notebook, name: str, text: str) -> str:
     """The glossary's text with today's headings in its links to a chapter.
 
-    A link whose heading is gone gets the one of its cell that holds these words, or the cell's first.
+    Where a heading is gone, the one of its cell that holds these words, or the first of the cell.
     """
     titles = {
         cell.id: [re.sub(r"[`*]", "", title) for title in HEADING.findall(cell.source)]
