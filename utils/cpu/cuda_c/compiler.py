@@ -24,8 +24,8 @@ PLAIN_FLAGS = [
     "-fno-stack-protector",
     "-fno-stack-clash-protection",
 ]
-# For messages that name lines. DWARF 5 numbers files from 0, and addr2line of binutils 2.40 names the
-# wrong one where a unit's first code is of an included file.
+# For messages that name lines. DWARF 5 numbers files from 0, and addr2line of binutils 2.40 names
+# the wrong one where a unit's first code is of an included file.
 LINES = ["-gdwarf-4", "-g1"]
 # The checks' own functions take the place of the sanitizers' libraries: see runtime/checks.cpp.
 CHECK_FLAGS = [
