@@ -108,7 +108,6 @@ def rounding(x: float, format, code: int, around):
 
     code: of the nearest. around: numbers of the format, the nearest among them, in order.
     """
-    sign = format.bits - 1
     bits = f"{code:0{format.bits}b}"
     nearest = min(around, key=lambda number: abs(number - x))
     error = abs(nearest - x) / x
@@ -117,11 +116,13 @@ def rounding(x: float, format, code: int, around):
     fig, axes = chart(7.6, 2.2, alt=alt)
     axes.set(xlim=(0, 17.5), ylim=(3.4, -0.2))
     axes.axis("off")
-    colours = [INK] + [BLOCK_COLOURS[1]] * format.exponent + [BLOCK_COLOURS[0]] * format.mantissa
+    kinds = (1, format.exponent, format.mantissa)  # bits of the sign, exponent, mantissa
+    colours = [
+        BLOCK_COLOURS[k] for k, many in zip((2, 1, 0), kinds, strict=True) for _ in range(many)
+    ]
     for place, (bit, colour) in enumerate(zip(bits, colours, strict=True)):
         box(axes, place, 0.1, 0.92, 0.9, colour)
-        ink = "white" if place == sign - format.bits + 1 else INK
-        word(axes, place + 0.46, 0.55, bit, fontsize=SMALL + 2, color=ink)
+        word(axes, place + 0.46, 0.55, bit, fontsize=SMALL + 2, color=INK)
     words = f"{x:g} becomes {nearest:g}: {error:.1%} off"
     word(axes, format.bits + 0.4, 0.55, words, ha="left", fontsize=SMALL + 2)
     _line_of(axes, x, nearest, around)

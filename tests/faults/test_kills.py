@@ -38,7 +38,8 @@ from course import leaderboard
 from utils import engine
 engine.gpu = lambda: engine.GPU("T4", (7, 5), 1, "580.1", (13, 0), "u")
 for n in range(10**9):
-    leaderboard.record(f"{os.getpid()}_{n}", 1.0 + n, 2.0, "source")
+    words = {"name": f"{os.getpid()}_{n}", "kernels": "head", "source": "source"}
+    leaderboard.record({**words, "asked_kb": 1.0 + n})
     print(f"{os.getpid()}_{n}", flush=True)
 """,
     "record": """

@@ -57,10 +57,10 @@ def test_an_exercise_has_all_that_it_needs_and_can_be_solved(course, kind):
 
 def test_cells_go_before_the_recap_or_where_one_says(course):
     course.run("course.new", "exercise", "first_kernels.clamp")
-    course.run("course.new", "exercise", "first_kernels.wrap", "--after", "guarded")
+    course.run("course.new", "exercise", "first_kernels.wrap", "--after", "no-guard")
     course.run("course.new", "question", "first_kernels.q_clamp")
     order = list(cells(course))
-    assert order[order.index("guarded") + 1 :][:2] == ["ex-wrap", "start-wrap"]
+    assert order[order.index("no-guard") + 1 :][:2] == ["ex-wrap", "start-wrap"]
     # 13 is folded: who adds an exercise to the end of it would hide it
     assert order[order.index("hint-clamp") + 1] == "stages"
     assert order[order.index("q3") + 1] == "q-clamp"

@@ -9,6 +9,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 from course import exercises
 from course.chapters import CHAPTERS
 from course.checking.predict import TAG, folded, is_folded
+from course.publish.minutes import BREAK_IT
 from tests import hygiene
 
 WRITTEN = [chapter for chapter in CHAPTERS if chapter.written]
@@ -49,6 +50,13 @@ def test_without_widgets_the_choices_can_be_read():
 # ---- the chapters
 
 
+def is_closed(cell):
+    """Whether a cell does not tell the answer before it is run: its output is folded, or it shows
+    what a line does that the learner has still to change.
+    """
+    return is_folded(cell) or BREAK_IT in cell.metadata.get("tags", [])
+
+
 def unanswered(cells):
     """What is wrong with a chapter's predictions: no cell to commit in, or an answer in view."""
     problems = []
@@ -61,7 +69,7 @@ def unanswered(cells):
         if not asked:
             problems.append(f"{cell.id}: no cell to commit to an answer in")
             continue
-        answer = next((each for each in cells[asked[0] + 1 : n + 10] if is_folded(each)), None)
+        answer = next((each for each in cells[asked[0] + 1 : n + 10] if is_closed(each)), None)
         if answer is None:
             problems.append(f"{cell.id}: no cell after it has its output folded")
         elif answer.metadata["slideshow"]["slide_type"] == "-":
