@@ -23,7 +23,6 @@ from course.recording import keeping
 from utils.files import ROOT, write_whole
 from utils.tracer import player
 
-ROUND = 5  # minutes
 TAKES = re.compile(r"about \d+ minutes: \d+ to read and run, \d+ for the exercises")
 TITLE = re.compile(r"### Exercise · .*")
 CHECK = re.compile(r'exercises\.check\(\s*"([\w.]+)"')
@@ -157,9 +156,9 @@ def heading(notebook, place: int, exercise) -> list[str]:
 
 def minutes_in_list(chapter: Chapter, by_rule: float) -> int:
     """The minutes that the list says, put right where they are far off."""
-    if abs(chapter.minutes - by_rule) <= minutes.CLOSE * by_rule:
+    if minutes.is_close(chapter.minutes, by_rule):
         return chapter.minutes
-    right = max(ROUND, ROUND * round(by_rule / ROUND))
+    right = max(minutes.STEP, minutes.STEP * round(by_rule / minutes.STEP))
     text = LIST.read_text(encoding="utf-8")
     line = re.compile(rf'("{chapter.name}",\s+".*",\s+)\d+,')
     write_whole(LIST, line.sub(rf"\g<1>{right},", text))

@@ -32,7 +32,8 @@ QUESTION = 1  # for a recall question
 CHANGE = 1  # for a line that a cell asks to change, and looking at what comes of it
 LONGEST = 10  # minutes between two things to write
 WHOLE = 120  # minutes of a chapter: an evening
-CLOSE = 0.1  # of the minutes by the rule: how far what a chapter states may be from it
+CLOSE = 0.1  # of the minutes by the rule: how far what a chapter states may be from it,
+STEP = 5  # minutes: and never asked to be nearer than half of it, to which lists are rounded
 BREAK_IT = "break-it"  # the tag of a cell that shows what a changed line did
 WAIT = "wait"  # in a cell's metadata: seconds that it takes without a GPU, where it is over 10
 
@@ -129,6 +130,11 @@ def minutes_of(cells):
             stretches[-1] += reading(cell, seen)
     to_solve = sum(EXERCISES[id].minutes for id in exercises)
     return Minutes(sum(stretches), to_solve, tuple(stretches))
+
+
+def is_close(stated, by_rule):
+    """Whether the minutes that a chapter states are near enough to those by the rule."""
+    return abs(stated - by_rule) <= max(CLOSE * by_rule, STEP / 2)
 
 
 @cache

@@ -19,7 +19,7 @@ TODAY = {
 @pytest.mark.parametrize("chapter", WRITTEN)
 def test_the_stated_minutes_are_those_of_the_rule(chapter):
     by_rule = minutes.of_chapter(chapter).all
-    assert abs(chapter.minutes - by_rule) <= minutes.CLOSE * by_rule, f"by the rule {by_rule:.0f}"
+    assert minutes.is_close(chapter.minutes, by_rule), f"by the rule {by_rule:.0f}"
 
 
 @pytest.mark.parametrize("chapter", WRITTEN)
@@ -75,6 +75,11 @@ def test_code_that_a_cell_shows_is_read_too():
     assert minutes.reading(shown) == pytest.approx(3 * minutes.LINE + minutes.RUN)
     shown.outputs = [new_output("execute_result", {"text/markdown": "**a sentence**"})]
     assert minutes.reading(shown) == pytest.approx(minutes.LINE + minutes.RUN)
+
+
+def test_short_chapters_may_be_rounded_to_five_minutes():
+    assert minutes.is_close(5, 2.9) and minutes.is_close(110, 100)
+    assert not minutes.is_close(10, 7) and not minutes.is_close(112, 100)
 
 
 def test_a_line_is_new_once():
