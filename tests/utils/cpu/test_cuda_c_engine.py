@@ -80,7 +80,7 @@ def test_shared_variables():
         "__global__ void k() { __shared__ float a[4][5], b; extern __shared__ int d[]; }"
     )
     assert "typedef float a__t[4][5] , b__t ;" in text
-    assert "auto& a = ::cuda_cpu::shared<a__t>([]{});" in text
+    assert "a__t& a = ::cuda_cpu::shared<a__t>([]{});" in text
     assert "::cuda_cpu::Element<d__t>* d = static_cast<" in text
 
 

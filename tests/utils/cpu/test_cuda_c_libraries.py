@@ -15,6 +15,7 @@ import torch
 
 from tests.conformance import derive, mistakes
 from tests.needs import cpp_compiler
+from tests.processes import completed
 from utils.cpu.cuda_c.build import build_program
 from utils.cpu.cuda_c.library import Library
 
@@ -702,3 +703,38 @@ def test_a_machine_that_stands_still_makes_no_rank_wait_for_ever(tmp_path):
     program.send_signal(signal.SIGCONT)
     assert program.communicate()[0] == "0\n0\n"
     assert program.returncode == 0
+
+
+#: What public programs do (Rodinia's dwt2d, simplegemm, fast.cu, cuda-samples)
+COUNTED_ON = """
+#include <cub/cub.cuh>
+template <int W> struct Filter {
+    int kept[W];
+    template <bool B> __device__ void go(int* out) { kept[0] = B ? 5 : 6; *out = kept[0]; }
+    __device__ static void run(int* out) { __shared__ Filter<W> f; f.go<true>(out); }
+};
+__device__ void keep_in_registers(int registers[2][4]) {
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 4; j++) asm volatile("" : "+r"(registers[i][j])::"memory");
+}
+__global__ void kernel(int* out) {
+    int registers[2][4] = {};
+    keep_in_registers(registers);
+    Filter<4>::run(out + registers[1][2]);
+}
+int main() {
+    auto begun = std::chrono::steady_clock::now();
+    int *out, said;
+    cudaMalloc(&out, sizeof(int));
+    kernel<<<1, 1>>>(out);
+    cudaMemcpy(&said, out, sizeof(int), cudaMemcpyDeviceToHost);
+    cudaFree(out);
+    printf("%d %d\\n", said, THRUST_VERSION >= 300000 && begun.time_since_epoch().count() > 0);
+}
+"""
+
+
+def test_what_public_programs_count_on_builds(tmp_path):
+    path = tmp_path / "program.cu"
+    path.write_text("#include <cstdio>\n" + COUNTED_ON)
+    assert completed([str(build_program(path))]).stdout == "5 1\n"

@@ -37,6 +37,7 @@ struct Point {
 namespace mine {
 int inner(int x) { return x; }
 __device__ int device(int x) { return x; }
+int host_or_device(int x) { return x; }
 }
 template <class F> __device__ int apply(F host, int count) { return host(count); }
 __global__ void other() {}
@@ -112,6 +113,8 @@ int main() {
     same<int><<<1, 1>>>(2);                 // a host function call cannot be configured
     mine::device<<<1, 1>>>(2);              // a __device__ function call cannot be configured
     count = rand() + host(2) + sizes[0];
+    count += slow();                        // calling a __device__ function("slow") from a __host__
+    count += mine::host_or_device(2) + host_or_device(3) + sizeof(slow());
     Point point;
     return point.twice() + for_both(2);
 }
@@ -227,6 +230,9 @@ void launch(int* x) {
 }
 __host__ __device__ constexpr int square(int x) { return x * x; }
 __device__ int nine = square(3);
+__device__ int on_device(int x) { return x; }
+__device__ int both_ways(int x) { return x; }
+int both_ways(float x) { return int(x); }
 __global__ void uses(float* out) {
     S s{};
     Two two{};
@@ -243,6 +249,8 @@ int main() {
     only_host<<<1, 1>>>(nullptr);
     Model().run();
     uses<<<1, 1>>>(nullptr);
+    auto on_device = [](int x) { return x + 1; };
+    n += on_device(3) + both_ways(2.0f) + sizeof(dev::reads());
     return n + block_size + host::count + either<true>(3);
 }
 """
@@ -291,7 +299,7 @@ def refused_by_nvcc(tmp_path):
 
     def lines_of(text):
         path.write_text(text)
-        command = [nvcc, "-ptx", "-arch=sm_75", "-o", tmp_path / "x.ptx", path]
+        command = [nvcc, "-c", "-arch=sm_75", "-o", tmp_path / "x.o", path]
         done = completed(command)
         lines = {int(n) for n in re.findall(r"x\.cu\((\d+)\): error", done.stdout + done.stderr)}
         assert bool(lines) == bool(done.returncode)
@@ -308,7 +316,7 @@ def test_nvcc_refuses_the_same_lines(refused_by_nvcc):
     # what each of its passes says hides what the next one would
     text = NEEDED + SOURCE
     lines = set()
-    for _ in range(4):
+    for _ in range(5):
         new = refused_by_nvcc(text)
         if not new:
             break

@@ -39,8 +39,8 @@ CHECK_FLAGS = [
 #: An error about a name or header that looks like CUDA's own
 LACKING = re.compile(
     r"^.*error:(?=.*\b(cuda|cublas|cudnn|cufft|curand|cusolver|cusparse|CU[A-Z]+_|nccl|nvrtc|nvtx|"
-    r"thrust|cub\b|cooperative_groups))"
-    r".*(not (been )?declared|undeclared|not a member|no member named|"
+    r"thrust|cub\b|cooperative_groups|cg\b|experimental))"
+    r".*(not (been )?declared|undeclared|not a member|no member named|not a namespace-name|"
     r"No such file|file not found).*",
     re.MULTILINE,
 )

@@ -37,7 +37,10 @@ def rewrite_asm(tokens: Tokens, gpu: Architecture) -> None:
         if start:
             end = closing(tokens, start)
             literals = [t.text for t in tokens[start:end] if t.kind == "string"]
-            if PTX.search("".join(literals)):
+            if literals[0].strip('" ') == "" and tokens[start + 2].kind != "string":
+                # no instruction: operands that hold on to registers are the GPU's compiler's
+                tokens[start + 1 : end] = [made('"" ::: "memory"', tokens[i])]
+            elif PTX.search("".join(literals)):
                 stop = end + 1 if tokens[end + 1].text == ";" else end
                 block = _translated(tokens[i], tokens[start + 1 : end], number, gpu)
                 tokens[i : stop + 1] = block

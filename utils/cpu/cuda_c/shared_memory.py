@@ -124,7 +124,7 @@ class SharedMemory:
                     f"{pointer} {name.text} = static_cast<{pointer}>(::cuda_cpu::dynamic_shared());"
                 )
             elif in_function:
-                code = f"auto& {name.text} = ::cuda_cpu::shared<{alias}{aligned}>([]{{}});"
+                code = f"{alias}& {name.text} = ::cuda_cpu::shared<{alias}{aligned}>([]{{}});"
             elif external:
                 if name.text in self.in_namespaces:
                     return []

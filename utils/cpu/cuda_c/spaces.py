@@ -44,6 +44,7 @@ from .tokens import (
 )
 
 CALL = 'calling a {}__host__ function("{}") from a {} function("{}") is not allowed'
+CALL_OF_DEVICE = 'calling a __device__ function("{}") from a __host__ function("{}") is not allowed'
 RELAXED = (
     ". The experimental flag '--expt-relaxed-constexpr' can be used to allow this"  # nvcc's words
 )
@@ -116,6 +117,8 @@ class Names:
 
     host: dict[str, str] = field(default_factory=dict)  # function -> "constexpr " or ""
     device: set[str] = field(default_factory=set)
+    device_alone: set[str] = field(default_factory=set)  # that the host has nothing like
+    callable: set[str] = field(default_factory=set)  # what the host may call
     computed: set[str] = field(default_factory=set)  # constexpr ones of the device
     kernels: set[str] = field(default_factory=set)
     plain: set[str] = field(default_factory=set)  # functions that are no kernels
@@ -145,6 +148,8 @@ def check(tokens: Tokens, *, relaxed: bool, is_program: bool) -> None:
     names = _names(found, known)
     names.others |= enumerators(tokens) | template_parameters(tokens)
     _leave_out_what_may_be_another(names)
+    names.device_alone -= names.callable | names.others | names.scopes | names.kernels
+    names.device_alone -= _of_system_headers(tokens, names.device_alone)
     if any(t.text == "std" for t in tokens):
         names.kernels -= STD_ALGORITHMS
     judge = _Judge(tokens, names, relaxed, is_program)
@@ -202,6 +207,9 @@ def _note_function(names: Names, declaration: Declaration, name: Token, words: s
         names.kernels.add(name.text)
         return
     names.plain.add(name.text)
+    is_free = around.kind == "namespace" and is_own(name.file)
+    is_devices = "__device__" in words and not words & {"__host__", "constexpr", "consteval"}
+    (names.device_alone if is_free and is_devices else names.callable).add(name.text)
     if "__device__" in words or "=" in words or "friend" in words:
         names.device.add(name.text)
         if "constexpr" in words or "consteval" in words:
@@ -211,6 +219,15 @@ def _note_function(names: Names, declaration: Declaration, name: Token, words: s
         if is_typed or name.text == of_class:
             is_constexpr = "constexpr" in words
             names.host[name.text] = "constexpr " if is_constexpr else ""
+
+
+def _of_system_headers(tokens: Tokens, wanted: set[str]) -> set[str]:
+    """Which of some names headers of the system or of CUDA call or declare as a function, too."""
+    if not wanted:
+        return set()
+    pattern = re.compile(rf"\b({'|'.join(map(re.escape, wanted))})\s*\(")
+    found = {name for t in tokens if t.kind == "raw" for name in pattern.findall(t.text)}
+    return found | wanted & _of_cuda()
 
 
 def _runs_code(constructor: Declaration, words: set[str]) -> bool:
@@ -305,6 +322,7 @@ class _Judge:
             yield from self.configured(declaration)
             if not words & {"__device__", "__global__"}:
                 yield from self.unconfigured(declaration)
+                yield from self.of_host(declaration, name.text)
                 continue
             yield from self.words_of(declaration.body)
             if "__host__" not in words:
@@ -364,6 +382,29 @@ class _Judge:
                 continue
             if self.tokens[i - 1].text in BEFORE_A_STATEMENT:
                 yield t, UNCONFIGURED
+
+    def of_host(self, declaration: Declaration, caller: str) -> Findings:
+        """Calls of functions that devices alone have, in a function of the host.
+
+        Nothing is said of templates and of functions in which a lambda for devices stands.
+        """
+        if declaration.is_template or declaration.scope.is_template:
+            return
+        begin, end = declaration.body
+        if any(t.text in ("__device__", "__CUDA_ARCH__") for t in self.tokens[begin:end]):
+            return
+        own = self.names.device_alone - self.local(declaration)
+        unevaluated = 0  # up to here
+        for i in self.sure(declaration.body):
+            t = self.tokens[i]
+            following = self.tokens[i + 1].text
+            if i <= unevaluated:
+                continue
+            if t.text in UNEVALUATED and following == "(":
+                unevaluated = closing(self.tokens, i + 1)
+            elif t.text in own and following == "(" and self.is_call(i):
+                if self.tokens[i - 1].text not in (".", "->", "::"):
+                    yield t, CALL_OF_DEVICE.format(t.text, caller)
 
     def configured(self, declaration: Declaration) -> Findings:
         """Launches of functions that are no kernels; in a template it may be a parameter's name."""

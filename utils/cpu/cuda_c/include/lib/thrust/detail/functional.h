@@ -4,6 +4,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include "../version.h"
 #include "../../macros_aside.inc"
 
 namespace thrust {
