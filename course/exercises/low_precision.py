@@ -43,7 +43,7 @@ SATURATE = Exercise(
     title="To 8 bits",
     minutes=8,
     task=(
-        "`codes[i]` is `x[i] / scale`, rounded to the *nearest* whole number; what lies halfway"
+        "`codes[i]` is `x[i] / scale`, rounded to the *nearest* whole number. A number halfway"
         " between two goes to the even one. What does not fit becomes the largest code, 127, or the"
         " smallest, **-127**. (-128 is left out, so that the code of -x is the negative of the code"
         " of x.) This kernel is wrong in two ways."
@@ -66,7 +66,7 @@ def to_int8(codes, x, scale):
     is_square=lambda shape: False,
     other_block=(96, 1, 1),
     hints=(
-        "What are `int(2.9)`, `int(-2.9)`? And which 8 bits are left of 200?",
+        "What are `int(2.9)` and `int(-2.9)`? And what do the lower 8 bits of 200 say?",
         "Python's `round` takes halves to the even neighbour, on the GPU too.",
         "Round first, then `min(max(steps, -127), 127)`, and only then store.",
     ),
@@ -83,8 +83,8 @@ def to_int8(codes, x, scale):
     hypotheses=(
         Hypothesis(
             "wrong_value",
-            "What does not fit is right; but `int` cuts off what is behind the point, and does not"
-            " round.",
+            "Numbers that do not fit are right. But `int` drops the fraction, where the task rounds"
+            " to the nearest.",
             lambda codes, x, scale: clipped_int8(np.trunc(x.astype(np.float64) / scale)),
         ),
         Hypothesis(
@@ -267,7 +267,7 @@ def balance(factors, x, w):
         Hypothesis(
             "wrong_value",
             "With this factor x's column gets the weights' old magnitude, and the weights get x's:"
-            " the outlier has only changed sides. Both are to meet halfway.",
+            " the outlier has only changed sides. Both magnitudes must meet halfway.",
             lambda factors, x, w: np.square(balanced(factors, x, w)),
         ),
         Hypothesis(
@@ -376,7 +376,7 @@ def four_bits(y, packed, scales, x):
         ),
         Hypothesis(
             "wrong_value",
-            "The whole row has the scale of its first 32 numbers: each 32 have one of their own.",
+            "The whole row has the scale of its first 32 numbers. Every 32 have one of their own.",
             lambda y, packed, scales, x: (numbers_of(packed) * scales[:, :1].astype(float)) @ x,
         ),
         Hypothesis(
@@ -469,8 +469,9 @@ def int8_matmul(out, x, zeros, x_scales, w, w_scales):
     rtol=1e-4,
     hints=(
         "Which numbers does a scale multiply? Is it the same for the whole sum over k?",
-        "Scales of a row of x and of a row of w do not depend on k: multiply once, at the end.",
-        "A zero point belongs to x's row, and must be taken off before the product.",
+        "The scales of a row of x and of a row of w do not depend on k: multiply by them once, at"
+        " the end.",
+        "A zero point belongs to x's row, and must be subtracted before the product.",
     ),
     wrong=(
         (
@@ -505,8 +506,8 @@ def int8_matmul(out, x, zeros, x_scales, w, w_scales):
     hypotheses=(
         Hypothesis(
             "wrong_value",
-            "The zero point is taken off once, from the whole sum. Each of the products has it:"
-            " times which weight?",
+            "The zero point is subtracted once, from the whole sum. But it is in each of the"
+            " products: times which weight?",
             lambda out, x, zeros, x_scales, w, w_scales: (
                 (x.astype(np.float64) @ w.astype(np.float64).T - zeros[:, None])
                 * x_scales[:, None]
@@ -515,7 +516,7 @@ def int8_matmul(out, x, zeros, x_scales, w, w_scales):
         ),
         Hypothesis(
             "wrong_value",
-            "The scales are right, but the code of zero is never taken off: `zeros` is not used.",
+            "The scales are right, but the code of zero is never subtracted: `zeros` is not used.",
             lambda out, x, zeros, x_scales, w, w_scales: (
                 x.astype(np.float64) @ w.astype(np.float64).T * x_scales[:, None] * w_scales
             ),
@@ -589,7 +590,7 @@ def mean_square(out, x):
     rtol=1e-4,
     hints=(
         "The largest float16 is 65,504. What is the square of 700?",
-        "Two places round: the product and the sum. Both operands of each decide its type.",
+        "Two places round, the product and the sum: each has the type of its operands.",
         "Convert x first: `np.float32(x[row, k])`; and begin with `np.float32(0)`.",
     ),
     wrong=(
@@ -708,7 +709,7 @@ QUIZZES = (
             " `0 10001 10`?"
         ),
         answer=6,
-        explain_right="The exponent is 17 - 15 = 2, the mantissa 1 + 2/4: 4 · 1.5.",
+        explain_right="The exponent is 17 - 15 = 2, and the mantissa gives 1 + 2/4: 4 · 1.5.",
         explain={
             4: "That is 2 to the exponent. The mantissa still makes it larger.",
             1.5: "That is the mantissa, with its leading 1. The exponent still moves it.",
@@ -718,24 +719,24 @@ QUIZZES = (
     Quiz(
         id="low_precision.q_sparse",
         question=(
-            "Four neighbours in bfloat16 are 64 bits. Two of them are kept, and where they stood."
-            " How many bits are left?"
+            "Four neighbours in bfloat16 are 64 bits. Two of them are kept, each with its place"
+            " among the four. How many bits are left?"
         ),
         answer=36,
         unit="bits",
         explain_right="Two numbers of 16 bits, and 2 bits each for their places.",
         explain={
             32: "These are the two numbers. Where in the four did they stand?",
-            None: "Two numbers of 16 bits each, and for each which of four places it had.",
+            None: "Two numbers of 16 bits each, and for each of them which of four places it had.",
         },
     ),
     one_of(
         "low_precision.q_largest",
         "e4m3's largest number is 448, e5m2's 57,344, both in 8 bits. What does e4m3 get for it?",
-        ("Nothing: it is the older format", "Count the bits of its mantissa."),
+        ("Nothing: it is the older format", "Both are of one age. Count the bits of its mantissa."),
         (
             "Twice as many numbers between 1 and 2",
-            "One bit more of mantissa: 8 steps an octave instead of 4.",
+            "One bit more of mantissa: 8 steps per octave instead of 4.",
         ),
         (
             "Smaller numbers near zero",
