@@ -32,10 +32,10 @@ check: install ## before a push, in three minutes: formats, lint, layers, what i
 	.venv/bin/lint-imports --no-logo
 	$(TESTS) --tier=check -q $(WHOLE)
 
-chapter: install ## put right in one chapter what a machine can, then all tests that concern it: make chapter NAME=reductions
+chapter: install ## put right in one chapter what a machine can, run it where it is new, then all tests that concern it: make chapter NAME=reductions
 	$(IN_VENV) .venv/bin/python -m course.authoring.mend "$(NAME)"
-	$(IN_VENV) .venv/bin/python -m tests.formatting
-	.venv/bin/python -m ruff check .
+	$(IN_VENV) .venv/bin/python -m tests.chapter "$(NAME)" --tidy
+	$(IN_VENV) .venv/bin/python -m course.authoring.outputs "$(NAME)"
 	$(IN_VENV) .venv/bin/python -m tests.chapter "$(NAME)" -q -n logical --maxprocesses=4 --dist loadfile
 
 format: install ## write all code as ruff and clang-format have it, notebooks included

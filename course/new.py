@@ -3,19 +3,32 @@
     python -m course.new chapter NAME [--title TITLE] [--after CHAPTER]
     python -m course.new exercise CHAPTER.NAME [--kind numba|cuda_c|function] [--after CELL]
     python -m course.new question CHAPTER.NAME [--after CELL]
-    python -m course.new picture CHAPTER.FUNCTION [--module MODULE] [--after CELL]
+    python -m course.new picture CHAPTER.FUNCTION [--module MODULE] --after CELL
+    python -m course.new cell CHAPTER --kernel FILE [FUNCTION] --after CELL
 
-Each prints what it wrote. What a person has to write says TODO, and tests find each that is left.
+Each says first how many minutes the chapter has left, then what it wrote. What a person has to
+write says TODO, and `make chapter` names each that is left.
 """
 
 import argparse
 import sys
+from pathlib import Path
 
+from course.authoring import book, room
 from course.authoring.chapter import new_chapter
-from course.authoring.exercise import KINDS, new_exercise, new_question
+from course.authoring.exercise import (
+    KINDS,
+    MINUTES,
+    QUESTION_MINUTES,
+    new_exercise,
+    new_question,
+)
+from course.authoring.kernel import new_kernel
 from course.authoring.mend import named
 from course.authoring.picture import new_picture
+from course.chapters import Chapter
 from utils.files import ROOT
+from utils.tools.diagnostics import LearnerError
 
 
 def parsed(arguments: list[str] | None) -> argparse.Namespace:
@@ -28,22 +41,35 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     chapter.add_argument("name", help="its name in files and ids, such as attention")
     chapter.add_argument("--title", help="(default: the name)")
     chapter.add_argument("--after", help="the chapter before it (default: the last of the list)")
-    exercise = kinds.add_parser("exercise", help="an entry, and its four cells")
+    exercise = kinds.add_parser("exercise", help="an entry, its four cells, three right answers")
     exercise.add_argument("--kind", choices=KINDS, default="numba", help="what is handed in")
     kinds.add_parser("question", help="a question of the recap: an entry and its cell")
     picture = kinds.add_parser("picture", help="a function that draws, its cell and its test")
     picture.add_argument("--module", help="in course/pictures (default: the chapter's own)")
     for name in ("exercise", "question", "picture"):
         kinds.choices[name].add_argument("name", help="CHAPTER.NAME, such as first_kernels.clamp")
+    cell = kinds.add_parser("cell", help="a kernel of course/kernels in a cell to change")
+    cell.add_argument("name", metavar="chapter", help="its name, such as matmul")
+    cell.add_argument(
+        "--kernel",
+        nargs="+",
+        required=True,
+        metavar=("FILE", "FUNCTION"),
+        help='matmul/wmma.cu multiply, or 14 lines of it: matmul/wmma.cu matmul "Sum sum" 14',
+    )
+    for name in ("exercise", "question", "picture", "cell"):
         kinds.choices[name].add_argument("--after", help="the id of the cell above it")
     return parser.parse_args(arguments)
 
 
-def begin(given: argparse.Namespace):
+def begin(given: argparse.Namespace) -> tuple[dict[Path, str], str]:
     """Write what was asked for; the files, each with what it got, and the chapter's name."""
     if given.what == "chapter":
         title = given.title or given.name.replace("_", " ").capitalize()
         return new_chapter(given.name, title, given.after), given.name
+    if given.what == "cell":
+        chapter = named(given.name)
+        return new_kernel(chapter, given.kernel, place(chapter, given.after)), chapter.key
     key, _, name = given.name.partition(".")
     if not name.isidentifier():
         raise ValueError(
@@ -51,10 +77,24 @@ def begin(given: argparse.Namespace):
         )
     chapter = named(key)
     if given.what == "exercise":
+        say_room(chapter, MINUTES[given.kind])
         return new_exercise(chapter, name, given.kind, given.after), key
     if given.what == "question":
+        say_room(chapter, QUESTION_MINUTES)
         return new_question(chapter, name, given.after), key
-    return new_picture(chapter, given.module or key, name, given.after), key
+    return new_picture(chapter, given.module, name, place(chapter, given.after)), key
+
+
+def place(chapter: Chapter, after: str | None) -> str:
+    """The cell behind which something goes; ValueError that lists the headings if none is named."""
+    if after is None:
+        raise ValueError(f"where? Say --after CELL. {book.headings(book.read(chapter.path))}")
+    return after
+
+
+def say_room(chapter: Chapter, needs: float) -> None:
+    """Say what an addition of so many minutes means for the chapter's evening."""
+    print("\n".join(room.of(chapter, book.read(chapter.path).cells, needs)))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -62,7 +102,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = parsed(arguments)
     try:
         files, chapter = begin(given)
-    except (LookupError, ValueError) as error:
+    except (LookupError, ValueError, LearnerError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     for path, what in files.items():

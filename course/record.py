@@ -16,6 +16,9 @@ draws, launches and asks (`course/recording/versions.py`). --cells takes some ou
 same, --all takes all. --since names another commit, where edits were committed before their
 outputs.
 
+What a notebook's process prints outside of its cells (a kernel's printf, a library's warning) goes
+into a file of `build/recording`, one per notebook.
+
 A notebook that fails is left as it was, its measurements are not recorded, and the command says so
 and ends with status 1; the others are kept.
 """
@@ -36,7 +39,7 @@ from course.chapters import notebooks
 from course.recording import running, turns
 from course.recording.cells import files_written
 from course.recording.clocks import timed
-from course.recording.keeping import Committed, Kept, keep
+from course.recording.keeping import Committed, Kept, keep, note_run
 from course.recording.running import client_for  # noqa: F401  others run notebooks with it, too
 from course.recording.tidy import tidy
 from course.recording.versions import git
@@ -79,13 +82,15 @@ async def record_one(path: Path, options: Options, gate: turns.Turns, left, fold
         results.RECORD: str(lines) if options.measure else "",
     }
     seconds = max(1, min(running.CELL, int(left())))
-    await running.execute(book, path, running.turns_of(gate, alone), seconds, env)
+    with log_of(path).open("w", encoding="utf-8") as log:
+        await running.execute(book, path, running.turns_of(gate, alone), seconds, env, log)
     said = []
     if options.save:
         tidy(book)
         if options.since is not None:
             said = told(keep(book, Committed(path, options.since), options.renew))
         write_whole(path, nbformat.writes(book) + "\n")
+        note_run(path)
     # results are written at once: a later notebook, or whoever stops the command, must not cost
     # what was measured
     entries = results.read_lines(lines)
@@ -94,6 +99,13 @@ async def record_one(path: Path, options: Options, gate: turns.Turns, left, fold
     print(f"{shown(path)}: {time.monotonic() - begun:.0f} s, {len(entries)} results", flush=True)
     for line in said:
         print("  ", line, flush=True)
+
+
+def log_of(path: Path) -> Path:
+    """Where what a notebook's process prints outside of its cells goes; its folder is made."""
+    log = ROOT / "build" / "recording" / f"{path.stem}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    return log
 
 
 def told(kept: Kept) -> list[str]:

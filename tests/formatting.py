@@ -5,6 +5,8 @@ cells.
     python -m tests.formatting --check   (in make check and make test) names what is not as it would
     write it
 
+Behind either may stand files: then only these.
+
 ruff formats the Python of notebooks itself; here the `%%writefile` cells of C are added, which it
 leaves alone.
 """
@@ -15,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
@@ -63,35 +66,67 @@ def formatted_notebooks(texts: Iterable[str]) -> list[str]:
     return [nbformat.v4.writes(book) + "\n" for book in books]
 
 
-def unformatted_notebooks() -> dict[Path, str]:
+def unformatted_notebooks(paths: Iterable[Path]) -> dict[Path, str]:
     """Notebooks whose C cells are not as clang-format writes them, and what they would be."""
-    texts = {path: path.read_text(encoding="utf-8") for path in notebooks()}
+    texts = {path: path.read_text(encoding="utf-8") for path in paths}
     right = zip(texts, formatted_notebooks(texts.values()), strict=True)
     return {path: text for path, text in right if text != texts[path]}
 
 
-def write() -> None:
-    """Format everything in place."""
-    subprocess.run([_tool("ruff"), "format", "-q", str(ROOT)], check=True)
-    subprocess.run([_tool("clang-format"), "-i", *map(str, c_files())], cwd=ROOT, check=True)
-    for path, text in unformatted_notebooks().items():
+@dataclass(frozen=True)
+class Files:
+    """What to format. python: files and folders for ruff. c: files. books: notebooks."""
+
+    python: list[Path]
+    c: list[Path]
+    books: list[Path]
+
+
+def everything() -> Files:
+    """All code of the repository."""
+    return Files([ROOT], c_files(), notebooks())
+
+
+def only(paths: Iterable[Path]) -> Files:
+    """These files alone, as far as they are code."""
+    paths = [path.resolve() for path in paths]
+    return Files(
+        [path for path in paths if path.suffix in (".py", ".ipynb")],
+        [path for path in paths if any(map(path.match, C_FILES))],
+        [path for path in paths if path in notebooks()],
+    )
+
+
+def write(files: Files) -> None:
+    """Format files in place."""
+    if files.python:
+        command = [_tool("ruff"), "format", "-q", "--force-exclude", *map(str, files.python)]
+        subprocess.run(command, check=True)
+    if files.c:
+        clang = [_tool("clang-format"), "-i", *map(str, files.c)]
+        subprocess.run(clang, cwd=ROOT, check=True)
+    for path, text in unformatted_notebooks(files.books).items():
         write_whole(path, text)
 
 
-def problems() -> list[str]:
-    """What is not formatted, a line a file."""
-    found = python_problems(ROOT)
-    clang = [_tool("clang-format"), "--dry-run", "-Werror", *map(str, c_files())]
-    log = completed(clang, cwd=ROOT).stderr
-    names = re.findall(r"^(\S+?):\d+:\d+: error: code should be clang-formatted", log, re.MULTILINE)
-    found += [f"Would reformat: {name}" for name in dict.fromkeys(names)]
-    return found + [f"Would reformat C cells: {path.name}" for path in unformatted_notebooks()]
+def problems(files: Files) -> list[str]:
+    """What is not formatted, one line per file."""
+    found = python_problems(*files.python) if files.python else []
+    if files.c:
+        clang = [_tool("clang-format"), "--dry-run", "-Werror", *map(str, files.c)]
+        log = completed(clang, cwd=ROOT).stderr
+        named = r"^(\S+?):\d+:\d+: error: code should be clang-formatted"
+        names = dict.fromkeys(re.findall(named, log, re.MULTILINE))
+        found += [f"Would reformat: {name}" for name in names]
+    books = unformatted_notebooks(files.books)
+    return found + [f"Would reformat C cells: {path.name}" for path in books]
 
 
-def python_problems(folder: Path) -> list[str]:
+def python_problems(*paths: Path) -> list[str]:
     """What ruff would write otherwise, files and notebooks. RuntimeError where ruff fails."""
     settings = ["--config", str(ROOT / "pyproject.toml"), "--output-format", "concise"]
-    command = [_tool("ruff"), "format", "--check", *settings, str(folder)]
+    command = [_tool("ruff"), "format", "--check", "--force-exclude", *settings]
+    command += map(str, paths)
     done = completed(command)
     if done.returncode == 0:
         return []
@@ -110,10 +145,13 @@ def main() -> int:
     """Command line; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing, only name the files")
-    if not parser.parse_args().check:
-        write()
+    parser.add_argument("files", nargs="*", type=Path, help="only these (default: all code)")
+    given = parser.parse_args()
+    files = only(given.files) if given.files else everything()
+    if not given.check:
+        write(files)
         return 0
-    found = problems()
+    found = problems(files)
     print(
         "\n".join([*found, "`make format` puts it right."] if found else ["All code is formatted."])
     )

@@ -1,5 +1,6 @@
 """Edits of notebooks: new cells where they belong, with what a cell must have."""
 
+import difflib
 import re
 from pathlib import Path
 
@@ -58,11 +59,22 @@ def usual_slide(cell) -> str:
 
 
 def place_of(notebook, id: str) -> int:
-    """The index of a cell. LookupError names those there are."""
+    """The index of a cell. LookupError names those that are called like it, and all headings."""
     ids = [cell.get("id") for cell in notebook.cells]
     if id not in ids:
-        raise LookupError(f"no cell {id!r}; there are {', '.join(ids)}")
+        near = difflib.get_close_matches(id, ids, n=3)
+        meant = f"Did you mean {' or '.join(near)}? " if near else ""
+        raise LookupError(f"no cell {id!r}. {meant}{headings(notebook)}")
     return ids.index(id)
+
+
+def headings(notebook) -> str:
+    """The chapter's headings with the ids of their cells, one per line."""
+    lines = ["The chapter's headings, and the ids of their cells:"]
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown" and HEADING.match(cell.source):
+            lines.append(f"  {cell.id:24} {cell.source.splitlines()[0]}")
+    return "\n".join(lines)
 
 
 def usual_place(notebook) -> int:

@@ -1,4 +1,6 @@
-"""A new chapter: its line in the list, its notebook, exercises, and place in the reading list."""
+"""A new chapter: its line in the list, its notebook, exercises, opening picture, and place in the
+reading list.
+"""
 
 import re
 import subprocess
@@ -7,14 +9,17 @@ from pathlib import Path
 import nbformat
 from nbformat.v4 import new_notebook
 
-from course.authoring import book
+from course.authoring import book, code
 from course.authoring.exercise import EMPTY, FOLDER
+from course.authoring.picture import new_picture, written
 from course.chapters import CHAPTERS, Chapter
 from course.publish import frame
 from utils.files import ROOT, write_whole
 
 LIST = ROOT / "course" / "chapters.py"
 READING = ROOT / "course" / "reading.md"
+COVERS = ROOT / "course" / "publish" / "covers.py"
+OPENING = "opening"  # the picture that opens the chapter on the website
 ENTRY = """    Chapter(
         {part},
         "{name}",
@@ -79,7 +84,12 @@ def new_chapter(key: str, title: str, after: str | None = None) -> dict[Path, st
         write_whole(READING, with_section(READING.read_text(encoding="utf-8"), chapter))
         done[READING] = "a section"
     book.write(notebook_of(chapter), chapter.path)
-    return {**done, chapter.path: "a notebook to fill"}
+    drawn = new_picture(chapter, key, OPENING, "one-explain")
+    covers = COVERS.read_text(encoding="utf-8")
+    if f'"{key}":' not in covers:
+        written(COVERS, code.with_entry(covers, "COVERS", f'"{key}": "{OPENING}-picture"'))
+        done[COVERS] = "which picture opens the chapter"
+    return {**done, **drawn, chapter.path: "a notebook to fill"}
 
 
 def listed(key: str, title: str, after: str | None) -> Chapter:

@@ -44,6 +44,15 @@ def with_item(text: str, name: str, item: str) -> str:
     return f"{inside}{comma} {item}{last}{text[end:]}"
 
 
+def with_entry(text: str, name: str, entry: str) -> str:
+    """The module with one more entry at the end of the dictionary that it calls `name`."""
+    value = assignment(text, name).value
+    end = at(text, value.end_lineno, value.end_col_offset) - 1  # its closing brace
+    inside = text[:end].rstrip()
+    comma = "" if inside.endswith((",", "{")) else ","
+    return f"{inside}{comma} {entry},{text[end:]}"
+
+
 def before(text: str, name: str, part: str) -> str:
     """The module with a part more, before the statement that sets `name`."""
     line = assignment(text, name).lineno

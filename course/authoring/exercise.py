@@ -1,16 +1,27 @@
-"""A new exercise, or a new question: an entry in the chapter's module, cells in its notebook."""
+"""A new exercise, or a new question: an entry in the chapter's module, cells in its notebook, and
+for an exercise a place for right answers that are not the solution.
+"""
 
 import re
 from pathlib import Path
 
 from course.authoring import book, code
+from course.authoring.blanks import ANSWERS
 from course.chapters import Chapter
 from utils.files import ROOT, write_whole
 
+QUESTION_MINUTES = 1
+MINUTES = {"numba": 5, "cuda_c": 10, "function": 5}  # of a skeleton, by kind
 FOLDER = ROOT / "course" / "exercises"
 EMPTY = '"""The exercises of the chapter {title}."""\n\nEXERCISES = ()\n\nQUIZZES = ()\n'
 TASK = "TODO: the task, in whole sentences; what stands here stands above the starter, too"
 TITLE = "TODO: a title"
+#: What tests/course/exercises/test_more_answers.py asks for besides the solution
+RIGHT = ("one", "two", "three")
+ANSWER = """\
+### {id} {name}
+# TODO: a right answer unlike the solution: another algorithm, order or means. "{name}" is its name
+"""
 HINTS = """
     hints=(
         "TODO: a question that leads to the idea",
@@ -39,7 +50,7 @@ def {name}(out, a):
 {constant} = Exercise(
     id="{id}",
     title="{title}",
-    minutes=5,
+    minutes={minutes},
     task="{task}",
     starter=\"\"\"{starter}\"\"\",
     solution={name},
@@ -80,7 +91,7 @@ __global__ void {name}(float* out, const float* a, int n) {{
 {constant} = Exercise(
     id="{id}",
     title="{title}",
-    minutes=10,
+    minutes={minutes},
     kind="cuda_c",
     kernel_name="{name}",
     path="build/{name}.cu",
@@ -116,7 +127,7 @@ def {name}(n):
 {constant} = Exercise(
     id="{id}",
     title="{title}",
-    minutes=5,
+    minutes={minutes},
     kind="function",
     task="{task}",
     starter=\"\"\"{starter}\"\"\",
@@ -183,6 +194,7 @@ def new_exercise(chapter: Chapter, name: str, kind: str = "numba", after: str | 
     entry, starter = KINDS[kind]
     starter = starter.format(name=function)
     blanks = {"title": TITLE, "task": TASK, "hints": HINTS, "starter": starter}
+    blanks["minutes"] = MINUTES[kind]
     part = entry.format(id=id, name=function, constant=constant, **blanks)
     notebook = book.read(chapter.path)
     cells = cells_of(chapter, name, function, kind, starter)
@@ -192,7 +204,23 @@ def new_exercise(chapter: Chapter, name: str, kind: str = "numba", after: str | 
     write_whole(path, code.with_imports(text, IMPORTS[kind]))
     code.tidied(path)
     book.write(notebook, chapter.path)
-    return {path: f"the entry {constant}", chapter.path: in_words(cells)}
+    answers = ANSWERS.read_text(encoding="utf-8")
+    write_whole(ANSWERS, with_answers(answers, chapter, id))
+    return {
+        path: f"the entry {constant}",
+        chapter.path: in_words(cells),
+        ANSWERS: f"a place for {len(RIGHT)} right answers",
+    }
+
+
+def with_answers(text: str, chapter: Chapter, id: str) -> str:
+    """The file of right answers with blanks for an exercise, behind the last of its chapter."""
+    heads = list(re.finditer(r"^### ([a-z]\w*)\.", text, re.MULTILINE))
+    places = [place for place, head in enumerate(heads) if head[1] == chapter.key]
+    behind = places[-1] + 1 if places else len(heads)
+    end = heads[behind].start() if behind < len(heads) else len(text)
+    blanks = "".join(ANSWER.format(id=id, name=name) for name in RIGHT)
+    return f"{text[:end]}{blanks}{text[end:]}"
 
 
 def in_words(cells) -> str:
@@ -206,7 +234,7 @@ def cells_of(chapter: Chapter, name: str, function: str, kind: str, starter: str
     answer = f'"build/{function}.cu"' if kind == "cuda_c" else function
     hint = f'# exercises.hint("{id}")   # a hint; again for the next; then\n'
     return [
-        book.text_cell(f"ex-{tail}", f"### Exercise · {TITLE} (5 min)\n\n{TASK}"),
+        book.text_cell(f"ex-{tail}", f"### Exercise · {TITLE} ({MINUTES[kind]} min)\n\n{TASK}"),
         book.code_cell(f"start-{tail}", starter.strip(), "exercise"),
         book.code_cell(f"check-{tail}", f'exercises.check("{id}", {answer})'),
         book.code_cell(f"hint-{tail}", f'{hint}# exercises.solution("{id}")'),

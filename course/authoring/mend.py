@@ -5,14 +5,16 @@
 Slide types of cells that have none, tags of predictions and starters, starters and titles of
 exercises as their entries have them, the minutes in the list and in the first cell, the links
 between neighbours, headings that the glossary names, the tables, the start page's map, the player
-of films.
+of films. What only a person can put right is named; where something is left to write, that is all
+that is said, and the command ends with status 1.
 """
 
+import difflib
 import re
 import subprocess
 import sys
 
-from course.authoring import TODO, book
+from course.authoring import TODO, blanks, book, room
 from course.authoring.chapter import LIST
 from course.authoring.exercise import TASK, is_skeleton
 from course.chapters import CHAPTERS, Chapter
@@ -36,8 +38,10 @@ def named(name: str) -> Chapter:
     for chapter in CHAPTERS:
         if name in (chapter.key, chapter.name):
             return chapter
-    known = ", ".join(chapter.key for chapter in CHAPTERS if chapter.written)
-    sys.exit(f"no chapter is called {name!r}; there are {known}")
+    known = [chapter.key for chapter in CHAPTERS if chapter.written]
+    near = difflib.get_close_matches(name, known, n=1)
+    meant = f" Did you mean {near[0]!r}?" if near else ""
+    sys.exit(f"no chapter is called {name!r}; there are {', '.join(known)}.{meant}")
 
 
 def slide_types(notebook) -> list[str]:
@@ -186,6 +190,7 @@ def mend(chapter: Chapter) -> tuple[list[str], list[str]]:
         done += [f"{what} of {', '.join(cells)}"] if cells else []
     written, left = starters(notebook, committed)
     done += [f"as their entries have it: {', '.join(written)}"] if written else []
+    left += room.problems(chapter, notebook.cells)
     took = minutes.minutes_of(notebook.cells)
     stated = minutes_in_list(chapter, took.all)
     if stated != chapter.minutes:
@@ -206,17 +211,21 @@ def mend(chapter: Chapter) -> tuple[list[str], list[str]]:
     return done, left
 
 
-def to_record(chapter: Chapter) -> list[str]:
-    """What to say of cells that have not run as they are."""
-    cells = keeping.stale(chapter.path)
-    if not cells:
-        return []
-    command = f".venv/bin/python -m course.record --cpu {chapter.path.relative_to(ROOT)}"
-    return [f"not run as they are now: {', '.join(cells)}: {command}"]
+def published() -> list[str]:
+    """Write frames, tables and kernels' cells of all chapters; what was written, in lines.
+
+    In processes of their own: they read the list of chapters as it is now.
+    """
+    written = []
+    for module in ("address", "tables", "cells"):
+        command = [sys.executable, "-m", f"course.publish.{module}"]
+        said = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+        written += [line for line in said.stdout.splitlines() if ": 0 of " not in line]
+    return written
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Command line; returns the exit status: 0, also where something is left to do."""
+    """Command line; returns the exit status: 1 where a skeleton is not filled in yet."""
     names = sys.argv[1:] if arguments is None else arguments
     chapter = named(names[0] if names else "")
     if not chapter.written:
@@ -225,12 +234,16 @@ def main(arguments: list[str] | None = None) -> int:
             f"{chapter.key}"
         )
     done, left = mend(chapter)
-    for module in ("address", "tables", "cells"):  # anew: they read the list as it is now
-        subprocess.run([sys.executable, "-m", f"course.publish.{module}"], cwd=ROOT, check=True)
+    done += published()
     for line in done:
         print("put right:", line)
-    for line in [*left, *to_record(chapter)]:
+    for line in left:
         print("YOURS:", line)
+    unwritten = blanks.of_chapter(chapter)
+    if unwritten:
+        print("\n".join(["These are left to write; each says what goes there:", *unwritten]))
+        print(f"When they are written: make chapter NAME={chapter.key}")
+        return 1
     return 0
 
 

@@ -1,5 +1,10 @@
-"""A new picture: a function that draws, a cell that shows it, a test that looks at it."""
+"""A new picture: a function that draws, a cell that shows it, a test that looks at it.
 
+A function that is there already gets its cell alone.
+"""
+
+import re
+from collections import Counter
 from pathlib import Path
 
 from course.authoring import book, code
@@ -31,19 +36,21 @@ def test_{name}_shows_what_is_so():
 """
 
 
-def new_picture(chapter: Chapter, module: str, name: str, after: str | None = None):
+def new_picture(chapter: Chapter, module: str | None, name: str, after: str):
     """Write the skeleton of `course.pictures.MODULE.NAME`, shown in the chapter.
 
-    module: the chapter's key, or another one in course/pictures. after: the id of a cell. Returns
-    the files, each with what it got.
+    module: in course/pictures; None for the one that `module_of` finds. after: the id of a cell.
+    Returns the files, each with what it got.
     """
+    notebook = book.read(chapter.path)
+    module = module or module_of(chapter, notebook, name)
     path = FOLDER / f"{module}.py"
     text = path.read_text(encoding="utf-8") if path.is_file() else EMPTY.format(title=chapter.title)
-    if name in code.names_in(text):
-        raise ValueError(f"{path.relative_to(ROOT)} has a {name} already")
-    notebook = book.read(chapter.path)
     cell = cell_of(notebook, module, name)
     book.insert(notebook, [cell], after)
+    if name in code.names_in(text):
+        book.write(notebook, chapter.path)
+        return {path: f"has {name} already", chapter.path: in_words([cell])}
     written(path, code.with_imports(text.rstrip() + PICTURE.format(name=name), IMPORTS))
     book.write(notebook, chapter.path)
     test = test_of(module)
@@ -52,6 +59,24 @@ def new_picture(chapter: Chapter, module: str, name: str, after: str | None = No
     added = text.rstrip() + TEST.format(name=name, module=module)
     written(test, code.with_imports(added, f"from course.pictures import {module}\n"))
     return {path: f"the function {name}", chapter.path: in_words([cell]), test: "a test that fails"}
+
+
+def module_of(chapter: Chapter, notebook, name: str) -> str:
+    """The module of a picture of this chapter.
+
+    The one that has the function, among those that the chapter shows pictures of; else the
+    chapter's own, and where it has none yet, the one of which it shows most.
+    """
+    code_cells = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    imported = re.findall(r"^from course\.pictures import (\w+)", code_cells, re.MULTILINE)
+    shown = [module for module, _ in Counter(imported).most_common()]
+    known = [module for module in (chapter.key, *shown) if (FOLDER / f"{module}.py").is_file()]
+    having = [
+        module
+        for module in known
+        if name in code.names_in((FOLDER / f"{module}.py").read_text(encoding="utf-8"))
+    ]
+    return [*having, *known, chapter.key][0]
 
 
 def written(path: Path, text: str) -> None:

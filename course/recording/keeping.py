@@ -15,8 +15,11 @@ from course.publish import stills
 from course.recording.cells import marks
 from course.recording.tidy import models_of
 from course.recording.versions import Version, changed_files, git
-from utils.files import ROOT
+from utils.files import ROOT, write_whole
 
+#: What ran here: {notebook: {cell's id: mark of the work that it did}}. A changed cell may print
+#: what it printed before, so its output alone does not show whether it ran.
+RAN = Path("build") / "recorded.json"
 REFERENCE = re.compile(r'"(?:IPY_MODEL_(\w+)|model_id": "(\w+))"')
 #: Models that nobody refers to: they tie others together
 TIES = "LinkModel", "DirectionalLinkModel"
@@ -96,6 +99,26 @@ def keep(book, old: Committed, renew=()) -> Kept:
     return Kept(tuple(new), tuple(renewed), len(same))
 
 
+def note_run(path: Path, root: Path = ROOT) -> None:
+    """Note that all cells of a notebook of the project have run as they stand."""
+    if not path.resolve().is_relative_to(root.resolve()):
+        return
+    now = Version(None, changed_files("HEAD", root), root)
+    cells = nbformat.read(path, as_version=4).cells
+    journal = root / RAN
+    journal.parent.mkdir(exist_ok=True)
+    ran = {**noted(root), path.name: marks(cells, now)}
+    write_whole(journal, json.dumps(ran, indent=1) + "\n")
+
+
+def noted(root: Path = ROOT) -> dict[str, dict[str, str]]:
+    """What `note_run` noted of all notebooks; {} where the file is not there or not whole."""
+    try:
+        return json.loads((root / RAN).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
 def stale(path: Path, since: str = "HEAD", root: Path = ROOT) -> list[str]:
     """Ids of cells whose kept outputs are not of the work that they do now, or that have not run.
 
@@ -104,13 +127,15 @@ def stale(path: Path, since: str = "HEAD", root: Path = ROOT) -> list[str]:
     book = nbformat.read(path, as_version=4)
     old = Committed(path, since, root)
     same = old.same(book.cells)
+    today, ran = marks(book.cells, old.now), noted(root).get(path.name, {})
     outdated = []
     for cell in book.cells:
         if cell.cell_type != "code" or cell.id in same:
             continue
         before = old.cells.get(cell.id)
         as_before = before is not None and before.outputs == cell.outputs != []
-        if as_before or cell.execution_count is None:
+        has_run = ran.get(cell.id) == today[cell.id]
+        if (as_before and not has_run) or cell.execution_count is None:
             outdated.append(cell.id)
     return outdated
 

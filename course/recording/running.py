@@ -5,6 +5,7 @@ import contextlib
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import TextIO
 
 from course.recording.turns import Turns
 from utils.tools.diagnostics import unstyled
@@ -70,11 +71,14 @@ def turns_of(turns: Turns, timed: set[str]) -> Callable:
     return turn
 
 
-async def execute(notebook, path: Path, turn: Callable, timeout: int, env: dict[str, str]) -> None:
+async def execute(
+    notebook, path: Path, turn: Callable, timeout: int, env: dict[str, str], log: TextIO
+) -> None:
     """Run a notebook, in place, in the folder of its path.
 
     turn: as for `client_for`. timeout: seconds for a single cell. env: the kernel's environment.
-    Raises Failed, which names the cell.
+    log: a file for what its process prints outside of the cells. Raises Failed, which names the
+    cell.
     """
     from nbclient.exceptions import CellTimeoutError
 
@@ -93,7 +97,7 @@ async def execute(notebook, path: Path, turn: Callable, timeout: int, env: dict[
         on_cell_start=entered,
     )
     try:
-        await client.async_execute(env=env)
+        await client.async_execute(env=env, stdout=log, stderr=log)
     except CellTimeoutError as error:
         raise Failed(f"{cell}: not done after {timeout} s") from error
     except Exception as error:  # of a cell, or of the notebook's kernel

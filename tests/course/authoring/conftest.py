@@ -13,6 +13,7 @@ from utils.files import ROOT
 GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
 LAST = WRITTEN[-1]
 CHAPTERS = ("04_meet_the_gpu", "05_first_kernels", LAST.name)
+ANSWERS = "tests/course/exercises/answers/right.txt"
 NOT_NEEDED = shutil.ignore_patterns("__pycache__", "build", "*.ipynb", ".*")
 
 
@@ -49,7 +50,8 @@ def copied(tmp_path_factory):
     for name in ("course", "utils", "tests/course/pictures", "assets/data", "assets/results"):
         shutil.copytree(ROOT / name, folder / name, ignore=NOT_NEEDED)
     (folder / "chapters").mkdir()
-    for name in (*(f"chapters/{name}.ipynb" for name in CHAPTERS), "course/index.ipynb"):
+    (folder / ANSWERS).parent.mkdir(parents=True)
+    for name in (*(f"chapters/{name}.ipynb" for name in CHAPTERS), "course/index.ipynb", ANSWERS):
         shutil.copy(ROOT / name, folder / name)
     for name in ("README.md", "pyproject.toml", ".gitignore"):
         shutil.copy(ROOT / name, folder)

@@ -5,7 +5,8 @@ import json
 import nbformat
 import pytest
 
-from tests.course.authoring.conftest import LAST
+from course.authoring.exercise import RIGHT
+from tests.course.authoring.conftest import ANSWERS, LAST
 from utils.files import ROOT
 
 CHAPTER = "chapters/05_first_kernels.ipynb"
@@ -39,7 +40,11 @@ def cells(course, name=CHAPTER):
 def test_an_exercise_has_all_that_it_needs_and_can_be_solved(course, kind):
     done = course.run("course.new", "exercise", "first_kernels.clamp", "--kind", kind)
     assert done.returncode == 0, done.stderr
-    assert course.changed() == {CHAPTER: "M", "course/exercises/first_kernels.py": "M"}
+    module = "course/exercises/first_kernels.py"
+    assert course.changed() == {CHAPTER: "M", module: "M", ANSWERS: "M"}
+    assert "first_kernels takes " in done.stdout and "of 120 minutes" in done.stdout
+    right = (course / ANSWERS).read_text()
+    assert [right.count(f"### first_kernels.clamp {name}\n") for name in RIGHT] == [1, 1, 1]
     module = (course / "course/exercises/first_kernels.py").read_text()
     assert "GRID_STRIDE, CLAMP)" in module and module.count("TODO") >= 6
     new = cells(course)
@@ -71,11 +76,15 @@ def test_cells_go_before_the_recap_or_where_one_says(course):
 
 REFUSED = {
     "exercise first_kernels.rotate": "there is an exercise first_kernels.rotate already",
-    "exercise first_kernels.x --after nowhere": "no cell 'nowhere'; there are",
+    "exercise first_kernels.x --after no-gard": "no cell 'no-gard'. Did you mean no-guard",
     "exercise clamp": "CHAPTER.NAME is asked for",
     "exercise first.x": "no chapter is called 'first'; there are meet_the_gpu",
+    "exercise first_kernel.x": "Did you mean 'first_kernels'?",
     "question first_kernels.q_guard": "there is a question",
-    "picture first_kernels.gpu --module diagrams": "diagrams.py has a gpu already",
+    "picture first_kernels.x": "where? Say --after CELL. The chapter's headings",
+    "cell first_kernels --kernel matmul/wma.cu --after no-guard": "Did you mean matmul/wmma.cu",
+    "cell first_kernels --kernel matmul/wmma.cu mul --after no-guard": "mul",
+    "cell first_kernels --kernel matmul/wmma.cu --after no-guard": "lines, 30 at most",
     "chapter First": "of small letters",
     f"chapter {LAST.key}": f"there is a chapter {LAST.key} already",
     "chapter demo --after sums": "no chapter is called 'sums'",
@@ -90,10 +99,12 @@ def test_what_cannot_be_is_told_and_nothing_is_written(course):
 
 
 def test_a_picture_has_its_cell_and_a_test_that_fails(course):
-    done = course.run("course.new", "picture", "first_kernels.between", "--module", "diagrams")
+    after = ("--after", "no-guard")
+    done = course.run("course.new", "picture", "first_kernels.between", *after)
     assert done.returncode == 0, done.stderr
     assert cells(course)["between-picture"].source == "diagrams.between()"
-    course.run("course.new", "picture", "first_kernels.beside")
+    own = ("--module", "first_kernels")
+    course.run("course.new", "picture", "first_kernels.beside", *own, *after)
     source = cells(course)["beside-picture"].source
     assert source == "from course.pictures import first_kernels\n\nfirst_kernels.beside()"
     test = "tests/course/pictures/test_first_kernels_pictures.py"
@@ -111,6 +122,28 @@ def test_a_picture_has_its_cell_and_a_test_that_fails(course):
         "print(first_kernels.beside()._repr_html_()[:7], 'TODO' in diagrams.between().alt)"
     )
     assert course.run("look").stdout == "<style> True\n"
+
+
+def test_a_picture_that_is_there_gets_its_cell_alone(course):
+    done = course.run("course.new", "picture", "first_kernels.gpu", "--after", "no-guard")
+    assert done.returncode == 0 and "diagrams.py: has gpu already" in done.stdout, done.stderr
+    assert course.changed() == {CHAPTER: "M"}
+    order = list(cells(course))
+    assert order[order.index("no-guard") + 1] == "gpu-picture"
+
+
+def test_a_kernel_of_a_file_gets_a_cell_to_change(course):
+    command = ("course.new", "cell", "first_kernels", "--after", "no-guard", "--kernel")
+    done = course.run(*command, "matmul/wmma.cu", "multiply")
+    assert done.returncode == 0, done.stderr
+    assert course.run(*command, "reductions/scan_uses.py", "gather_marked").returncode == 0
+    assert course.changed() == {CHAPTER: "M"}
+    made = cells(course)
+    assert made["multiply-kernel"].source.startswith("%%cuda matmul/wmma.cu multiply\n")
+    python = made["gather-marked-kernel"]
+    assert python.source.startswith("@cuda.jit\ndef gather_marked(")
+    assert python.metadata.source == "reductions/scan_uses.py:gather_marked"
+    assert course.run("course.publish.cells", "--check").returncode == 0
 
 
 def test_a_chapter_gets_the_next_number_and_those_behind_move_up(course):
@@ -144,12 +177,16 @@ def test_a_chapter_that_is_announced_keeps_its_place_and_mending_does_the_rest(c
     assert course.run("course.new", "chapter", announced).returncode == 0
     assert "course/chapters.py" not in course.changed()
     done = course.run("course.authoring.mend", announced)
-    assert done.returncode == 0, done.stderr
-    assert "YOURS: not run as they are now: get-the-course, setup" in done.stdout
+    assert done.returncode == 1 and not done.stderr, "what is left to write is named"
+    assert f"course/exercises/{announced}.py" not in done.stdout
+    assert "cell one-title: TODO: a title" in done.stdout
+    assert f"test_{announced}_pictures.py:8: TODO: what must be seen" in done.stdout
     changed = course.changed()
     assert {"README.md", "course/index.ipynb", "course/instructors.md"} <= changed.keys()
     (path,) = course.folder.glob(f"chapters/*_{announced}.ipynb")
     book = cells(course, f"chapters/{path.name}")
+    assert f'"{announced}": "opening-picture"' in (course / "course/publish/covers.py").read_text()
+    assert book["opening-picture"].source.endswith(f"{announced}.opening()")
     assert {"open-in-colab", "navigation", "recap", "next", "exercises"} <= book.keys()
     assert "Start page" in book["navigation"].source
     assert course.run("course.publish.tables", "--check").returncode == 0

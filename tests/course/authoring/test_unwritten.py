@@ -1,41 +1,33 @@
 """Nothing is left of a skeleton: no blank for a person to fill, no picture that nobody shows."""
 
 import ast
-import re
 
-from course.authoring import TODO
-from course.chapters import notebooks
+from course.authoring import blanks
+from course.chapters import WRITTEN, notebooks
 from course.recording.cells import statements_of
 from tests import hygiene
 from utils.files import ROOT
 
-BLANK = re.compile(rf"\b{TODO}\b.*")
 PICTURES = ROOT / "course" / "pictures"
 
 
 def written_by_people():
     """The files of chapters that skeletons begin."""
-    course, tests = ROOT / "course", ROOT / "tests" / "course" / "pictures"
-    modules = [course / "chapters.py", course / "reading.md", course / "glossary.md"]
-    for folder in (course / "exercises", PICTURES, tests):
-        modules += folder.glob("*.py")
-    return sorted(modules)
-
-
-def blanks(where, text):
-    """The blanks of a text, a line each."""
-    return [f"{where}: {blank}" for blank in BLANK.findall(text)]
+    files = [*blanks.LISTS, blanks.ANSWERS, *notebooks()]
+    for folder in (ROOT / "course" / "exercises", PICTURES, blanks.PICTURES):
+        files += folder.glob("*.py")
+    return sorted(files)
 
 
 def test_nothing_is_left_to_write():
-    found = []
-    for path in written_by_people():
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            found += blanks(f"{path.relative_to(ROOT)}:{number}", line)
-    for path in notebooks():
-        for cell in hygiene.read(path).cells:
-            found += blanks(f"{path.relative_to(ROOT)}, cell {cell.id}", cell.source)
-    assert found == [], "a person has to write these: the line says what"
+    found = "\n".join(blanks.in_files(written_by_people()))
+    assert not found, f"a person has to write these, each line says what:\n{found}"
+
+
+def test_what_is_looked_through_for_one_chapter_is_looked_through_for_all():
+    for chapter in WRITTEN:
+        own = blanks.files_of(chapter)
+        assert chapter.path in own and set(own) <= set(written_by_people())
 
 
 # ---- pictures that nobody shows
@@ -106,5 +98,5 @@ def test_a_picture_that_nobody_shows_is_found():
 
 
 def test_a_blank_is_found_with_what_belongs_there():
-    assert blanks("x.py:3", 'title="TODO: a title",') == ['x.py:3: TODO: a title",']
-    assert blanks("x.py:3", "TODOS, todo") == []
+    assert blanks.in_text("x.py:3", 'title="TODO: a title",') == ['x.py:3: TODO: a title",']
+    assert blanks.in_text("x.py:3", "TODOS, todo") == []

@@ -199,6 +199,20 @@ def test_outputs_of_code_that_is_gone_are_found_until_it_is_recorded(project):
     assert keeping.stale(path, root=project) == []
 
 
+def test_a_cell_that_ran_and_printed_the_same_has_run(project):
+    path = path_in(project)
+    edited = nbformat.read(path, 4)
+    cell = edited.cells[place(edited, "ceil")]
+    cell.source = cell.source.replace("1000", "1001")
+    nbformat.write(edited, path)
+    assert "ceil" in keeping.stale(path, root=project)
+    keeping.note_run(path, root=project)
+    assert keeping.stale(path, root=project) == []
+    cell.source = cell.source.replace("1001", "1002")
+    nbformat.write(edited, path)
+    assert "ceil" in keeping.stale(path, root=project)
+
+
 def test_what_ties_widgets_together_stays_with_them():
     models = {
         "a": {"model_name": "VBoxModel", "state": {"children": ["IPY_MODEL_b"]}},
