@@ -20,6 +20,7 @@ from PIL import Image
 from pygments.token import Error
 
 from course.chapters import WRITTEN
+from course.checking.model import REASONS
 from course.exercises import EXERCISES, QUIZZES
 from course.pictures import front
 from course.publish import lexer, mathml, platforms, quizzes, sections, site, stills
@@ -182,7 +183,7 @@ def test_the_first_page_shows_the_result_that_is_recorded(built):
     page = built.pages["index.html"].html
     assert f"{least:.1f} to {most:.1f} times faster" in page
     assert front.race_picture().alt in html.unescape(page)
-    assert "a guard is missing" in page
+    assert REASONS["missing_guard"] in html.unescape(page)
     shown = built.pages["index.html"].html.partition("the guard is gone")[2]
     code = re.sub(r"<[^>]+>", "", shown.partition("</pre>")[0])
     assert "def scale(" in code and " if " not in code, "a guard that is gone is not there"
