@@ -25,6 +25,8 @@ from course import exercises
 from tests.mutants import cpp, journal, python
 from tests.mutants.trial import outcome_of, warm_up
 
+#: An outcome of a check, in the words that are used of mutants
+WORDS = {"not yet": "rejected", "broken": "rejected (did not run)", "solved": "accepted"}
 EQUIVALENTS = json.loads(Path(__file__).with_name("equivalents.json").read_text())
 
 
@@ -102,14 +104,20 @@ def main():
         for entry in map(named, tried(exercise, given.every, before, given.known)):
             entries.append(entry)
             if entry["status"] in journal.OPEN:
-                print(f"{exercise.id}: {entry['says']} ({entry['status']})", flush=True)
+                print(f"{exercise.id}: {entry['says']} ({in_words(entry['status'])})", flush=True)
     finish(entries, whole=given.every == 1 and not given.known)
+
+
+def in_words(status):
+    """What a mutant's status is called in what is printed."""
+    return WORDS.get(status, status)
 
 
 def finish(entries, whole):
     """Say what came of all, and keep the summary where all mutants were tried."""
     counts = collections.Counter(entry["status"] for entry in entries)
-    print(f"{counts.total():,} mutants:", ", ".join(f"{n:,} {name}" for name, n in counts.items()))
+    said = ", ".join(f"{n:,} {in_words(status)}" for status, n in counts.items())
+    print(f"{counts.total():,} mutants:", said or "none was tried")
     if whole:
         journal.summarize(exercises.EXERCISES.values(), entries)
     sys.exit(any(counts[status] for status in journal.OPEN))
