@@ -120,7 +120,7 @@ def nearest_fake(points, centers):
     judge=lambda answer, rng: trials.judge_fake(answer, rng),
     tried="Shape, type and device agree with the real operator's, and a tracer took any n.",
     hints=(
-        "What are shape and type of each of the two results? Both are said in the task.",
+        "What are the shape and the type of each of the two results? The task says both.",
         "n may be a symbol: `points.shape[0]` hands it on, `len(points)` makes it a number.",
         "`points.new_empty(shape)` has the type and the device of points.",
         "`points.new_empty(points.shape[0], dtype=torch.int64)` is the first.",
@@ -185,8 +185,8 @@ BROADCAST = TorchExercise(
     minutes=10,
     task=(
         "y = x · scale, where either may be broadcast to the other's shape, as in NumPy: [4, 3] and"
-        " [3], [4, 3] and [4, 1], [4, 3] and [], a tensor of one number. Return dx and dscale, each"
-        " of the shape of what it belongs to."
+        " [3], [4, 3] and [4, 1], [4, 3] and [], a tensor of one number. Return dx and dscale: dx"
+        " has the shape of x, and dscale that of scale."
     ),
     starter="""
 def scaled_backward(dy, x, scale):
@@ -474,7 +474,7 @@ CONTRACT = TorchExercise(
     minutes=12,
     task=(
         "`launch(y, x, a, b, c)` runs a kernel that knows no strides: it reads `y.numel()` numbers"
-        " from where x begins and writes as many to where y begins, one behind the other. This"
+        " from where x begins and writes as many to where y begins, one after the other. This"
         " wrapper gives right values for most tensors, and still breaks three points of the"
         " contract: it loses the memory format (channels_last), it launches a grid of 0 blocks for"
         " an empty tensor, and it takes integers without a word. Repair it. Copy x only where its"
@@ -535,12 +535,12 @@ EXERCISES = (SAVED, BROADCAST, IN_PLACE, REGISTER, FAKE, CONTRACT, STREAM)
 QUIZZES = (
     Quiz(
         id="pytorch_extensions.q_product",
-        question=("z = w · x with w = 3 and x = 5, and the loss has slope 2 by z. What is w.grad?"),
+        question=("z = w · x with w = 3 and x = 5, and z.grad is 2. What is w.grad?"),
         answer=10,
         explain_right="x · z.grad = 5 · 2: the larger the input, the more w matters.",
         explain={
             6: "That is x.grad: w · z.grad.",
-            5: "That is the slope of z by w. It is multiplied by z's own, which is 2.",
+            5: "That is how fast z grows with w. It is multiplied by z.grad, which is 2.",
             30: "Neither w nor the value of z is needed: w.grad = x · z.grad.",
             2: "That is z.grad. A unit more of w changes z by x.",
             None: "The rule is w.grad = x · z.grad.",
@@ -591,7 +591,7 @@ QUIZZES = (
         "pytorch_extensions.q_fake",
         "`torch.compile(fullgraph=True)` refuses your operator. What is missing, usually?",
         ("A fake kernel", "A compiler plans with shapes and types before there is any data."),
-        ("A kernel for the CPU", "It would do no harm, but the compiler never runs it."),
+        ("A kernel for the CPU", "The compiler plans without running any real kernel."),
         ("The backward pass", "Only if a gradient is asked for."),
         answer="a",
     ),
