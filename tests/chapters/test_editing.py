@@ -175,11 +175,11 @@ EDITS["a ReLU of the finale's backward pass"] = Edit(
 )
 
 
-def executed(edit, cells, folder):
-    """What the last of these cells prints, in a notebook's folder."""
+def printed(cells, folder):
+    """What each of these cells prints, run one after the other in a notebook's folder."""
     notebook = nbformat.v4.new_notebook(cells=cells)
     NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
-    return "".join(output.get("text", "") for output in notebook.cells[-1].outputs)
+    return ["".join(out.get("text", "") for out in cell.outputs) for cell in notebook.cells]
 
 
 @pytest.mark.parametrize("name", EDITS)
@@ -192,11 +192,11 @@ def test_a_change_arrives_and_goes(name, tmp_path, monkeypatch):
     assert edit.old in kernel.source
     changed = nbformat.v4.new_code_cell(kernel.source.replace(edit.old, edit.new))
     before = [cells[id] for id in edit.before]
-    shows = cells[edit.shows]
-    with_change = executed(edit, [*before, changed, shows], tmp_path)
+    undone = nbformat.v4.new_code_cell(kernel.source)
+    shows, again = (nbformat.v4.new_code_cell(cells[edit.shows].source) for _ in range(2))
+    said = printed([*before, changed, shows, undone, again], tmp_path)
+    with_change, without = said[-3], said[-1]
     assert edit.words in with_change
     assert ("yours" in with_change) == edit.says_yours
-    again = nbformat.v4.new_code_cell(kernel.source)
-    undone = executed(edit, [*before, changed, again, shows], tmp_path)
-    assert edit.right in undone
-    assert "yours" not in undone
+    assert edit.right in without
+    assert "yours" not in without
