@@ -172,6 +172,13 @@ def blurred_with_zeros(out, a):
     return windows.mean((2, 3)).astype(np.float32)
 
 
+def blurred_below(out, a):
+    """Each window begins at its result's own pixel: a tile without the halo above and left."""
+    around = np.pad(a.astype(np.float64), ((0, 2), (0, 2)), mode="edge")
+    windows = np.lib.stride_tricks.sliding_window_view(around, (3, 3))
+    return windows.mean((2, 3)).astype(np.float32)
+
+
 def reads_again(trace):
     """Of a picture of whole tiles: more pixels of `a` read than the tiles have, and a few."""
     reads = sum(row.accesses for row in trace.coalescing if row.operation == "read")
@@ -231,17 +238,17 @@ def blur(out, a):
     hints=(
         (
             "180 pixels, 128 threads: let thread number `t = 16 * ty + tx` load pixels t and"
-            " t + 128 of the tile, if there is such a one."
+            " t + 128 of the tile, if there is one."
         ),
         (
-            "Pixel i of the tile has row `i // 18` and column `i % 18`. Where in `a` is that? One"
-            " pixel further up and left than you first think; then hold it inside as the starter"
-            " does, with min and max."
+            "Pixel i of the tile has row `i // 18` and column `i % 18`. Where in `a` is that? The"
+            " tile begins one pixel further up and left than its results. Keep the place inside"
+            " the picture as the starter does, with min and max."
         ),
         (
-            "After a barrier: the pixel above left of mine is `tile[ty, tx]`, mine is"
-            " `tile[ty + 1, tx + 1]`. Threads without a result must still help to load, and come to"
-            " the barrier."
+            "After a barrier thread (tx, ty) has its own pixel at `tile[ty + 1, tx + 1]`, and the"
+            " one above and left of it at `tile[ty, tx]`. Threads without a result must still help"
+            " to load, and must come to the barrier."
         ),
     ),
     wrong=(
@@ -260,7 +267,15 @@ def blur(out, a):
     ),
     hypotheses=(
         Hypothesis(
-            "wrong_value", "Beyond the edges are zeros; they should go on.", blurred_with_zeros
+            "wrong_value",
+            "Beyond an edge you take zeros. There the pixels of the edge should be repeated.",
+            blurred_with_zeros,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Each result is the mean of the pixels to its right and below. The tile must begin one"
+            " pixel further up and one further left than its results.",
+            blurred_below,
         ),
     ),
 )
@@ -289,6 +304,30 @@ def matrix_of(x, side, stride, padding, order=(0, 1, 3, 4, 2)):
     windows = windows[::stride, ::stride]
     p, q = windows.shape[:2]
     return np.ascontiguousarray(windows.transpose(order)).reshape(p * q, -1)
+
+
+def rows_of(x, side, corners):
+    """The rows of im2col(x) for windows whose first taps lie at these (line, column)."""
+    h, w, _ = x.shape
+    first = np.asarray(corners)
+    taps = np.arange(side * side)
+    y = first[:, :1] + taps // side
+    z = first[:, 1:] + taps % side
+    inside = (y >= 0) & (y < h) & (z >= 0) & (z < w)
+    pixels = x[y.clip(0, h - 1), z.clip(0, w - 1)]
+    return np.where(inside[..., None], pixels, 0).reshape(len(first), -1)
+
+
+def corners_of(count, x, side, stride, padding, across=None):
+    """Where the first tap of each of `count` places lies. across: places counted in a line."""
+    across = across or (x.shape[1] + 2 * padding - side) // stride + 1
+    rows = np.arange(count)
+    return np.stack([rows // across, rows % across], axis=1) * stride - padding
+
+
+def next_pixels(count, x, side, stride, padding):
+    """The same, as if places were one pixel apart, not `stride`."""
+    return (corners_of(count, x, side, stride, padding) + padding) // stride - padding
 
 
 def gather_inputs(rng, shape):
@@ -351,14 +390,15 @@ def gather(matrix, x, side, stride, padding):
     extents=matrix_sides,
     is_square=lambda shape: shape[0] == shape[1],
     hints=(
-        "`column % c` is the channel, `column // c` the tap. Which row and column has that tap?",
+        "`column % c` is the channel, and `column // c` the tap. In which row and column of the"
+        " filter is that tap?",
         (
             "Place number `row` has its first tap at line `row // q * stride - padding`, and the"
             " same with `row % q`."
         ),
         (
-            "`y = row // q * stride - padding + tap // side`, likewise for x; then zero unless both"
-            " are inside the picture."
+            "`y = row // q * stride - padding + tap // side`, and likewise the column with `%`."
+            " Write a zero unless both are inside the picture."
         ),
     ),
     wrong=(
@@ -390,6 +430,11 @@ def gather(matrix, x, side, stride, padding):
             ("stride - padding + tap //", "stride + tap //"),
             "wrong_value",
         ),
+        (
+            ("stride - padding + tap //", "stride + tap //"),
+            ("stride - padding + tap %", "stride + tap %"),
+            "wrong_value",
+        ),
         ("if row < matrix.shape[0] and column", "if column", "missing_guard"),
     ),
     hypotheses=(
@@ -398,6 +443,20 @@ def gather(matrix, x, side, stride, padding):
             "Within a row, channels come first here: for each channel all taps.",
             lambda matrix, x, side, stride, padding: matrix_of(
                 x, side, stride, padding, (0, 1, 2, 3, 4)
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Neighbouring places of the filter are `stride` pixels apart, not one.",
+            lambda matrix, x, side, stride, padding: rows_of(
+                x, side, next_pixels(matrix.shape[0], x, side, stride, padding)
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The first place of the filter begins `padding` pixels before the picture.",
+            lambda matrix, x, side, stride, padding: rows_of(
+                x, side, corners_of(matrix.shape[0], x, side, stride, padding) + padding
             ),
         ),
         Hypothesis(
@@ -491,6 +550,12 @@ def layer_inputs(rng, shape):
 def layer_of(y, x, filters, h, w, c, k, side, stride, padding, order=(0, 1, 3, 4, 2)):
     """The product with the im2col matrix, in float64."""
     matrix = matrix_of(x.astype(np.float64), side, stride, padding, order)
+    return (matrix @ filters.T.astype(np.float64)).astype(np.float32)
+
+
+def layer_at(x, filters, side, corners):
+    """The same for windows whose first taps lie at these (line, column)."""
+    matrix = rows_of(x.astype(np.float64), side, corners)
     return (matrix @ filters.T.astype(np.float64)).astype(np.float32)
 
 
@@ -614,6 +679,20 @@ __global__ void layer(float* y, const float* x, const float* filters, int h, int
             ),
         ),
         Hypothesis(
+            "wrong_value",
+            "Neighbouring places of the filter are `stride` pixels apart, not one.",
+            lambda y, x, filters, h, w, c, k, side, stride, padding: layer_at(
+                x, filters, side, next_pixels(y.shape[0], x, side, stride, padding)
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "A line of the result has `q` places. You count places by the picture's width `w`.",
+            lambda y, x, filters, h, w, c, k, side, stride, padding: layer_at(
+                x, filters, side, corners_of(y.shape[0], x, side, stride, padding, across=w)
+            ),
+        ),
+        Hypothesis(
             "swapped_axes",
             "The taps are counted column by column: swap the tap's row and column.",
             lambda y, x, filters, h, w, c, k, side, stride, padding: layer_of(
@@ -664,12 +743,13 @@ __global__ void slopes(float* dx, const float* dy, const float* taps, int h, int
 """
 
 
-def slopes_of(dx, dy, taps, h, w, side, turned=True):
+def slopes_of(dx, dy, taps, h, w, side, turned=True, centred=True):
     """The data gradient in float64: dy filtered with the filter turned."""
     half = side // 2
-    around = np.pad(dy.astype(np.float64), half)
+    zeros = (half, half) if centred else (side - 1, 0)
+    around = np.pad(dy.astype(np.float64), zeros)
     windows = np.lib.stride_tricks.sliding_window_view(around, (side, side))
-    there = np.lib.stride_tricks.sliding_window_view(np.pad(np.ones_like(dy), half), (side, side))
+    there = np.lib.stride_tricks.sliding_window_view(np.pad(np.ones_like(dy), zeros), (side, side))
     its = taps[::-1, ::-1] if turned else taps
     products = windows * its.astype(np.float64)
     return products.sum((2, 3), where=there == 1).astype(np.float32)
@@ -700,10 +780,11 @@ SLOPES = Exercise(
     path="build/slopes.cu",
     task=(
         "The forward pass filtered a picture x (h × w) with `taps` (side × side, odd), as large as"
-        " the picture, zeros beyond its edges. Given `dy`, the loss's slope by each result, write"
-        " `dx`, its slope by each pixel: which results did this pixel go into, and by which tap?"
-        " One thread writes one element of `dx`. A slope may be infinite, and 0 times infinity is"
-        " NaN: leave out what lies beyond the edges, do not multiply it by 0."
+        " the picture, zeros beyond its edges. Given `dy`, the derivative (slope) of the loss by"
+        " each result, write `dx`, its derivative by each pixel: which results did this pixel go"
+        " into, and by which tap? One thread writes one element of `dx`. A slope may be infinite,"
+        " and 0 times infinity is NaN: leave out what lies beyond the edges instead of multiplying"
+        " it by 0."
     ),
     starter="""%%writefile build/slopes.cu
 // dy: h x w. taps: side x side, side odd. The forward pass was "same":
@@ -738,8 +819,8 @@ __global__ void slopes(float* dx, const float* dy, const float* taps, int h, int
     is_square=lambda shape: shape[0] == shape[1],
     hints=(
         (
-            "Pixel (i, j) went into result (y, x) by tap (r, s) where `i = y + r - half`. So which"
-            " y is it, for a given r?"
+            "Pixel (i, j) went into result (y, x) by tap (r, s) where `i = y + r - half`. Solve"
+            " this for y."
         ),
         "`y = i - r + half`, `x = j - s + half`: the filter, turned by 180 degrees.",
         "Guard: only results with 0 <= y < h and 0 <= x < w exist. Sum in a register, write once.",
@@ -752,6 +833,7 @@ __global__ void slopes(float* dx, const float* dy, const float* taps, int h, int
         ),
         ("i - r + half", "i + r - half", "wrong_value"),
         ("int y = i - r + half", "int y = i - r", "wrong_value"),
+        (("i - r + half", "i - r"), ("j - s + half", "j - s"), "wrong_value"),
         (
             "            if (y >= 0 && y < h && x >= 0 && x < w)\n",
             "",
@@ -776,6 +858,16 @@ __global__ void slopes(float* dx, const float* dy, const float* taps, int h, int
             "The filter is not turned: this filters dy as the forward pass filtered x.",
             lambda dx, dy, taps, h, w, side: slopes_of(dx, dy, taps, h, w, side, turned=False),
         ),
+        Hypothesis(
+            "wrong_value",
+            "The tap's row and column are swapped: tap (r, s) is `taps[r * side + s]`.",
+            lambda dx, dy, taps, h, w, side: slopes_of(dx, dy, taps.T, h, w, side),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "`half` is missing: the middle tap, not the first one, lies on the pixel itself.",
+            lambda dx, dy, taps, h, w, side: slopes_of(dx, dy, taps, h, w, side, centred=False),
+        ),
     ),
 )
 
@@ -794,7 +886,7 @@ QUIZZES = (
         ),
         (
             "Memory traffic: the matrix, nine times as large as x for 3 × 3, is never written",
-            "The product is the same. Only who needs an element works out where it lies in x.",
+            "The product is the same. A thread that needs an element works out where it lies in x.",
         ),
         ("Precision: sums are shorter", "Both sum the same products."),
         answer="b",
@@ -803,18 +895,21 @@ QUIZZES = (
         "convolution.q_gradient",
         "Which of a convolution's gradients sums over all pixels of all pictures?",
         (
-            "That by the pictures",
-            "A pixel went only into the few results whose windows it lies in.",
+            "The data gradient",
+            "Its sums are short: a pixel went only into the results whose windows it lies in.",
         ),
         (
-            "That by the weights",
+            "The weights' gradient",
             (
-                "Each weight met every pixel. So its matrix product is small and deep: k is "
-                "the number"
-                " of pixels, and the work must be split along it."
+                "Each weight met every pixel. So the result of the matrix product is small and its"
+                " sums are long, one term per pixel: the work must be split along the sums."
             ),
         ),
-        ("Both", "A pixel went only into the few results whose windows it lies in."),
+        (
+            "Both",
+            "The data gradient's sums are short: a pixel went only into the results whose windows"
+            " it lies in.",
+        ),
         answer="b",
     ),
 )

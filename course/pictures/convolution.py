@@ -54,7 +54,7 @@ def places(
     fig, axes = chart(
         3.3,
         3.2,
-        alt=f"A {size} × {size} picture with {padding} pixels of padding; a filter of {side} × "
+        alt=f"A {size} × {size} picture with a padding of {padding}; a filter of {side} × "
         f"{side} taps, {dilation} apart, moves by {stride}: {count} × {count} places.",
     )
     sheet(axes, whole, whole + 1, below=0.1)
@@ -88,7 +88,7 @@ def halo(across: int, down: int, side: int):
             core = half <= y < half + down and half <= x < half + across
             box(axes, x, y, 1, 1, KNOWN if core else IDLE, line=0.3)
     loads, results_count = width * height, across * down
-    text = f"{results_count} results\n{loads} pixels loaded\n{loads / results_count:.2f} a result"
+    text = f"{results_count} results\n{loads} pixels loaded\n{loads / results_count:.2f} per result"
     word(axes, width + 6, height / 2, text)
     return fig
 
