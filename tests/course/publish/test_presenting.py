@@ -197,6 +197,7 @@ def can_be_read(page):
     return len(ratios) > 5 and min(ratios) >= 4.5
 
 
+@pytest.mark.nightly("by day the same chapter is looked at as a deck, without JupyterLab")
 def test_slides_are_for_a_room_and_a_slider_works(page, lab):
     page.goto(lab.replace("/lab?", f"/rise/{CHAPTER}?"))
     page.locator("section.present .jp-Cell").first.wait_for()

@@ -250,11 +250,18 @@ def is_wide(page, width):
     return page.evaluate("document.documentElement.scrollWidth") > width
 
 
-def test_no_page_is_wider_than_a_phone_or_endless(page, built):
+SIZES = [
+    5,
+    pytest.param(25, marks=pytest.mark.nightly("by day the longest pages and fewer others")),
+]
+
+
+@pytest.mark.parametrize("longest", SIZES)
+def test_no_page_is_wider_than_a_phone_or_endless(page, built, longest):
     page.set_viewport_size({"width": 390, "height": 800})
     wide, endless = [], []
     by_size = sorted(built.pages, key=lambda name: (built.folder / name).stat().st_size)
-    for name in {*by_size[-25:], *by_size[::15]}:  # the longest, and one in fifteen
+    for name in {*by_size[-longest:], *by_size[:: 375 // longest]}:  # and one in 15, or in 75
         open_page(page, built, name)
         if is_wide(page, 390):
             wide.append(name)
