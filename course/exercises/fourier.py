@@ -46,6 +46,11 @@ def back(out, x):
         out[n, c, 1] = imaginary / rows
 
 
+def without_first(x):
+    """x with zeros in its first row."""
+    return np.concatenate([np.zeros_like(x[:1]), x[1:]])
+
+
 def lost_turns(trace):
     """A reason to reject angles whose whole turns used up the bits of their fractions."""
     x, out = trace.results["x"], trace.results["out"]
@@ -68,7 +73,7 @@ BACK = Exercise(
         "`x[k, c]` holds, as pairs (real, imaginary), the transforms of the columns of a"
         " matrix. Write the inverse: `out[n, c]` is 1/rows times the sum over k of `x[k, c]`, each"
         " turned *forwards* by n k / rows of a full turn. The starter transforms the *rows*,"
-        " and not back."
+        " and forward."
     ),
     starter="""
 @cuda.jit
@@ -100,18 +105,31 @@ def back(out, x):
     hypotheses=(
         Hypothesis(
             "wrong_value",
-            "Each term is turned backwards, as in the forward transform: the sign of the angle.",
+            "Each term is turned backwards, as in the forward transform: the sign is wrong.",
             lambda out, x: as_pairs(np.fft.fft(as_complex(x), axis=0) / x.shape[0]),
         ),
         Hypothesis(
             "wrong_value",
-            "Every value is too large by the same factor: the number of terms of the sum.",
+            "Every value is too large by the same factor, the number of terms in the sum.",
             lambda out, x: as_pairs(np.fft.ifft(as_complex(x), axis=0) * x.shape[0]),
         ),
         Hypothesis(
             "swapped_axes",
             "It transforms the rows back, not the columns.",
             lambda out, x: as_pairs(np.fft.ifft(as_complex(x), axis=1)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The term k = 0 is missing from the sum.",
+            lambda out, x: as_pairs(np.fft.ifft(without_first(as_complex(x)), axis=0)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The real part of (a + i b) (c + i s) is a c - b s: i times i is -1.",
+            lambda out, x: as_pairs(
+                np.fft.ifft(as_complex(x).conj(), axis=0).real
+                + 1j * np.fft.ifft(as_complex(x), axis=0).imag
+            ),
         ),
     ),
     hints=(
@@ -317,7 +335,7 @@ def fft_rows(out, x):
     hypotheses=(
         Hypothesis(
             "wrong_value",
-            "It turns forwards: this is the inverse, but for its factor.",
+            "Each pass turns forwards. This is the inverse transform, without its factor 1/128.",
             lambda out, x: as_pairs(np.fft.ifft(as_complex(x)) * POINTS),
         ),
     ),
@@ -368,37 +386,34 @@ __global__ void pass_4(float2* out, const float2* in, int n, int done) {
 )
 
 
-def four_at_a_time(out, pairs, n, done):
-    """One pass of radix 4, after Stockham, in float64."""
-    return as_pairs(passed(as_complex(pairs), done))
+IN_ORDER = (0, 1, 2, 3)
 
 
-def passed(x, done, sign=-1, radix=4):
-    """One pass of a radix; `done` points are transformed among themselves before it."""
-    n = x.size
-    j = np.arange(n // radix)
-    k = j % done
-    parts = [
-        x[j + m * (n // radix)] * np.exp(sign * 2j * np.pi * k * m / (radix * done))
-        for m in range(radix)
-    ]
-    results = np.fft.fft(parts, axis=0) if sign < 0 else np.fft.ifft(parts, axis=0) * radix
-    out = np.empty(n, complex)
-    for m in range(radix):
-        out[radix * j - (radix - 1) * k + m * done] = results[m]
-    return out
+def passed(pairs, done, sign=-1, turns=IN_ORDER, order=IN_ORDER, side_by_side=False):
+    """One pass of radix 4, after Stockham, in float64, as pairs.
 
-
-def without_turns(out, pairs, n, done):
-    """The pass without its twiddles."""
+    done: so many points are transformed among themselves before it. sign: of the angles. turns: by
+    how many times the angle each point is turned. order: which result is stored where.
+    side_by_side: whether a thread's four points are neighbours.
+    """
     x = as_complex(pairs)
-    j = np.arange(n // 4)
+    j = np.arange(x.size // 4)
     k = j % done
-    results = np.fft.fft([x[j + m * (n // 4)] for m in range(4)], axis=0)
-    found = np.empty(n, complex)
-    for m in range(4):
-        found[4 * j - 3 * k + m * done] = results[m]
-    return as_pairs(found)
+    places = [4 * j + m if side_by_side else j + m * j.size for m in range(4)]
+    angles = [sign * 2j * np.pi * k * m / (4 * done) for m in turns]
+    parts = [x[at] * np.exp(angle) for at, angle in zip(places, angles, strict=True)]
+    results = np.fft.fft(parts, axis=0) if sign < 0 else np.fft.ifft(parts, axis=0) * 4
+    out = np.empty(x.size, complex)
+    for m, which in enumerate(order):
+        out[4 * j - 3 * k + m * done] = results[which]
+    return as_pairs(out)
+
+
+def mistaken(says, **change):
+    """A named mistake of a pass, as `passed` makes it."""
+    return Hypothesis(
+        "wrong_value", says, lambda **given: passed(given["in"], given["done"], **change)
+    )
 
 
 PASS_4 = Exercise(
@@ -409,11 +424,11 @@ PASS_4 = Exercise(
     kernel_name="pass_4",
     path="build/pass_4.cu",
     task=(
-        "This is your pass of radix 2, for n / 2 threads with two points each. Make it a pass of"
-        " radix 4, which n / 4 threads do: thread j reads the four points j, j + n/4, j + n/2 and"
-        " j + 3 n/4, turns number m of them by m k / (4 done) of a turn, transforms the four, and"
-        " writes the results `done` apart, from 4 j - 3 k on. A transform of four points a, b, c,"
-        " d is a + b + c + d, a - i b - c + i d, a - b + c - d, a + i b - c - i d, and -i (x, y)"
+        "This is the pass of radix 2 in CUDA C, for n / 2 threads with two points each. Make it a"
+        " pass of radix 4, for n / 4 threads: thread j reads the four points j, j + n/4, j + n/2"
+        " and j + 3 n/4, turns number m of them by m k / (4 done) of a turn, transforms the four,"
+        " and writes the results `done` apart, from 4 j - 3 k on. A transform of four points a, b,"
+        " c, d is a + b + c + d, a - i b - c + i d, a - b + c - d, a + i b - c - i d, and -i (x, y)"
         " is (y, -x)."
     ),
     starter="%%writefile build/pass_4.cu"
@@ -440,7 +455,7 @@ __global__ void pass_4(float2* out, const float2* in, int n, int done) {
         "n": shape[0],
         "done": shape[1],
     },
-    reference=lambda **given: four_at_a_time(*given.values()),
+    reference=lambda **given: passed(given["in"], given["done"]),
     specials="finite",
     rtol=1e-4,
     shapes=((4, 1), (16, 1), (16, 4), (64, 4), (64, 16), (256, 1), (256, 64)),
@@ -492,15 +507,23 @@ __global__ void pass_4(float2* out, const float2* in, int n, int done) {
         ),
     ),
     hypotheses=(
-        Hypothesis(
-            "wrong_value",
-            "It turns forwards: a pass of the inverse.",
-            lambda **given: as_pairs(passed(as_complex(given["in"]), given["done"], sign=1)),
+        mistaken("It turns forwards: this is a pass of the inverse.", sign=1),
+        mistaken(
+            "The twiddles are missing: the four points are not turned before the transform.",
+            turns=(0, 0, 0, 0),
         ),
-        Hypothesis(
-            "wrong_value",
-            "The four points are not turned before they are transformed: the twiddles are missing.",
-            lambda **given: without_turns(*given.values()),
+        mistaken(
+            "All points are turned by the same angle. Point m must go m times as far as point 1.",
+            turns=(0, 1, 1, 1),
+        ),
+        mistaken(
+            "Results 1 and 3 have changed places: -i (b - d) has the wrong sign.",
+            order=(0, 3, 2, 1),
+        ),
+        mistaken("Results 1 and 2 have changed places.", order=(0, 2, 1, 3)),
+        mistaken(
+            "The four points of a thread lie n / 4 apart, and you read four neighbours.",
+            side_by_side=True,
         ),
     ),
 )
@@ -527,6 +550,18 @@ def taken_apart(z):
     """The transforms of the real parts and of the imaginary parts."""
     row = np.fft.ifft(as_complex(z))
     return np.stack([as_pairs(np.fft.fft(row.real)), as_pairs(np.fft.fft(row.imag))])
+
+
+def mirrored(z, before):
+    """The values of z at points - before - k."""
+    points = len(z)
+    return as_complex(z)[(points - before - np.arange(points)) % points]
+
+
+def halves(z, others):
+    """Half the sum of z and others, and half their difference, divided by i."""
+    z = as_complex(z)
+    return np.stack([as_pairs((z + others) / 2), as_pairs((z - others) / 2j)])
 
 
 APART = Exercise(
@@ -561,8 +596,8 @@ def apart(out, z):
     hints=(
         "Z = A + i B. What is the conjugate of Z at points - k, in terms of A and B at k?",
         (
-            "It is A - i B at k: A and B are their own mirrored conjugates, i is not. So the sum of"
-            " the two is 2 A, and their difference 2 i B."
+            "It is A - i B at k, since A and B equal their own mirrored conjugates. So the sum of"
+            " Z and it is 2 A, and their difference is 2 i B."
         ),
         ("The mirror of 0 is 0: `(points - k) % points`. To divide x + i y by i gives y - i x."),
     ),
@@ -596,6 +631,16 @@ def apart(out, z):
             "wrong_value",
             "The part that belongs to b has not been divided by i.",
             lambda out, z: as_pairs(as_complex(taken_apart(z)) * np.array([[1], [1j]])),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The value at points - k must be conjugated first: its imaginary part changes sign.",
+            lambda out, z: halves(z, mirrored(z, 0)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The mirror of k is points - k (index 0 for k = 0), not points - 1 - k.",
+            lambda out, z: halves(z, mirrored(z, 1).conj()),
         ),
     ),
 )
@@ -642,8 +687,8 @@ QUIZZES = (
         explain_right="Seven eighths of a turn forwards look like one eighth backwards.",
         explain={
             7000: "Between two samples it makes 7/8 of a turn. Which shorter way leads there, too?",
-            3000: "Folded at 4,000 Hz, half the rate: as far below it as the tone is above.",
-            None: "What cannot be told apart differs by a whole turn a sample: by 8,000 Hz.",
+            3000: "The tone is 3,000 Hz above half the rate, 4,000 Hz. So where is its alias?",
+            None: "What cannot be told apart differs by a whole turn per sample, by 8,000 Hz.",
         },
     ),
     Quiz(
@@ -657,7 +702,7 @@ QUIZZES = (
         explain_right="Of 15 taps in a row, 14 can reach over the edge: 1,024 - 14.",
         explain={
             1009: "The first tap lies on the point itself, so only 14 can reach over the edge.",
-            1024: "The transform takes the picture for periodic: what leaves below enters above.",
+            1024: "The transform takes the picture as periodic: what leaves below enters above.",
             None: "How far can a filter of 15 taps reach over the last row?",
         },
     ),
@@ -671,9 +716,8 @@ QUIZZES = (
         (
             "Its points do not fit one block's registers and shared memory",
             (
-                "512 KB must be exchanged, and a block has 227 KB at most: so blocks "
-                "exchange, through"
-                " memory."
+                "512 KB must be exchanged, and a block has 227 KB at most. So blocks exchange them"
+                " through memory."
             ),
         ),
         (

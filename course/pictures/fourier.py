@@ -81,7 +81,7 @@ def matrix(n):
 
 
 def spectra(sounds, rate):
-    """Magnitudes of sounds' transforms, in decibels of the largest. rate: samples a second.
+    """Magnitudes of sounds' transforms, in decibels of the largest. rate: samples per second.
 
     sounds: {title: samples}.
     """
@@ -114,7 +114,7 @@ def _loudest(rate):
 
 def aliases(tones, rate, seconds):
     """Tones of several frequencies as waves, and the samples that they share."""
-    alt = f"Tones of {' and '.join(map(str, tones))} Hz meet in all {rate:,} samples a second."
+    alt = f"Tones of {' and '.join(map(str, tones))} Hz meet in all {rate:,} samples per second."
     fig, axes = chart(7.2, 2.2, alt=alt)
     time = np.linspace(0, seconds, 2000)
     for colour, tone in zip((ACCENT, BLOCK_COLOURS[4]), tones, strict=True):
@@ -382,7 +382,7 @@ def _rows(names, label):
 
 LADDER = {
     "a sum for each result": "sum",
-    "a launch a pass": "launches",
+    "a launch per pass": "launches",
     "a block, radix 2": "block",
     "in registers, radix 2": "radix_2",
     "in registers, radix 4": "radix_4",
