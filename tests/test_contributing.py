@@ -5,12 +5,15 @@ exercises.
 import importlib.util
 import re
 import shlex
+import sys
 
 import pytest
 
+from course import record
 from course.chapters import CHAPTERS
 from course.exercises import EXERCISES
 from tests.conformance import derive, mistakes
+from tests.processes import completed
 from utils.files import ROOT
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -44,7 +47,9 @@ def wrong(command):
     module, arguments = words[2], words[3:]
     if importlib.util.find_spec(module) is None:
         return module
-    return next((word for word in arguments if is_path(word) and not (ROOT / word).exists()), None)
+    folders = ROOT, ROOT / "course" / "kernels"
+    paths = [word for word in arguments if is_path(word)]
+    return next((path for path in paths if not any((f / path).exists() for f in folders)), None)
 
 
 def test_paths_are_there():
@@ -71,6 +76,27 @@ def test_examples_are_real_names():
         for name in re.findall(r"conformance\.mistakes (\w+)", text)
         if not (mistakes.FOLDER / f"{name}.cu").exists()
     } == set()
+
+
+def arguments_of(module):
+    """What the examples of `python -m module` hand over."""
+    lines = [shlex.split(command) for command in COMMANDS]
+    return [words[3:] for words in lines if words[1:3] == ["-m", module]]
+
+
+def test_examples_of_tests_are_tests():
+    for given in arguments_of("pytest"):
+        found = completed(
+            [sys.executable, "-m", "pytest", "--collect-only", "-q", *given], cwd=ROOT
+        )
+        assert found.returncode == 0, (given, found.stdout[-500:])
+
+
+def test_examples_of_recording_are_understood():
+    examples = arguments_of("course.record")
+    assert examples
+    for given in examples:
+        assert all(path.is_file() for path in record.parsed(given).notebooks)
 
 
 @pytest.mark.parametrize("name", ["CONTRIBUTING.md", "LICENSE-text.md"])

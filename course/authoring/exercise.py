@@ -20,7 +20,7 @@ TITLE = "TODO: a title"
 RIGHT = ("one", "two", "three")
 ANSWER = """\
 ### {id} {name}
-# TODO: a right answer unlike the solution: another algorithm, order or means. "{name}" is its name
+# TODO: a right answer by another algorithm, order or means; in place of "{name}" a word for it
 """
 HINTS = """
     hints=(
@@ -61,7 +61,8 @@ def {name}(out, a):
     fresh=some_length,
     extents=a_thread_each,
     other_block=(96, 1, 1),{hints}    wrong=(
-        # TODO: three or more, also the mistakes that people make in this very task
+        # TODO: one more at least, a mistake that people make in this very task: (old, new, a key of
+        # REASONS in course/checking/model.py)
         ("i < out.size", "i <= out.size", "off_by_one"),
         ("cuda.grid(1)", "cuda.threadIdx.x", "first_block_only"),
     ),
@@ -106,7 +107,8 @@ __global__ void {name}(float* out, const float* a, int n) {{
     fresh=some_length,
     extents=a_thread_each,
     other_block=(96, 1, 1),{hints}    wrong=(
-        # TODO: three or more, also the mistakes that people make in this very task
+        # TODO: one more at least, a mistake that people make in this very task: (old, new, a key of
+        # REASONS in course/checking/model.py)
         ("i < n", "i <= n", "off_by_one"),
         ("if (i < n)\\n        ", "", "missing_guard"),
     ),

@@ -16,7 +16,7 @@ import sys
 
 from course.authoring import TODO, blanks, book, room
 from course.authoring.chapter import LIST
-from course.authoring.exercise import TASK, is_skeleton
+from course.authoring.exercise import TASK, TITLE, is_skeleton
 from course.chapters import CHAPTERS, Chapter
 from course.checking import predict
 from course.exercises import EXERCISES
@@ -26,7 +26,7 @@ from utils.files import ROOT, write_whole
 from utils.tracer import player
 
 TAKES = re.compile(r"about \d+ minutes: \d+ to read and run, \d+ for the exercises")
-TITLE = re.compile(r"### Exercise · .*")
+EXERCISE_TITLE = re.compile(r"### Exercise · .*")
 CHECK = re.compile(r'exercises\.check\(\s*"([\w.]+)"')
 EXERCISE = "exercise"  # the tag of a starter
 HEADING = re.compile(r"^#+\s+(?:\d+ · )?(.+?)\s*$", re.MULTILINE)  # without its number
@@ -147,9 +147,9 @@ def films(notebook) -> list[str]:
 def heading(notebook, place: int, exercise) -> list[str]:
     """Give an exercise's heading the entry's title and minutes, a blank task the entry's."""
     for cell in reversed(notebook.cells[max(0, place - 6) : place]):
-        if cell.cell_type == "markdown" and TITLE.match(cell.source):
+        if cell.cell_type == "markdown" and EXERCISE_TITLE.match(cell.source):
             before = cell.source
-            title = TITLE.match(cell.source)[0]
+            title = EXERCISE_TITLE.match(cell.source)[0]
             right = f"### Exercise · {exercise.title} ({exercise.minutes} min)"
             cell.source = cell.source.replace(title, right, 1)
             if TODO not in exercise.task:
@@ -211,6 +211,11 @@ def mend(chapter: Chapter) -> tuple[list[str], list[str]]:
     return done, left
 
 
+def follows(line: str) -> bool:
+    """Whether a blank is one of a cell that follows its entry: it is written once that one is."""
+    return ", cell " in line and (TASK in line or TITLE in line)
+
+
 def published() -> list[str]:
     """Write frames, tables and kernels' cells of all chapters; what was written, in lines.
 
@@ -239,7 +244,7 @@ def main(arguments: list[str] | None = None) -> int:
         print("put right:", line)
     for line in left:
         print("YOURS:", line)
-    unwritten = blanks.of_chapter(chapter)
+    unwritten = [line for line in blanks.of_chapter(chapter) if not follows(line)]
     if unwritten:
         print("\n".join(["These are left to write; each says what goes there:", *unwritten]))
         print(f"When they are written: make chapter NAME={chapter.key}")

@@ -95,9 +95,11 @@ def folded(cell):
 
 
 def problems(chapter: Chapter, cells) -> list[str]:
-    """What a chapter's minutes ask of a person, in lines: what the rounded total may hide."""
+    """What a chapter's minutes ask of a person: what the total hides that the chapter states."""
     took = minutes.minutes_of(cells)
-    found = of(chapter, cells) if round(took.all) > minutes.WHOLE else []
+    found = []
+    if round(took.all) > minutes.WHOLE:
+        found.append("\n".join(of(chapter, cells)))
     longest = max(took.stretches)
     if round(longest) > minutes.LONGEST:
         found.append(

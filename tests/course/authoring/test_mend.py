@@ -134,7 +134,7 @@ def test_a_whole_chapter_is_mended_once(course):
     assert "put right: slide types of long, new" in done.stdout
     assert "put right: the first cell: about" in done.stdout
     assert "YOURS: first_kernels takes 1" in done.stdout, "165 minutes are no evening"
-    assert "YOURS: Folding a section" in done.stdout
+    assert "\nFolding a section" in done.stdout
     changed = course.changed()
     wanted = ("README.md", "course/chapters.py", "course/index.ipynb", "course/instructors.md")
     assert set(wanted) <= changed.keys()

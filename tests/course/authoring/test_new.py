@@ -1,6 +1,8 @@
 """Skeletons: all that a machine can write is there, it runs, and what is left says so."""
 
 import json
+import re
+import shlex
 
 import nbformat
 import pytest
@@ -72,6 +74,16 @@ def test_cells_go_before_the_recap_or_where_one_says(course):
     kept = set(order) - {each for each in order if "clamp" in each or "wrap" in each}
     before = nbformat.read(ROOT / CHAPTER, 4).cells
     assert {id: cells(course)[id] for id in kept} == {cell.id: cell for cell in before}
+
+
+def test_the_examples_in_contributing_do_what_they_say(course):
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    examples = re.findall(r"^\.venv/bin/python -m (course\.new .+)$", text, re.MULTILINE)
+    kinds = {example.split()[1] for example in examples}
+    assert kinds == {"chapter", "exercise", "question", "picture", "cell"}
+    for example in examples:
+        done = course.run(*shlex.split(example))
+        assert done.returncode == 0, (example, done.stderr)
 
 
 REFUSED = {
