@@ -266,7 +266,7 @@ __global__ void conv_backward_weight(float* share, const float* dy, const float*
         ),
         Hypothesis(
             "wrong_value",
-            "The picture wraps around: what is left of column 0 is 0, and not the last column.",
+            "The picture wraps around. But left of column 0 there are zeros, not the last column.",
             lambda share, dy, x, B, C, K, H, W: conv_weight_wrapped(share, dy, x),
         ),
         Hypothesis(
@@ -634,7 +634,7 @@ SOFTMAX = Exercise(
     title="A softmax that does not overflow",
     minutes=5,
     task=(
-        "One thread a row of ten logits: `p[b, k]` is exp(z[b, k]) over the sum of all ten. The"
+        "One thread per row of ten logits: `p[b, k]` is exp(z[b, k]) over the sum of all ten. The"
         " logits come from a network in its first steps: some are in the hundreds, and some rows"
         " are far below zero. This kernel makes nan of them."
     ),
@@ -900,11 +900,11 @@ Q_BIAS = one_of(
     ),
     (
         "A convolution cannot have one",
-        "It can, one a channel; PyTorch's `Conv2d` has one unless told otherwise.",
+        "It can, one per channel; PyTorch's `Conv2d` has one unless told otherwise.",
     ),
     (
         "To save memory: the biases would be the largest tensor",
-        "There would be one a channel, 96 numbers in all.",
+        "There would be one per channel, 96 numbers in all.",
     ),
     answer="a",
 )
@@ -971,7 +971,7 @@ Q_MEMORY = Quiz(
     ),
     answer=32 * 28 * 28 * 4 * 256 // 10**6,
     unit="MB",
-    explain_right="And `one.a` and `one.d` are as large: together half of the memory, nearly.",
+    explain_right="`one.a` and `one.d` are as large: the three take nearly half of the memory.",
     explain={
         32 * 28 * 28 * 256 // 10**6: "A float32 has 4 bytes.",
         None: "Planes times height times width times 4 bytes is one digit's; then times the batch.",
@@ -989,7 +989,7 @@ Q_FEED = one_of(
     ),
     (
         "When the copy of batch 8 is done",
-        "Batch 8 lies in the other slot, and says nothing of who still reads this one.",
+        "Batch 8 lies in the other slot, and its copy does not wait for who reads this one.",
     ),
     (
         "When step 7 is done",
@@ -1002,7 +1002,7 @@ Q_STEPS = Quiz(
     question="60,000 digits in batches of 256; the rest at the end is left out. How many steps?",
     answer=60_000 // 256,
     unit="steps an epoch",
-    explain_right="The 96 digits that are left out are others in each epoch: it is shuffled.",
+    explain_right="96 digits are left out: others in each epoch, because each is shuffled anew.",
     explain={
         -(-60_000 // 256): "The last batch would not be full, and is left out.",
         None: "How many whole batches are in 60,000 digits?",
@@ -1020,7 +1020,7 @@ Q_LAUNCHES = Quiz(
     unit="µs",
     explain_right="The CPU is the slower one: 60 · 5 µs, and the GPU waits in between.",
     explain={
-        180: "So long the GPU is busy. It has nothing to do until the next kernel is launched.",
+        180: "That is how long the GPU is busy. But in between it waits for the next launch.",
         480: "CPU and GPU work at the same time: only the slower one counts.",
         None: "60 launches one after another, while the GPU works on what it has.",
     },
