@@ -544,10 +544,10 @@ HEAD = Exercise(
     minutes=15,
     task=(
         "A warp has a digit: four of its 128 hidden values in each lane. Compute the ten logits,"
-        " each a dot product over all lanes plus its bias, then from them in every lane"
+        " each a dot product over all lanes plus its bias, then from these in every lane"
         " `gradient[k]`, the gradient of logit k: (softmax - 1 at the label) / batch, and `loss`,"
-        " the digit's cross-entropy / batch. The logits may be large: take the largest off before"
-        " `expf`. What follows hands both on."
+        " the digit's cross-entropy / batch. The logits may be large: subtract the largest before"
+        " `expf`. The lines that follow hand gradients and loss on."
     ),
     starter=f"\n%%writefile build/head.cu{HEAD_START}",
     solution=HEAD_CU,
@@ -712,8 +712,8 @@ QUIZZES = (
         answer=16,
         explain_right="mean(y) = -2 · 3 = -6 and mean(y²) = 4 · 13 = 52: 52 - 36.",
         explain={
-            52: "That is mean(y²). The square of mean(y) is still to be taken away.",
-            4: "That is the variance of the pixels. The weight counts twice: squared.",
+            52: "That is mean(y²). The square of mean(y) must still be subtracted.",
+            4: "That is the variance of the pixels. The weight enters it squared.",
             None: "The pixels' moments are 3 and 13. With mean(y) and mean(y²): their difference.",
         },
     ),
@@ -747,7 +747,7 @@ QUIZZES = (
     one_of(
         "beating_pytorch.q_recompute",
         (
-            "Our backward pass computes the first convolution twice more. Why is that faster than"
+            "Our backward pass computes the first convolution again. Why is that faster than"
             " keeping its output?"
         ),
         (
@@ -794,7 +794,7 @@ QUIZZES = (
         ),
         (
             "Tensor cores cannot add",
-            "They add in fp32; the update of a weight is not done by them at all.",
+            "They do add, in fp32. And the update of a weight does not use them at all.",
         ),
         answer="b",
     ),
@@ -804,7 +804,7 @@ QUIZZES = (
             "A trainer is twice as fast as PyTorch, and after the same epochs it is right on 97.9 %"
             " where PyTorch has 98.9 %. What does its time say?"
         ),
-        ("Twice as fast", "With a gradient that is left out one could be ten times as fast."),
+        ("Twice as fast", "A trainer that left out a gradient could be ten times as fast."),
         (
             "Nothing yet: it computes something else",
             (
@@ -815,7 +815,7 @@ QUIZZES = (
         ),
         (
             "Twice as fast at large batches",
-            "The batch size has nothing to do with it: it has another result.",
+            "The batch size has nothing to do with it: what it computes is another result.",
         ),
         answer="b",
     ),
