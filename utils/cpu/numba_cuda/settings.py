@@ -22,6 +22,7 @@ unwritten = contextvars.ContextVar("unwritten", default=False)
 apart = contextvars.ContextVar("apart", default=False)
 _seed = contextvars.ContextVar("seed", default=None)
 _seconds = contextvars.ContextVar("seconds", default=None)
+_blocks = contextvars.ContextVar("blocks", default=None)
 
 
 @contextmanager
@@ -58,6 +59,15 @@ def schedule(seed):
     return during(_seed, seed)
 
 
+def only_blocks(numbers):
+    """Within the `with`, a launch runs these blocks alone, by their linear numbers.
+
+    The grid is as large as ever: what a kernel asks of it, it is told. Of a grid-wide barrier the
+    others never come to, the launch says so.
+    """
+    return during(_blocks, tuple(numbers))
+
+
 def lanes_apart():
     """Within the `with`, activemask() names a random part of the lanes that come to it together.
 
@@ -73,6 +83,8 @@ def shuffled() -> bool:
 
 def new_schedule():
     """The order of one launch, as `schedule` asks."""
+    if _blocks.get() is not None:
+        return SomeBlocks(_blocks.get())
     seed = _seed.get()
     return InStep() if seed == IN_STEP else Schedule(seed)
 
@@ -208,3 +220,14 @@ class InStep(Schedule):
 
     def order(self, count):
         return range(count)
+
+
+class SomeBlocks(Schedule):
+    """In order, but some blocks only: a sample of a grid that would take too long."""
+
+    def __init__(self, blocks):
+        super().__init__()
+        self.blocks = blocks
+
+    def order(self, count):
+        return self.blocks

@@ -1,0 +1,195 @@
+"""Holds estimates against recorded times.
+
+    python -m course.kernels.machine.judge               the kernels that may be looked at
+    python -m course.kernels.machine.judge --held-out    all of them; writes what was found
+
+It writes assets/recorded/estimates.json: each kernel's estimate, time and limit, and the errors by
+GPU and family. Which third is held out was settled by name (`cases.is_held_out`) before any
+estimate was compared with a time. Whoever changes the model after a look at the held-out kernels
+has to name others.
+"""
+
+import argparse
+import itertools
+import json
+import math
+import statistics
+import time
+
+from course.kernels.machine.cases import Case, cases
+from utils import results
+from utils.estimate import Unknown
+from utils.estimate.gpus import Gpu, gpu, recorded_name
+from utils.estimate.model import Counts, Terms, terms
+from utils.estimate.statement import JUDGED
+from utils.estimate.totals import count
+from utils.files import write_whole
+
+GPUS = ("H200", "H100")
+TIE = 1.05  # of two measured times: closer ones are in no order
+GAP = 1e-6  # seconds from one launch of a sequence to the next
+
+
+def counts_of(case: Case) -> list[Counts]:
+    """The counts of each launch of a case. Unknown where there are none."""
+    if case.growing is not None:
+        first = [count(case.growing, case.size, case.small)]
+        return first + [count(launch) for launch in case.also]
+    return [count(launch) for launch in case.launches]
+
+
+def terms_of(counted: list[Counts], card: Gpu) -> list[Terms]:
+    return [terms(one, card) for one in counted]
+
+
+def seconds_of(launches: list[Terms]) -> float:
+    """The time of launches one after the other: only the first waits for its start alone."""
+    total = sum(one.time for one in launches)
+    return total - (len(launches) - 1) * (launches[0].start - GAP)
+
+
+def measured(case: Case, card: str) -> float | None:
+    """Seconds that were recorded of a case on a GPU; None where nothing was."""
+    entry = results.find(f"{case.name}/time", recorded_name(card))
+    return entry["value"] / 1e3 if entry else None
+
+
+def row_of(case: Case, counted: list[Counts], card: str) -> dict | None:
+    """A case's estimate beside its time; None where nothing was recorded."""
+    real = measured(case, card)
+    if real is None:
+        return None
+    parts = terms_of(counted, gpu(card))
+    longest = max(parts, key=lambda one: one.time)
+    return {
+        "name": case.name,
+        "family": case.family,
+        "gpu": card,
+        "held_out": case.held_out,
+        "calibrates": case.calibrates,
+        "measured_ms": real * 1e3,
+        "estimate_ms": seconds_of(parts) * 1e3,
+        "limit": longest.limit,
+        "terms_ms": {name: 1e3 * value for name, value in longest.seconds.items() if value},
+    }
+
+
+def error(row) -> float:
+    """How far an estimate is off, as a share of the time: -0.2 is a fifth too short."""
+    return row["estimate_ms"] / row["measured_ms"] - 1
+
+
+def factor(row) -> float:
+    """The larger of estimate and time over the smaller."""
+    ratio = row["estimate_ms"] / row["measured_ms"]
+    return max(ratio, 1 / ratio)
+
+
+def summary(rows: list[dict]) -> dict:
+    """Median error, factor within which nine in ten lie, pairs of a family in the right order."""
+    right, pairs = ordered(rows)
+    factors = sorted(factor(row) for row in rows)
+    return {
+        "kernels": len(rows),
+        "median_error": statistics.median(abs(error(row)) for row in rows),
+        "p90_factor": factors[math.ceil(0.9 * len(factors)) - 1],
+        "pairs": pairs,
+        "pairs_in_order": right / pairs if pairs else None,
+    }
+
+
+def ordered(rows) -> tuple[int, int]:
+    """(pairs in the right order, pairs) of the same family, ties of the clock left out."""
+    right = total = 0
+    for one, other in itertools.combinations(rows, 2):
+        if one["family"] != other["family"]:
+            continue
+        ratio = one["measured_ms"] / other["measured_ms"]
+        if max(ratio, 1 / ratio) < TIE:
+            continue
+        total += 1
+        right += (ratio > 1) == (one["estimate_ms"] > other["estimate_ms"])
+    return right, total
+
+
+def judge(chosen: list[Case]) -> tuple[list[dict], dict]:
+    """(a row for each kernel and GPU, name -> why there is none)."""
+    rows, unknown = [], {}
+    for case in chosen:
+        begin = time.process_time()
+        try:
+            counted = counts_of(case)
+        except Unknown as reason:
+            unknown[case.name] = str(reason)
+            continue
+        spent = time.process_time() - begin
+        for card in GPUS:
+            row = row_of(case, counted, card)
+            if row is not None:
+                rows.append({**row, "seconds_to_count": round(spent, 2)})
+    return rows, unknown
+
+
+def shown(row) -> str:
+    top = sorted(row["terms_ms"].items(), key=lambda item: -item[1])[:4]
+    parts = " ".join(f"{name} {value:.4g}" for name, value in top)
+    times = f"{row['measured_ms']:9.4g} {row['estimate_ms']:9.4g} {error(row):+6.0%}"
+    return f"{row['gpu']} {row['name']:<42} {times}  {parts}"
+
+
+def said(what, found) -> str:
+    order = found["pairs_in_order"]
+    pairs = f"{order:.0%} of {found['pairs']} pairs in order" if order is not None else "no pairs"
+    return (
+        f"{what}: {found['kernels']} kernels, median error {found['median_error']:.0%}, nine in "
+        f"ten within a factor of {found['p90_factor']:.2f}, {pairs}"
+    )
+
+
+def report(rows: list[dict]) -> dict:
+    """Errors by GPU: of all kernels, of those held out, of each family. Calibration is left out."""
+    found = {}
+    rows = [row for row in rows if not row["calibrates"]]
+    for card in GPUS:
+        mine = [row for row in rows if row["gpu"] == card]
+        held_out = [row for row in mine if row["held_out"]]
+        families = sorted({row["family"] for row in mine})
+        found[card] = {
+            "all": summary(mine),
+            "families": {
+                name: summary([row for row in mine if row["family"] == name]) for name in families
+            },
+        }
+        if held_out:
+            found[card]["held_out"] = summary(held_out)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--held-out", action="store_true", help="look at all, and write it down")
+    parser.add_argument("--only", help="names that contain this")
+    options = parser.parse_args()
+    chosen = [case for case in cases() if options.held_out or not case.held_out]
+    if options.only:
+        chosen = [case for case in chosen if options.only in case.name]
+    rows, unknown = judge(chosen)
+    for row in rows:
+        print(shown(row))
+    for name, reason in unknown.items():
+        print(f"no estimate: {name}: {reason}")
+    found = report(rows)
+    for card, by in found.items():
+        for what in ("all", "held_out"):
+            if what in by:
+                print(said(f"{card}, {what}", by[what]))
+        for family, numbers in by["families"].items():
+            print(said(f"    {family}", numbers))
+    if options.held_out and not options.only:
+        content = {"date": results.now(), "gpus": found, "unknown": unknown, "kernels": rows}
+        write_whole(JUDGED, json.dumps(content, indent=1) + "\n")
+        print("wrote", JUDGED.name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,237 @@
+"""The constants of each GPU that the model divides by: measured where it was, else scaled.
+
+A GPU is known by one of three ways, from the best to the worst; `Gpu.how` says which:
+
+- measured: `python -m course.kernels.machine.measure` ran on it (names `machine/...` of its results
+  file);
+- related: it shares the chip of one that was measured, so its SMs have the same constants; its
+  memory and its L2 are as *Memory* recorded them (`read/...`);
+- data sheet: everything scaled from the measured GPU by SMs, clock and bandwidth of data sheets.
+"""
+
+import functools
+from dataclasses import dataclass, field
+
+from utils import results
+from utils.hardware import FP32_UNITS, data_sheet
+from utils.results import likeness
+
+MIB = 1 << 20
+MEASURED = "NVIDIA H200"
+#: What a learner may call them -> (name of the results file's GPU, row of the data sheets)
+NAMES = {
+    "H200": ("NVIDIA H200", "H200"),
+    "H100": ("NVIDIA H100 80GB HBM3", "H100 SXM"),
+    "T4": (None, "Tesla T4"),
+    "A100": (None, "A100"),
+    "RTX 3090": (None, "GeForce RTX 3090"),
+    "RTX 4090": (None, "GeForce RTX 4090"),
+    "RTX 5090": (None, "GeForce RTX 5090"),
+    "B200": (None, "B200"),
+}
+CAPABILITY = {
+    "H200": (9, 0),
+    "H100": (9, 0),
+    "T4": (7, 5),
+    "A100": (8, 0),
+    "RTX 3090": (8, 6),
+    "RTX 4090": (8, 9),
+    "RTX 5090": (12, 0),
+    "B200": (10, 0),
+}
+#: SMs of GPUs whose data sheet does not say so
+SMS = {"H200": 132, "B200": 148}
+#: L2 caches in MiB: white papers of Turing, Ampere, GA102, Hopper, Ada, RTX Blackwell; B200 as
+#: cudaDeviceProp has it (github.com/NVIDIA/cuda-samples deviceQuery, 126 MB)
+L2 = {"T4": 4, "A100": 40, "RTX 3090": 6, "RTX 4090": 72, "H100": 50, "H200": 50}
+L2 |= {"RTX 5090": 96, "B200": 126}
+FP32_UNITS_OF_SM = 128
+#: How far resources overlap (see model.py): from the kernels of judge.CALIBRATION alone
+EXPONENT = 3.0
+FP64_SHARE = {(7, 5): 1 / 16, (8, 6): 1 / 32, (8, 9): 1 / 32, (12, 0): 1 / 32}
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """name: as in NAMES. how: "measured", "related" or "data sheet".
+
+    rates: things per second of the whole GPU. cycles: latencies. memory: (bytes, seconds) of large
+    reads and writes, launch left out. Sizes in bytes, times in seconds, clock in Hz.
+    """
+
+    name: str
+    how: str
+    compute_capability: tuple
+    sms: int
+    clock: float
+    l2_bytes: int
+    launch: float
+    turn: float
+    exponent: float
+    rates: dict = field(default_factory=dict)
+    cycles: dict = field(default_factory=dict)
+    reads: tuple = ()
+    writes: tuple = ()
+
+
+class Constants:
+    """What was recorded of one GPU under machine/..."""
+
+    def __init__(self, gpu):
+        self.gpu = gpu
+
+    def __getitem__(self, name):
+        entry = results.find(f"machine/{name}", self.gpu)
+        if entry is None:
+            raise LookupError(f"machine/{name} is not recorded of {self.gpu}")
+        return entry["value"]
+
+
+@functools.cache
+def gpu(name: str) -> Gpu:
+    """The constants of a GPU by its short name. LookupError names those there are."""
+    if name not in NAMES:
+        raise LookupError(f"no constants of {name!r}; there are {', '.join(NAMES)}")
+    base = measured(Constants(MEASURED))
+    if NAMES[name][0] == MEASURED:
+        return base
+    if NAMES[name][0]:
+        return related(name, base)
+    return scaled(name, base)
+
+
+def measured(known: Constants) -> Gpu:
+    """The GPU on which the microbenchmarks ran."""
+    launch = known["launch/time"] / 1e3
+    sms = SMS["H200"]
+    clock = known["clock"]
+    line = known["l1/lines_32"] * 32
+    rates = {
+        "issue": known["fp32/rate"],
+        "line": line,
+        "pass": known["shared/read_8_ways"],
+        "l2_read": known["l2/read_16_mib"],
+        "l2_write": known["l2/write_16_mib"],
+        "l2_part_write": known["memory/sparse_write_32"],
+    }
+    for name in ("fp32", "fp64", "multiply", "integer", "special", "convert", "shuffle"):
+        rates[name] = known[f"{name}/rate"]
+    for dtype in ("int", "float"):
+        rates[f"one_{dtype}"] = known[f"atomics/{dtype}/one"]
+        rates[f"line_{dtype}"] = known[f"atomics/{dtype}/32"] / 32
+        rates[f"lines_{dtype}"] = known[f"atomics/{dtype}/1024"] / 32
+        rates[f"each_{dtype}"] = known[f"atomics/{dtype}/each"] / 32
+        alone = 32 / known[f"shared_atomics/{dtype}/32"]
+        together = 32 / known[f"shared_atomics/{dtype}/one"]
+        rates[f"shared_{dtype}"] = 1 / alone
+        rates[f"shared_more_{dtype}"] = 31 / (together - alone)
+    for threads in (32, 64, 128, 256, 512, 1024):
+        rates[f"blocks_{threads}"] = known[f"blocks/{threads}"]
+    cycles = {
+        "shared": known["shared/latency"],
+        "memory": sms * 128 / known["memory/in_flight_1"] * clock,
+        "l1": results.find("latency/64_kib", MEASURED)["value"],
+        "l2": results.find("latency/4096_kib", MEASURED)["value"],
+    }
+    cycles["atomic"] = cycles["l2"]
+    for threads in (32, 64, 128, 256, 512, 1024):
+        for load in ("alone", "full"):
+            cycles[f"barrier_{threads}_{load}"] = known[f"barrier/{threads}/{load}"]
+    curves = {}
+    for what in ("read", "write"):
+        points = [(0.0, 0.0)]
+        for mib in (32, 128, 1024):
+            seconds = known[f"memory/{what}_{mib}_mib/time"] / 1e3
+            points.append((mib * MIB, seconds - launch))
+        curves[what] = tuple(points)
+    return Gpu(
+        "H200",
+        "measured",
+        CAPABILITY["H200"],
+        sms,
+        clock,
+        L2["H200"] * MIB,
+        launch,
+        known["turn/256/time"] / 1e3,
+        EXPONENT,
+        rates,
+        cycles,
+        curves["read"],
+        curves["write"],
+    )
+
+
+def copy_speed(gpu_name):
+    """Bytes per second of a large copy, from what *Memory* recorded."""
+    entries = [
+        results.find(f"read/memory/{end}", gpu_name) for end in ("bandwidth", "share_of_copy")
+    ]
+    return entries[0]["value"] / entries[1]["value"]
+
+
+def related(name: str, base: Gpu) -> Gpu:
+    """A GPU with the measured one's chip and another memory."""
+    other = NAMES[name][0]
+    memory = copy_speed(other) / copy_speed(MEASURED)
+    cache = (
+        results.find("read/l2/bandwidth", other)["value"]
+        / results.find("read/l2/bandwidth", MEASURED)["value"]
+    )
+    cycles = dict(base.cycles)
+    far = "latency/131072_kib"
+    ratio = results.find(far, other)["value"] / results.find(far, MEASURED)["value"]
+    cycles["memory"] *= ratio
+    cycles["l2"] = results.find("latency/4096_kib", other)["value"]
+    return changed(base, name, "related", 1.0, memory, cache, base.sms, base.clock, cycles)
+
+
+def scaled(name: str, base: Gpu) -> Gpu:
+    """A GPU of which only data sheets are known."""
+    sheet = data_sheet(NAMES[name][1])
+    reference = data_sheet("H200")
+    capability = CAPABILITY[name]
+    sms = sheet["sms"] or SMS[name]
+    units = FP32_UNITS.get(capability, FP32_UNITS_OF_SM)
+    clock = sheet["fp32_tflops"] * 1e12 / (2 * units * sms)
+    memory = sheet["bandwidth_gb_s"] / reference["bandwidth_gb_s"]
+    work = sms * clock / (base.sms * base.clock)
+    made = changed(base, name, "data sheet", work, memory, work, sms, clock, dict(base.cycles))
+    made.rates["fp32"] *= units / FP32_UNITS_OF_SM
+    made.rates["fp64"] *= 2 * FP64_SHARE.get(capability, 1 / 2)
+    return made
+
+
+def changed(base, name, how, work, memory, cache, sms, clock, cycles) -> Gpu:
+    """`base` with other rates: of its SMs by `work`, its memory, its L2."""
+    rates = {}
+    for key, value in base.rates.items():
+        factor = cache if key.startswith("l2_") else work
+        rates[key] = value * factor
+    for key in base.rates:
+        if key.startswith(("one_", "line_", "blocks_")):  # not of all SMs, but of one place
+            rates[key] = base.rates[key] * clock / base.clock
+    return Gpu(
+        name,
+        how,
+        CAPABILITY[name],
+        sms,
+        clock,
+        L2[name] * MIB,
+        base.launch,
+        base.turn * base.clock / clock,
+        base.exponent,
+        rates,
+        cycles,
+        tuple((size, seconds / memory) for size, seconds in base.reads),
+        tuple((size, seconds / memory) for size, seconds in base.writes),
+    )
+
+
+def recorded_name(name: str) -> str | None:
+    """The GPU's name in results files, or None where nothing of it is recorded."""
+    return NAMES[name][0]
+
+
+def nearest() -> str:
+    """The short name of the GPU that the notebooks show."""
+    return next(short for short, (full, _) in NAMES.items() if full == likeness.RECORDED_ON)

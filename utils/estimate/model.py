@@ -1,0 +1,257 @@
+"""From what a launch asks for to a time: the longest of a few resources, with a start.
+
+Each resource alone would need `amount / rate` seconds. Were they perfectly overlapped, the longest
+would be the time; they are not, and near-equal ones disturb one another. So the terms are joined by
+a power mean, (sum of t^p)^(1/p), whose exponent p comes from microbenchmarks that balance two
+resources on purpose (`machine/overlap/...`), not from any kernel that is judged.
+"""
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+
+from utils.occupancy import ceil_div, limits, occupancy
+
+from .gpus import Gpu
+
+WARP = 32
+SECTOR = 32
+L1_LEAST = 16 << 10
+MOST_WAVES = 4  # up to so many rounds of blocks the last, unfilled one counts as a whole
+#: Resource -> how a sentence names it
+WORDS = {
+    "memory": "the memory's bandwidth",
+    "l2": "the L2 cache's bandwidth",
+    "l1": "the L1 cache and shared memory",
+    "issue": "the number of instructions",
+    "fp32": "the fp32 units",
+    "fp64": "the fp64 units",
+    "multiply": "the integer multipliers",
+    "integer": "the integer units",
+    "special": "the special units",
+    "convert": "conversions between types",
+    "shuffle": "shuffles",
+    "atomics": "atomics",
+    "blocks": "the start of blocks",
+    "latency": "latency: too little under way at once",
+}
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What a whole launch asks for.
+
+    amounts: Counter of all blocks. waits: of one block. moved: "read" and "write" -> bytes that
+    memory moves at least. reused: names of arrays that come from L2 after their first read.
+    hottest: additions to the most wanted element, of a type; spread: lines they fall on.
+    """
+
+    blocks: int
+    threads: int
+    amounts: Counter
+    waits: Counter
+    moved: dict
+    reused: frozenset
+    hottest: dict
+    shared_bytes: int
+    registers: int
+    exact: bool = True
+
+
+@dataclass(frozen=True)
+class Terms:
+    """seconds: resource -> seconds that it alone would need. start: of the launch."""
+
+    seconds: dict
+    start: float
+    exponent: float
+    notes: dict = field(default_factory=dict)
+
+    @property
+    def time(self) -> float:
+        """Seconds of the launch."""
+        return self.start + together(self.seconds.values(), self.exponent)
+
+    @property
+    def limit(self) -> str:
+        """The resource that takes longest."""
+        return max(self.seconds, key=self.seconds.get)
+
+    def without(self, resource: str, seconds: float) -> float:
+        """The time if a resource needed so many seconds only."""
+        changed = {**self.seconds, resource: seconds}
+        return self.start + together(changed.values(), self.exponent)
+
+
+def together(terms, exponent) -> float:
+    """The power mean's sum of several times."""
+    terms = [term for term in terms if term > 0]
+    if not terms:
+        return 0.0
+    most = max(terms)
+    return most * sum((term / most) ** exponent for term in terms) ** (1 / exponent)
+
+
+def terms(counts: Counts, gpu: Gpu) -> Terms:
+    """The terms of a launch on a GPU."""
+    fits = occupancy(
+        gpu.compute_capability,
+        counts.threads,
+        counts.registers,
+        min(counts.shared_bytes, most(gpu)),
+    )
+    busy = min(1.0, counts.blocks / gpu.sms)  # the share of the SMs that have a block
+    resident = max(1, min(fits.blocks, ceil_div(counts.blocks, gpu.sms)))
+    seconds = {
+        "memory": memory(counts, gpu),
+        "l2": l2(counts, gpu, resident),
+        "l1": l1(counts, gpu) / busy,
+        "atomics": atomics(counts, gpu),
+        "blocks": counts.blocks / gpu.rates[f"blocks_{size_class(counts.threads)}"],
+        "latency": latency(counts, gpu, resident),
+    }
+    unit, needed = arithmetic(counts, gpu)
+    seconds[unit] = needed / busy
+    return Terms(seconds, gpu.launch, gpu.exponent, {"occupancy": fits, "resident": resident})
+
+
+def most(gpu):
+    return limits(gpu.compute_capability).shared_block
+
+
+def size_class(threads):
+    """The number of threads of a microbenchmark's block that is nearest to this one."""
+    return min((32, 64, 128, 256, 512, 1024), key=lambda size: abs(math.log(size / threads)))
+
+
+def memory(counts, gpu) -> float:
+    """Every byte once, at the speed of large reads and writes, their beginning included."""
+    read, written = counts.moved["read"], counts.moved["write"]
+    total = read + written
+    if not total:
+        return 0.0
+    share = read / total
+    return share * along(gpu.reads, total) + (1 - share) * along(gpu.writes, total)
+
+
+def along(points, size) -> float:
+    """The seconds of `size` bytes on a curve of (bytes, seconds), straight between the points."""
+    before = points[0]
+    for point in points[1:]:
+        if size <= point[0]:
+            break
+        before = point
+    else:
+        return before[1] + slope(points[-2:]) * (size - before[0])
+    share = (size - before[0]) / (point[0] - before[0])
+    return before[1] + share * (point[1] - before[1])
+
+
+def slope(points):
+    """Seconds per byte between two points."""
+    (size, seconds), (larger, longer) = points
+    return (longer - seconds) / (larger - size)
+
+
+def l2(counts, gpu, resident) -> float:
+    """Sectors that L1 does not have, and all that are written."""
+    a = counts.amounts
+    read = a[f"l2_read_{distance(counts, gpu, resident)}"]
+    written = a["write_sectors"]
+    scattered = max(0, written - a["whole_written"])
+    return (
+        read * SECTOR / gpu.rates["l2_read"]
+        + a["whole_written"] * SECTOR / gpu.rates["l2_write"]
+        + scattered / gpu.rates["l2_part_write"]
+    )
+
+
+def distance(counts, gpu, resident) -> int:
+    """The largest of the counted distances that the L1 left to a block can bridge."""
+    sm = limits(gpu.compute_capability).shared
+    left = max(L1_LEAST, sm - resident * counts.shared_bytes)
+    room = left / resident / SECTOR
+    known = [int(name.rpartition("_")[2]) for name in counts.amounts if name.startswith("l2_read_")]
+    return max([one for one in known if one <= room], default=0)
+
+
+def l1(counts, gpu) -> float:
+    """Lines of global requests and passes of shared ones: one of them a cycle."""
+    a = counts.amounts
+    lines = a["read_lines"] + a["write_lines"] + a["atomic_lines"]
+    seconds = lines / gpu.rates["line"] + a["shared_passes"] / gpu.rates["pass"]
+    for dtype in ("int", "float"):
+        seconds += a[f"shared_atomics_{dtype}"] / gpu.rates[f"shared_{dtype}"]
+        seconds += a[f"shared_atomics_{dtype}_more"] / gpu.rates[f"shared_more_{dtype}"]
+    return seconds
+
+
+def arithmetic(counts, gpu) -> tuple[str, float]:
+    """(the unit that needs longest, its seconds): issue slots, or the pipe of one class."""
+    a = counts.amounts
+    classes = ("fp32", "fp64", "multiply", "integer", "special", "convert", "shuffle")
+    total = sum(a[name] for name in (*classes, "access", "jump")) + a["shared_atomics_int"]
+    needed = {"issue": total / gpu.rates["issue"]}
+    for name in classes:
+        needed[name] = a[name] / gpu.rates[name]
+    unit = max(needed, key=needed.get)
+    return unit, needed[unit]
+
+
+def atomics(counts, gpu) -> float:
+    """Additions to one element come one after the other; others as lines of L2 allow."""
+    requests = counts.amounts["atomic_requests"]
+    if not requests:
+        return 0.0
+    longest = 0.0
+    for adds, elements, dtype in counts.hottest.values():
+        longest = max(longest, adds / gpu.rates[f"one_{dtype}"])
+        lines = max(1.0, elements / WARP)
+        points = [
+            (1.0, gpu.rates[f"line_{dtype}"]),
+            (32.0, gpu.rates[f"lines_{dtype}"]),
+            (131072.0, gpu.rates[f"each_{dtype}"]),
+        ]
+        longest = max(longest, requests / rate_between(points, lines))
+    return longest
+
+
+def rate_between(points, lines) -> float:
+    """A rate between measured ones, straight on logarithmic axes, flat beyond them."""
+    if lines <= points[0][0]:
+        return points[0][1]
+    for (one, rate), (other, faster) in zip(points, points[1:], strict=False):
+        if lines <= other:
+            share = math.log(lines / one) / math.log(other / one)
+            return rate * (faster / rate) ** share
+    return points[-1][1]
+
+
+def latency(counts, gpu, resident) -> float:
+    """Rounds of blocks, each as long as a block lives (Little's law, turned round)."""
+    seconds = life_seconds(counts, gpu, resident) + gpu.turn
+    slots = resident * gpu.sms
+    rounds = counts.blocks / slots
+    if rounds < MOST_WAVES:
+        rounds = math.ceil(rounds)
+    return seconds * rounds
+
+
+def life_seconds(counts, gpu, resident) -> float:
+    """How long one block lives where nobody else is in its way."""
+    cycles = 0.0
+    warps = resident * ceil_div(counts.threads, WARP)
+    size = size_class(counts.threads)
+    alone, full = gpu.cycles[f"barrier_{size}_alone"], gpu.cycles[f"barrier_{size}_full"]
+    share = warps / limits(gpu.compute_capability).warps
+    for what, times in counts.waits.items():
+        if what == "steps":
+            cycles += times
+        elif what == "barriers":
+            cycles += times * max(alone, full * share)
+        elif what.startswith("memory "):
+            array = what.partition(" ")[2]
+            cycles += times * gpu.cycles["l2" if array in counts.reused else "memory"]
+        else:
+            cycles += times * gpu.cycles[what]
+    return cycles / gpu.clock

@@ -1,0 +1,487 @@
+"""What each statement of a Numba kernel costs in instructions, read from its source.
+
+The source is always there, a compiler is not. The rules are facts of the code that Numba makes,
+looked up in listings of machine code, not in times:
+
+- integers are 64 bits wide: an addition or a comparison is two instructions, a product four;
+- an index may be negative, so each access first turns it round: INDEX instructions a dimension;
+- what does not change in a loop is computed before it, and what was computed once is not again;
+- loops over numbers that the compiler knows are unrolled: they count and compare nothing;
+- a remainder or quotient of a number that the compiler does not know calls a sequence, DIVISION;
+- int with float32 gives float64, as Numba types it.
+"""
+
+import ast
+import functools
+import inspect
+import textwrap
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+#: Classes of instructions, by the unit that runs them
+CLASSES = ("integer", "multiply", "fp32", "fp64", "special", "convert", "shuffle", "access", "jump")
+INDEX = 7  # of a global element: mask, add, shift, each in two halves
+SHARED_INDEX = 3  # shared addresses have 32 bits
+KNOWN_DIVISION = 8  # by a number that the compiler knows
+DIVISION = 30  # 64-bit quotient whose operands fit in 32 bits: convert, reciprocal, correct
+FLOAT_DIVISION = 10
+SPECIAL = {"sqrt": 8, "rsqrt": 3, "exp": 6, "exp2": 2, "log": 12, "sin": 20, "cos": 20, "tanh": 14}
+LATENCY = {"integer": 8, "multiply": 12, "fp32": 4, "fp64": 8, "special": 20, "division": 120}
+LOOP = 3  # count, compare, jump
+DEEPEST = 4  # device functions in one another
+DIVIDES = (ast.Div, ast.Mod, ast.FloorDiv, ast.Pow)
+POSITION = {"grid": 5, "gridsize": 3}
+FREE = ("float32", "float64", "int32", "int64", "uint32", "range", "len", "array", "array_like")
+
+
+@dataclass
+class Statement:
+    """One statement of the source, as it runs once in one warp.
+
+    classes: instructions by class, without those that loads and stores need of themselves.
+    latency: cycles from its operands to its result. uses, sets: names. indices: names that say
+    where it loads. adds_up: it only adds to a name of its own, so that loads of later iterations
+    need not wait for it. repeats: it is a while's test, run once more than its body.
+    """
+
+    place: tuple
+    classes: Counter = field(default_factory=Counter)
+    latency: float = 0.0
+    uses: frozenset = frozenset()
+    sets: frozenset = frozenset()
+    indices: frozenset = frozenset()
+    adds_up: bool = False
+    decides: bool = False
+    repeats: bool = False
+
+
+class Reader(ast.NodeVisitor):
+    """Goes through a function once, keeps the type of each name, makes a Statement per line.
+
+    Device functions that it calls are read where they are called. statements: (file, line) ->
+    Statement.
+    """
+
+    def __init__(self, function, types, statements=None, depth=0):
+        self.function = function
+        self.file = function.__code__.co_filename
+        self.types = dict(types)
+        self.statements = {} if statements is None else statements
+        self.depth = depth
+        self.now = None
+        self.changing = None  # names that the loop around changes; None outside loops
+        self.computed = set()  # indices that are in a register
+        self.returned = "integer"
+
+    # ---- statements
+
+    def body(self, statements, counted=False):
+        for number, statement in enumerate(statements):
+            made = Statement((self.file, statement.lineno))
+            if number == 0 and counted:
+                made.classes["integer"] += LOOP - 1
+                made.classes["jump"] += 1
+            self.statement(statement, made)
+
+    def statement(self, node, made):
+        before, self.now = self.now, made
+        kind = type(node)
+        if kind is ast.Assign:
+            self.assign(node.targets, node.value)
+        elif kind is ast.AugAssign:
+            self.augmented(node)
+        elif kind is ast.Expr:
+            if not isinstance(node.value, ast.Constant):
+                made.latency = self.cost(node.value)[1]
+        elif kind is ast.If:
+            made.latency = self.cost(node.test)[1]
+            made.classes["jump"] += 1
+            made.decides = True
+        elif kind is ast.While:
+            self.changes(node)
+            known, made.latency = self.cost(node.test)
+            made.classes["jump"] += known != "known"
+            made.decides = known != "known"
+            made.repeats = True
+        elif kind is ast.For:
+            known, made.latency = self.cost(node.iter)
+            made.decides = known != "known"
+            for name in names_of(node.target):
+                self.types[name] = "known" if known == "known" else "integer"
+        elif kind is ast.Return and node.value is not None:
+            self.returned, made.latency = self.cost(node.value)
+            made.decides = True
+        self.keep(made, node)
+        self.now = before
+        if kind in (ast.For, ast.While):
+            around = self.changing
+            unrolled = not made.decides
+            if not unrolled:
+                self.changing = stored_in(node)
+            self.body(node.body, counted=kind is ast.For and not unrolled)
+            self.changing = around
+        elif kind is ast.If:
+            self.body(node.body)
+            self.body(node.orelse)
+
+    def changes(self, node):
+        """A while over a name that it changes by what is not known is no known number of turns."""
+        for one in ast.walk(node):
+            if isinstance(one, ast.AugAssign) and isinstance(one.target, ast.Name):
+                if self.cost_of(one.value) != "known":
+                    self.types[one.target.id] = joined(self.types.get(one.target.id), "integer")
+            if isinstance(one, ast.Assign):
+                for target in one.targets:
+                    for name in names_of(target):
+                        if self.types.get(name) == "known" and not is_number(one.value):
+                            self.types[name] = "integer"
+
+    def cost_of(self, node):
+        """The type of an expression, without counting it."""
+        before, self.now = self.now, Statement((self.file, 0))
+        kind = self.cost(node)[0]
+        self.now = before
+        return kind
+
+    def keep(self, made, node):
+        head = node.test if isinstance(node, (ast.If, ast.While)) else node
+        head = node.iter if isinstance(node, ast.For) else head
+        made.uses = frozenset(loaded(head))
+        made.indices = frozenset(indices_of(head))
+        if made.place in self.statements and self.depth == 0:  # several on a line: together
+            old = self.statements[made.place]
+            old.classes += made.classes
+            old.latency += made.latency
+            old.uses |= made.uses
+            old.sets |= made.sets
+            old.indices |= made.indices
+            return
+        self.statements[made.place] = made
+
+    def assign(self, targets, value):
+        kind, self.now.latency = self.cost(value)
+        names = set()
+        for target in targets:
+            for name in names_of(target):
+                self.types[name] = kind
+                self.forget(name)
+                names.add(name)
+            if isinstance(target, ast.Subscript):
+                self.cost(target)
+        self.now.sets = frozenset(names)
+
+    def augmented(self, node):
+        right, latency = self.cost(node.value)
+        left, _ = self.cost(node.target)
+        kind = joined(left, right)
+        self.operate(node.op, kind, node.value)
+        self.now.latency = latency + self.wait(node.op, kind, node.value)
+        if isinstance(node.target, ast.Subscript):
+            self.cost(node.target)
+            return
+        name = node.target.id
+        self.types[name] = kind
+        self.forget(name)
+        self.now.sets = frozenset([name])
+        self.now.adds_up = name not in loaded(node.value)
+
+    def forget(self, name):
+        """Indices with this name have to be computed anew."""
+        self.computed = {index for index in self.computed if name not in index[1]}
+
+    # ---- expressions: (type, latency), and what they cost goes to the statement
+
+    def cost(self, node):
+        method = getattr(self, f"of_{type(node).__name__.lower()}", None)
+        if method is not None:
+            return method(node)
+        latency = 0
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                latency = max(latency, self.cost(child)[1])
+        return "integer", latency
+
+    def of_constant(self, node):
+        return ("fp64" if isinstance(node.value, float) else "known"), 0
+
+    def of_name(self, node):
+        if node.id in self.types:
+            return self.types[node.id], 0
+        return type_of_value(global_of(self.function, node.id)), 0
+
+    def of_attribute(self, node):
+        return "integer", 0
+
+    def of_binop(self, node):
+        left, one = self.cost(node.left)
+        right, other = self.cost(node.right)
+        kind = joined(left, right)
+        if kind == "known" and not isinstance(node.op, ast.Div):
+            return kind, 0
+        if isinstance(node.op, ast.Div) and kind != "fp32":
+            kind = "fp64"
+        fused = isinstance(node.op, (ast.Add, ast.Sub)) and kind in ("fp32", "fp64")
+        fused = fused and any(is_product(side) for side in (node.left, node.right))
+        if not fused:  # the product's instruction is the sum's, too
+            self.operate(node.op, kind, right)
+        return kind, max(one, other) + (0 if fused else self.wait(node.op, kind, right))
+
+    def of_unaryop(self, node):
+        kind, latency = self.cost(node.operand)
+        return kind, latency
+
+    def of_compare(self, node):
+        kinds = [self.cost(side) for side in (node.left, *node.comparators)]
+        kind = functools.reduce(joined, [one for one, _ in kinds])
+        if kind == "known":
+            return kind, 0
+        if kind in ("fp32", "fp64"):
+            self.now.classes[kind] += len(node.ops)
+        else:
+            self.now.classes["integer"] += 2 * len(node.ops)
+        return "integer", max(latency for _, latency in kinds) + LATENCY["integer"]
+
+    def of_ifexp(self, node):
+        latency = self.cost(node.test)[1]
+        body, one = self.cost(node.body)
+        other, two = self.cost(node.orelse)
+        self.now.classes["integer"] += 1
+        return joined(body, other), latency + max(one, two)
+
+    def of_subscript(self, node):
+        name = node.value.id if isinstance(node.value, ast.Name) else None
+        if name is None:  # a.shape[0]
+            return "integer", 0
+        space, kind = array_type(self.of_name(node.value)[0])
+        used = frozenset(loaded(node.slice))
+        index = (ast.unparse(node), used)
+        if index in self.computed or space == "local":
+            return kind, 0
+        self.computed.add(index)
+        if self.changing is not None and not used & self.changing:
+            return kind, 0  # computed before the loop
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        latency = 0
+        for part in parts:
+            known, wait = self.cost(part)
+            latency = max(latency, wait)
+            if known != "known":
+                self.now.classes["integer"] += INDEX if space == "global" else SHARED_INDEX
+        if len(parts) > 1:
+            self.now.classes["multiply"] += len(parts) - 1
+        return kind, latency + LATENCY["integer"]
+
+    def of_call(self, node):
+        name = called(node.func)
+        values = [self.cost(argument) for argument in node.args]
+        latency = max([one for _, one in values], default=0)
+        kind = functools.reduce(joined, [one for one, _ in values], "known")
+        inner = device_function(self.function, node.func)
+        if inner is not None:
+            return self.called_function(inner, [one for one, _ in values]), latency
+        if name in ("float32", "float64"):
+            kind = "fp32" if name == "float32" else "fp64"
+            if values and values[0][0] == "integer":
+                self.now.classes["convert"] += 1
+            return kind, latency
+        if name.startswith(("uint", "int")) and values:
+            return ("known" if values[0][0] == "known" else "integer"), latency
+        if name in POSITION:
+            self.now.classes["integer"] += POSITION[name]
+            return "integer", 30  # the special register's
+        if name in SPECIAL:
+            kind = kind if kind == "fp32" else "fp64"
+            self.now.classes[kind] += SPECIAL[name] * (1 if kind == "fp32" else 3)
+            self.now.classes["special"] += 1
+            return kind, latency + LATENCY["special"] + 4 * SPECIAL[name]
+        if name.startswith("shfl"):
+            self.now.classes["shuffle"] += 1
+            value = values[1][0] if len(values) > 1 else "integer"
+            return value, latency + 24
+        if name in ("min", "max"):
+            self.now.classes["integer" if kind in ("integer", "known") else kind] += 2
+            return kind, latency + LATENCY["integer"]
+        if name == "array":
+            return shared_type(node), 0
+        if name in FREE:  # a range of known numbers is known, too
+            return kind, latency
+        self.now.classes["integer"] += 2
+        return kind, latency + LATENCY["integer"]
+
+    def called_function(self, function, kinds):
+        """The type that a device function gives; its statements are read, with these arguments."""
+        if self.depth >= DEEPEST:
+            return "integer"
+        names = function.__code__.co_varnames
+        types = dict(
+            zip(names, ("integer" if one == "known" else one for one in kinds), strict=False)
+        )
+        inner = Reader(function, types, self.statements, self.depth + 1)
+        inner.body(tree_of(function).body)
+        return inner.returned
+
+    def operate(self, operation, kind, right):
+        """Count one operation of a type. right: the type of its right operand."""
+        classes = self.now.classes
+        if kind in ("fp32", "fp64"):
+            if isinstance(operation, DIVIDES):
+                classes[kind] += FLOAT_DIVISION
+                classes["special"] += 1
+            else:
+                classes[kind] += 1
+        elif isinstance(operation, (ast.Mod, ast.FloorDiv)):
+            if right == "known":
+                classes["integer"] += KNOWN_DIVISION
+            else:
+                classes["integer"] += DIVISION - 4
+                classes["convert"] += 3
+                classes["special"] += 1
+        elif isinstance(operation, ast.Mult):
+            classes["multiply"] += 1 if right == "known" else 4
+        elif kind != "known":
+            classes["integer"] += 2
+
+    def wait(self, operation, kind, right):
+        """Cycles of one operation, from its operands to its result."""
+        if isinstance(operation, DIVIDES) and right != "known":
+            return LATENCY["division"]
+        if kind in ("fp32", "fp64"):
+            return LATENCY[kind]
+        return LATENCY["multiply" if isinstance(operation, ast.Mult) else "integer"]
+
+
+def device_function(function, called_as):
+    """The Python function of a device function that a kernel calls by name; None of others."""
+    if not isinstance(called_as, ast.Name):
+        return None
+    value = global_of(function, called_as.id)
+    inner = getattr(value, "py_func", None)
+    return inner if inner is not None and hasattr(inner, "__code__") else None
+
+
+def global_of(function, name):
+    """What a name outside a function stands for: of its module or of the function around it."""
+    names = function.__code__.co_freevars
+    if name in names and function.__closure__:
+        return function.__closure__[names.index(name)].cell_contents
+    return function.__globals__.get(name)
+
+
+def type_of_value(value):
+    """The type of a number that a kernel finds outside itself."""
+    if isinstance(value, np.floating):
+        return "fp32" if value.dtype == np.float32 else "fp64"
+    if isinstance(value, (bool, int, np.integer)):
+        return "known"
+    return "fp64" if isinstance(value, float) else "integer"
+
+
+def joined(one, other):
+    """The type of an operation on two, as Numba has it; a literal number takes the other's."""
+    one, other = array_type(one)[1], array_type(other)[1]
+    if one == "known" or one == other:
+        return other
+    if other == "known":
+        return one
+    return "fp64"  # int with float32, too
+
+
+def array_type(kind):
+    """(space, type of an element) of what a name stands for."""
+    if isinstance(kind, tuple):
+        return kind
+    return "global", kind or "integer"
+
+
+def shared_type(node):
+    """What cuda.shared.array or cuda.local.array gives."""
+    outer = node.func.value.attr if isinstance(node.func.value, ast.Attribute) else "shared"
+    text = ast.unparse(node.args[1]) if len(node.args) > 1 else ""
+    text += "".join(ast.unparse(word.value) for word in node.keywords if word.arg == "dtype")
+    return outer, type_of_name(text)
+
+
+def type_of_name(text):
+    if "float64" in text or "complex128" in text:
+        return "fp64"
+    return "fp32" if "float" in text or "complex" in text else "integer"
+
+
+def type_of_argument(argument):
+    """The type of a kernel's argument, as Reader has it."""
+    dtype = getattr(argument, "dtype", None)
+    if dtype is None:
+        return "fp64" if isinstance(argument, float) else "integer"
+    kind = {"f": "fp32", "c": "fp32"}.get(np.dtype(dtype).kind, "integer")
+    if np.dtype(dtype) in (np.float64, np.complex128):
+        kind = "fp64"
+    return ("global", kind) if getattr(argument, "shape", ()) else kind
+
+
+def names_of(target):
+    """Names that an assignment's target sets."""
+    if isinstance(target, ast.Name):
+        return [target.id]
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return [name for part in target.elts for name in names_of(part)]
+    return []
+
+
+def loaded(node):
+    """Names whose values an expression or statement needs."""
+    names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    if isinstance(node, ast.Assign):
+        stored = {one.id for t in node.targets for one in ast.walk(t) if isinstance(one, ast.Name)}
+        only = {name for target in node.targets for name in names_of(target)}
+        needed = {one.id for one in ast.walk(node.value) if isinstance(one, ast.Name)}
+        return needed | (stored - only)
+    return names
+
+
+def indices_of(node):
+    """Names in the subscripts of what is read or written."""
+    found = set()
+    for one in ast.walk(node):
+        if isinstance(one, ast.Subscript):
+            found |= {name.id for name in ast.walk(one.slice) if isinstance(name, ast.Name)}
+    return found
+
+
+def called(function):
+    """The last part of what is called: cuda.atomic.add is add."""
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def is_product(node):
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
+
+
+def is_number(node):
+    return isinstance(node, ast.Constant)
+
+
+def stored_in(node):
+    """Names that a loop changes, its own among them."""
+    names = set(names_of(node.target)) if isinstance(node, ast.For) else set()
+    for one in ast.walk(node):
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
+            names.add(one.id)
+    return names
+
+
+@functools.lru_cache(maxsize=64)
+def tree_of(function):
+    """The syntax tree of a function, its lines those of its file."""
+    lines, first = inspect.getsourcelines(function)
+    tree = ast.parse(textwrap.dedent("".join(lines)))
+    ast.increment_lineno(tree, first - 1)
+    return tree.body[0]
+
+
+def statements_of(function, types) -> dict[tuple, Statement]:
+    """(file, line) -> Statement of a kernel and its device functions. types: of its arguments."""
+    reader = Reader(function, types)
+    reader.body(tree_of(function).body)
+    return reader.statements

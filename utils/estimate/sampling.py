@@ -1,0 +1,348 @@
+"""A few blocks of a launch, run on the CPU engine: what each asks of the machine.
+
+Blocks of one launch are nearly always alike, so a launch of millions is counted from its first
+block, its last and one in the middle. They run within the real grid, on arrays of the real shape
+that hold zeros unless the caller gives others; memory that no sampled block touches is never
+really there.
+"""
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from utils.cpu.numba_cuda import KernelError, cpu_jit, observe, time_limit
+from utils.cpu.numba_cuda.device_arrays import DeviceNDArray
+from utils.cpu.numba_cuda.dispatcher import check_limits
+from utils.cpu.numba_cuda.settings import only_blocks
+from utils.occupancy import ceil_div
+from utils.tracer import TooManyEvents, counts
+from utils.tracer.grouping import group
+from utils.tracer.record import (
+    ATOMIC,
+    BARRIER,
+    GRID_BARRIER,
+    READ,
+    WRITE,
+    Recorder,
+    Recording,
+    check_kernel,
+    whole,
+)
+
+from . import operations
+from .life import Access, life
+
+MAX_EVENTS = 160_000  # of one block: about a second
+SECONDS = 4
+WARP = 32
+SECTOR = 32
+PIECE = 64  # bytes that memory moves at least
+LINE = 128
+NEVER = np.iinfo(np.int64).max
+#: Sectors that a block touches before it comes back to one: L1 may hold so many for it
+DISTANCES = (0, 64, 256, 1024, 4096)
+NEAR = 1024
+UNREAD = 4  # instructions of a statement whose source nobody read
+
+
+class Unknown(ValueError):
+    """No estimate: the text says what cannot be known, and what may help."""
+
+
+@dataclass(frozen=True)
+class Blank:
+    """An array argument that holds zeros: `Blank((4096, 4096), np.float32)`."""
+
+    shape: int | tuple
+    dtype: object = np.float32
+
+    @property
+    def nbytes(self):
+        return int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A launch of a Numba kernel: kernel[grid, block, 0, shared_bytes](*args).
+
+    args: numbers, arrays (copied before they are used) or `Blank`s of the real shape.
+    registers: of a thread, where known; 32 is what short kernels have.
+    """
+
+    kernel: object
+    grid: int | tuple
+    block: int | tuple
+    args: tuple
+    shared_bytes: int = 0
+    registers: int = 32
+
+    @property
+    def blocks(self):
+        return math.prod(whole(self.grid, "grid"))
+
+    @property
+    def threads(self):
+        return math.prod(whole(self.block, "block"))
+
+
+@dataclass
+class Block:
+    """What one block asks for.
+
+    amounts: Counter of everything that adds up over blocks (see `amounts_of`).
+    waits: what its busiest thread waits for (see `life`).
+    arrays: (name, "read" or "write") -> bytes that memory moves for it, in pieces of PIECE; bytes
+        in sectors; bytes of the whole array.
+    hottest: array -> where its most wanted element is, additions to it, elements, "int" or "float",
+        elements of the whole array.
+    shared_bytes: static.
+    """
+
+    amounts: Counter
+    waits: Counter
+    arrays: dict
+    hottest: dict
+    shared_bytes: int
+
+
+def sampled(launch: Launch) -> list[tuple[int, Block]]:
+    """(how many blocks it stands for, Block) for each block that was run.
+
+    Raises Unknown for what the CPU engine cannot run so, TooManyEvents for long blocks.
+    """
+    grid = whole(launch.grid, "grid")
+    block = whole(launch.block, "block")
+    check_limits(grid, block, int(launch.shared_bytes))
+    check_kernel(launch.kernel)
+    count = launch.blocks
+    numbers = sorted({0, count // 2, count - 1})
+    shares = [1] * len(numbers)
+    shares[len(numbers) // 2] = count - len(numbers) + 1
+    return [
+        (share, block_of(launch, grid, block, number))
+        for share, number in zip(shares, numbers, strict=True)
+    ]
+
+
+def middle(launch: Launch) -> Block:
+    """The block in the middle of the grid alone."""
+    grid = whole(launch.grid, "grid")
+    return block_of(launch, grid, whole(launch.block, "block"), launch.blocks // 2)
+
+
+def block_of(launch, grid, block, number) -> Block:
+    """Run one block and count."""
+    function = getattr(launch.kernel, "py_func", launch.kernel)
+    names = function.__code__.co_varnames
+    ready = [argument(arg) for arg in launch.args]
+    recorder = Recorder(MAX_EVENTS)
+    fresh = cpu_jit(launch.kernel, signatures=getattr(launch.kernel, "signatures_given", None))
+    try:
+        with observe(recorder), time_limit(SECONDS), only_blocks([number]):
+            fresh[grid, block, 0, launch.shared_bytes](*ready)
+    except TooManyEvents:
+        raise
+    except (KernelError, IndexError) as error:
+        said = str(error).strip().splitlines()[0]
+        raise Unknown(f"a block alone does not come to its end: {said}") from error
+    recording = Recording(function.__name__, function, grid, block, recorder, {}, None)
+    events = counts.Events(recording)
+    types = dict(zip(names, map(operations.type_of_argument, launch.args), strict=False))
+    try:
+        statements = operations.statements_of(function, types)
+    except (OSError, TypeError, SyntaxError) as error:
+        raise Unknown(f"the kernel's source is not to be had: {error}") from error
+    return counted(events, statements, function, launch)
+
+
+def argument(arg):
+    """What the engine is given: zeros, or a copy."""
+    if isinstance(arg, Blank):
+        return DeviceNDArray.over(np.zeros(arg.shape, arg.dtype))
+    if hasattr(arg, "copy_to_host"):
+        return DeviceNDArray.over(np.array(arg.copy_to_host()))
+    if isinstance(arg, np.ndarray) and arg.ndim:
+        return DeviceNDArray.over(np.array(arg))
+    return arg
+
+
+def counted(events, statements, function, launch) -> Block:
+    """A Block of the events of one."""
+    amounts = amounts_of(events)
+    _, away = reuse(events)
+    for distance in DISTANCES:
+        amounts[f"l2_read_{distance}"] = int((away > distance).sum())
+    amounts.update(instructions(events, statements))
+    amounts["warps"] = ceil_div(launch.threads, WARP)
+    arrays, hottest = touched(events)
+    shared = {m.root: m.start + size_of(m) for m in events.memories if m.space == "shared"}
+    waits = life(chain(events, statements), statements)
+    return Block(amounts, waits, arrays, hottest, sum(shared.values()))
+
+
+def size_of(memory):
+    return int(np.prod(memory.shape)) * memory.dtype.itemsize
+
+
+def amounts_of(events) -> Counter:
+    """Requests, lines, sectors, passes, atomics and barriers of all warps."""
+    amounts = Counter()
+    chosen = events.accesses("global")
+    numbers, first = counts.requests(events, chosen)
+    sectors = counts.sectors(events, chosen, numbers)
+    lines = counts.sectors(events, chosen, numbers, LINE)
+    kinds = events.kind[first]
+    for kind, name in ((READ, "read"), (WRITE, "write"), (ATOMIC, "atomic")):
+        mine = kinds == kind
+        amounts[f"{name}_requests"] = int(mine.sum())
+        amounts[f"{name}_lines"] = int(lines[mine].sum())
+        amounts[f"{name}_sectors"] = int(sectors[mine].sum())
+    amounts["atomic_lanes"] = int((events.kind[chosen] == ATOMIC).sum())
+    full = sectors * SECTOR <= bytes_of(events, chosen, numbers)
+    amounts["whole_written"] = int(sectors[(kinds == WRITE) & full].sum())
+    shared = events.accesses("shared")
+    numbers, first = counts.requests(events, shared)
+    ways, passes, fewest = counts.passes(events, shared, numbers)
+    atomic = events.kind[first] == ATOMIC
+    amounts["shared_requests"] = int((~atomic).sum())
+    amounts["shared_passes"] = int(passes[~atomic].sum())
+    amounts["shared_fewest"] = int(fewest[~atomic].sum())
+    floats = np.array([m.dtype.kind == "f" for m in events.memories] or [False])
+    of_float = floats[events.memory[first]]
+    for mine, name in ((atomic & ~of_float, "int"), (atomic & of_float, "float")):
+        amounts[f"shared_atomics_{name}"] = int(mine.sum())
+        amounts[f"shared_atomics_{name}_more"] = int((ways[mine] - 1).sum())
+    waits = np.isin(events.kind, (BARRIER, GRID_BARRIER))
+    barriers = np.unique(events.epoch[waits] * events.warps_a_block + events.warp[waits])
+    amounts["barriers"] = len(barriers)
+    return amounts
+
+
+def bytes_of(events, chosen, numbers):
+    """Different bytes of each request."""
+    if not len(chosen):
+        return np.zeros(0, np.int64)
+    return counts.unique_bytes(events, chosen, numbers)
+
+
+def reuse(events):
+    """(request of each sector touched by a global read, sectors touched since it last was).
+
+    Requests are those of the block in the order of warps in step, as `read_requests` counts them; a
+    sector that was never touched before has NEVER.
+    """
+    chosen, numbers, _ = read_requests(events)
+    if not len(chosen):
+        return numbers, numbers
+    request, root, piece = counts.pieces(events, chosen, numbers, SECTOR)
+    _, once = group(request, root, piece)  # of a request each sector counts once, in order
+    request, root, piece = request[once], root[once], piece[once]
+    place, _ = group(root, piece)
+    order = np.argsort(place, kind="stable")
+    again = place[order][1:] == place[order][:-1]
+    away = np.full(len(order), NEVER)
+    away[order[1:][again]] = order[1:][again] - order[:-1][again]
+    return request, away
+
+
+def read_requests(events):
+    """(global reads, the request of each, numbered in the order of warps in step)."""
+    chosen = events.accesses("global")
+    chosen = chosen[events.kind[chosen] == READ]
+    chosen = chosen[np.lexsort((events.warp[chosen], events.step[chosen], events.epoch[chosen]))]
+    columns = (events.warp, events.epoch, events.site, events.occurrence)
+    numbers, first = group(*(column[chosen] for column in columns))
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first, kind="stable")] = np.arange(len(first))
+    return chosen, rank[numbers], first
+
+
+def instructions(events, statements) -> Counter:
+    """Instructions of all warps by class, from the lines that ran."""
+    total = Counter()
+    runs = {(row.filename, row.line): row.runs for row in counts.activity(events)}
+    for row in counts.branches(events):
+        statement = statements.get((row.filename, row.line))
+        if statement and statement.repeats:
+            runs[row.filename, row.line] = row.runs
+    for place, count in runs.items():
+        statement = statements.get(place)
+        if statement is None:
+            total["integer"] += UNREAD * count
+            continue
+        for name, amount in statement.classes.items():
+            total[name] += amount * count
+    numbers, _ = counts.requests(events, events.accesses("global", "shared"))
+    total["access"] += int(numbers.max(initial=-1)) + 1
+    return total
+
+
+def touched(events):
+    """(array -> bytes that are touched and bytes there are, array and element -> additions)."""
+    arrays, hottest = {}, {}
+    chosen = events.accesses("global")
+    if not len(chosen):
+        return arrays, hottest
+    name, names = events.name_of_memory
+    of_array = name[events.memory[chosen]]
+    sizes = {m.name: size_of(m) for m in events.memories if m.space == "global"}
+    for number, label in enumerate(names):
+        mine = chosen[of_array == number]
+        if not len(mine):
+            continue
+        for kinds, what in (((READ, ATOMIC), "read"), ((WRITE, ATOMIC), "write")):
+            some = mine[np.isin(events.kind[mine], kinds)]
+            if len(some):
+                arrays[label, what] = pieces_of(events, some, sizes[label])
+        atomics = mine[events.kind[mine] == ATOMIC]
+        if len(atomics):
+            element, first = group(events.address[atomics])
+            adds = np.bincount(element)
+            top = int(adds.argmax())
+            dtype = events.memory_of(atomics[0]).dtype
+            hottest[label] = (
+                int(events.address[atomics[first[top]]]),
+                int(adds[top]),
+                len(first),
+                "float" if dtype.kind == "f" else "int",
+                sizes[label] // dtype.itemsize,
+            )
+    return arrays, hottest
+
+
+def pieces_of(events, chosen, size):
+    """(bytes of memory that move, bytes in sectors, size of the array)."""
+    zeros = np.zeros(len(chosen), np.int64)
+    pieces = counts.sectors(events, chosen, zeros, PIECE)[0] * PIECE
+    sectors = counts.sectors(events, chosen, zeros)[0] * SECTOR
+    return int(pieces), int(sectors), size
+
+
+def chain(events, statements):
+    """What the busiest thread does, event by event, for `life`."""
+    threads = np.bincount(events.thread)
+    mine = np.flatnonzero(events.thread == int(threads.argmax()))
+    in_l1 = np.zeros(len(events), bool)
+    chosen, numbers, _ = read_requests(events)
+    if len(chosen):
+        request, away = reuse(events)
+        misses = np.bincount(request, away > NEAR)
+        in_l1[chosen] = misses[numbers] == 0
+    ways = np.ones(len(events), np.int64)
+    shared = events.accesses("shared")
+    if len(shared):
+        numbers, _ = counts.requests(events, shared)
+        ways[shared] = counts.passes(events, shared, numbers)[0][numbers]
+    return [event_of(events, i, in_l1, ways) for i in mine.tolist()]
+
+
+def event_of(events, i, in_l1, ways) -> Access:
+    """An event as `life` takes it."""
+    kind, site = int(events.kind[i]), events.site_of(i)
+    place = site.filename, site.line
+    if kind not in (READ, WRITE, ATOMIC):
+        return Access(kind, place)
+    memory = events.memory_of(i)
+    return Access(kind, place, memory.space, bool(in_l1[i]), int(ways[i]), memory.name)

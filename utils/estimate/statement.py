@@ -1,0 +1,117 @@
+"""estimate(): the counts of a launch, a GPU's constants and the model, in a sentence."""
+
+import dataclasses
+import functools
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from utils.files import ASSETS
+from utils.timing import format_ms
+
+from . import model
+from .gpus import Gpu, gpu
+from .model import Counts, Terms, terms
+from .sampling import Launch
+from .totals import count
+
+JUDGED = ASSETS / "recorded" / "estimates.json"
+WORTH_SAYING = 0.95  # a change is named if the time would be less than so much of it
+#: Of GPUs that nobody has judged: nine in ten within this factor is all that is claimed
+UNJUDGED = 2.5
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a launch is estimated to take. It is no measurement, and says so.
+
+    seconds, counts, terms: the time, what it was counted from, and each resource's own time.
+    factor: nine of ten judged kernels lie within it, above or below.
+    """
+
+    gpu: Gpu
+    counts: Counts
+    terms: Terms
+    factor: float
+
+    @property
+    def seconds(self) -> float:
+        return self.terms.time
+
+    @property
+    def limit(self) -> str:
+        """The resource that takes longest: a key of `model.WORDS`."""
+        return self.terms.limit
+
+    def changes(self) -> dict[str, float]:
+        """What could be better in the kernel -> seconds it would then take."""
+        a = self.counts.amounts
+        better = {
+            "without its bank conflicts": {"shared_passes": a["shared_fewest"]},
+            "with its global accesses side by side": {
+                "read_lines": a["read_requests"],
+                "write_lines": a["write_requests"],
+                "write_sectors": a["whole_written"],
+            },
+        }
+        found = {}
+        for words, amounts in better.items():
+            counts = dataclasses.replace(self.counts, amounts=a.copy())
+            counts.amounts.update({name: 0 for name in amounts})
+            for name, amount in amounts.items():
+                counts.amounts[name] = min(a[name], amount)
+            seconds = terms(counts, self.gpu).time
+            if seconds < WORTH_SAYING * self.seconds:
+                found[words] = seconds
+        return found
+
+    def table(self) -> str:
+        """Each resource with the time that it alone would need, the longest first."""
+        rows = sorted(self.terms.seconds.items(), key=lambda row: -row[1])
+        lines = [f"{format_ms(1e3 * seconds):>10}  {model.WORDS[name]}" for name, seconds in rows]
+        lines.append(f"{format_ms(1e3 * self.terms.start):>10}  the launch itself")
+        return "\n".join(lines)
+
+    def __repr__(self):
+        article = "an" if self.gpu.name[0] in "AH" else "a"
+        how = "" if self.gpu.how != "data sheet" else "by its data sheet; "
+        said = (
+            f"about {format_ms(1e3 * self.seconds)} on {article} {self.gpu.name} (estimate, {how}"
+            f"nine in ten within a factor of {self.factor:.1f}), limited by "
+            f"{model.WORDS[self.limit]}"
+        )
+        changes = [f"{words} about {format_ms(1e3 * s)}" for words, s in self.changes().items()]
+        return said + "".join(f"; {change}" for change in changes)
+
+
+def estimate(
+    launch: Launch | Callable[[int], Launch],
+    gpu_name: str = "H200",
+    size: int | None = None,
+    small: tuple[int, int, int] | None = None,
+) -> Estimate:
+    """What a launch of a Numba kernel would take on a GPU, and what limits it.
+
+    launch: a `Launch` of the real size, its arrays `Blank`; or a function that makes one of a size,
+        of which `size` is the real one and `small` are three small ones, for kernels that loop for
+        long.
+    gpu_name: H200, H100, T4, A100, RTX 3090, RTX 4090, RTX 5090 or B200.
+
+    Raises Unknown where there is none (a spin-wait, a loop that depends on data, a grid-wide
+    barrier), LookupError for an unknown GPU.
+    """
+    card = gpu(gpu_name)
+    counted = count(launch, size, small)
+    return Estimate(card, counted, terms(counted, card), factor_of(card.name))
+
+
+def factor_of(name: str) -> float:
+    """Within which factor nine of ten judged kernels lie, of this GPU or of none like it."""
+    found = judged().get("gpus", {}).get(name)
+    return found["held_out"]["p90_factor"] if found else UNJUDGED
+
+
+@functools.cache
+def judged() -> dict:
+    """What the judging wrote; empty where it has not been done."""
+    return json.loads(JUDGED.read_text(encoding="utf-8")) if JUDGED.exists() else {}

@@ -1,0 +1,136 @@
+"""What a whole launch asks for, from a few of its blocks, or from the same launch at small sizes.
+
+Where a block is short, blocks of the real launch are run and nothing is guessed but that the others
+are like the middle one. Where a block loops for long, the launch is made at three small sizes; each
+count of a block has to lie on a straight line through them, and the line says what it is at the
+real size. A count that does not lie on it makes the launch Unknown: a loop whose length depends on
+data, for one.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+
+from utils.tracer import TooManyEvents
+
+from .model import Counts
+from .sampling import Block, Launch, Unknown, middle, sampled
+
+REUSED = 4  # reads of an array by all blocks, over its size, from which on L2 serves them
+CLOSE = 0.02  # of a count, by which the third size may lie beside the line
+LEAST = 2.5  # events of a block by which it may, too
+REGULAR = "its {what} does not grow evenly with the size ({small}): the counts cannot be carried on"
+
+
+def totals(launch: Launch) -> Counts:
+    """Count a launch by three of its blocks. Raises Unknown, and TooManyEvents for long blocks."""
+    blocks = sampled(launch)
+    amounts = Counter()
+    for share, block in blocks:
+        for name, amount in block.amounts.items():
+            amounts[name] += share * amount
+    typical = blocks[len(blocks) // 2][1]
+    same = all(block.hottest.keys() == typical.hottest.keys() for _, block in blocks)
+    if not same:
+        raise Unknown("blocks of the launch do not add to the same arrays")
+    return whole_launch(launch, typical, amounts, [block for _, block in blocks])
+
+
+def whole_launch(launch, typical: Block, amounts, others) -> Counts:
+    """Counts of a launch whose blocks are like `typical`."""
+    moved = {"read": 0, "write": 0}
+    reused = set()
+    for (name, what), (pieces, sectors, size) in typical.arrays.items():
+        moved[what] += min(pieces * launch.blocks, size)
+        if what == "read" and sectors * launch.blocks >= REUSED * size:
+            reused.add(name)
+    hottest = {}
+    for name, (address, adds, elements, dtype, size) in typical.hottest.items():
+        everywhere = all(block.hottest[name][0] == address for block in others)
+        lanes = amounts["atomic_lanes"] / max(1, len(typical.hottest))
+        distinct = min(elements * launch.blocks, size)
+        most = adds * launch.blocks if everywhere else adds
+        hottest[name] = (max(most, lanes / distinct), distinct, dtype)
+    return Counts(
+        launch.blocks,
+        launch.threads,
+        amounts,
+        typical.waits,
+        moved,
+        frozenset(reused),
+        hottest,
+        typical.shared_bytes + launch.shared_bytes,
+        launch.registers,
+    )
+
+
+def grown(make: Callable[[int], Launch], size: int, small: tuple) -> Counts:
+    """Count make(size) by the middle blocks of make(s) for the three sizes in `small`."""
+    blocks = [middle(make(s)) for s in small]
+    launch = make(size)
+    amounts = carried_on([block.amounts for block in blocks], small, size)
+    waits = carried_on([block.waits for block in blocks], small, size)
+    arrays = {}
+    names = launch.kernel.py_func.__code__.co_varnames
+    sizes = {
+        name: arg.nbytes
+        for name, arg in zip(names, launch.args, strict=False)
+        if hasattr(arg, "nbytes")
+    }
+    for key in blocks[-1].arrays:
+        touched = [
+            Counter(pieces=block.arrays[key][0], sectors=block.arrays[key][1]) for block in blocks
+        ]
+        line = carried_on(touched, small, size)
+        arrays[key] = (line["pieces"], line["sectors"], sizes[key[0]])
+    hottest = {}
+    for name in blocks[-1].hottest:
+        adds = [Counter(adds=b.hottest[name][1], elements=b.hottest[name][2]) for b in blocks]
+        line = carried_on(adds, small, size, even=False)
+        address, *_, dtype, count = blocks[-1].hottest[name]
+        hottest[name] = (address, line["adds"], min(line["elements"], count), dtype, count)
+    typical = Block(amounts, waits, arrays, hottest, blocks[-1].shared_bytes)
+    total = Counter({name: amount * launch.blocks for name, amount in amounts.items()})
+    return whole_launch(launch, typical, total, blocks)
+
+
+def carried_on(counted: list[Counter], small, size, even: bool = True) -> Counter:
+    """Each count on its straight line, at `size`.
+
+    even: whether a count beside its line makes the launch Unknown; else the last slope is taken.
+    """
+    line = Counter()
+    first, second, third = small
+    for name in set().union(*counted):
+        one, other, last = (float(counts[name]) for counts in counted)
+        slope = (last - other) / (third - second)
+        expected = other - slope * (second - first)
+        if even and abs(expected - one) > max(LEAST, CLOSE * abs(last)):
+            sizes = ", ".join(map(str, small))
+            what = name.replace("_", " ")
+            raise Unknown(REGULAR.format(what=f"count of {what}", small=sizes))
+        line[name] = max(0.0, last + slope * (size - third))
+    return line
+
+
+def count(launch, size: int | None = None, small: tuple | None = None) -> Counts:
+    """Count a Launch, or launch(size) where it is a function of the size.
+
+    small: three sizes that are tried where blocks of the real size are too long; unless given,
+    1/64, 1/32 and 1/16 of it. Raises Unknown.
+    """
+    if isinstance(launch, Launch):
+        try:
+            return totals(launch)
+        except TooManyEvents:
+            raise Unknown(
+                "a block of it does too much to be followed; give a function of the size instead"
+            ) from None
+    try:
+        if small is None:
+            return totals(launch(size))
+    except TooManyEvents:
+        small = (size // 64, size // 32, size // 16)
+    try:
+        return grown(launch, size, small)
+    except TooManyEvents:
+        raise Unknown("a block of it does too much at small sizes, too") from None
