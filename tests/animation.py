@@ -2,30 +2,40 @@
 
     python -m tests.animation          (writes assets/readme.gif and assets/social.png)
 
-A slider, a check and a picture are cells of the chapter First kernels, run in JupyterLab on this
-machine; the social picture is the course's name and its recorded result.
+The moving picture is the player's film of two kernels of the chapter Synchronization, a race and
+its cure; the social picture is the course's name and its recorded result.
 """
 
 import base64
 import io
+import linecache
+import os
 import tempfile
 from pathlib import Path
-from types import SimpleNamespace
+
+os.environ["CUDA_COURSE_CPU"] = "1"  # before utils: films are drawn from the CPU engine's record
 
 import nbformat
+import numba.cuda
+import numpy as np
 from PIL import Image
 
+import utils  # noqa: F401  first: it decides between GPU and CPU
 from course.chapters import TITLE
 from course.pictures import front
 from course.publish.landing import TAGLINE
-from tests.browser import ROOT, installed_chromium, jupyterlab, playwright
-from tests.chapters.test_in_browser import Notebook
+from tests.browser import ROOT, installed_chromium, playwright
+from utils.cpu import numba_cuda
+from utils.tracer import trace
 
-CHAPTER = "chapters/05_first_kernels.ipynb"
-SETUP = ("setup", "exercises-import", "map-1d")
-SLIDER, STARTER, CHECK = "widget", "start-scale-guard", "check-scale-guard"
-SCREEN = {"width": 860, "height": 620}
-PANEL = ".jp-Notebook"  # what is shown of JupyterLab: cells, without menus and bars
+CHAPTER = "chapters/07_synchronization.ipynb"
+RACE, CURE = "shift-kernel", "shift-cured"
+THREADS = 64
+SCREEN = {"width": 880, "height": 430}
+PLAYER = ".kernel-film .film"
+SCRUBBER = ".kernel-film input[type=range]"
+WRONG = ".kernel-film .said.wrong"
+STEP, HELD = 650, 4500  # milliseconds
 LOGO = ROOT / "course" / "publish" / "web" / "static" / "favicon.svg"
 SOCIAL = {"width": 1280, "height": 640}
 CARD = """
@@ -37,55 +47,45 @@ p { margin: 0; }
 img { width: 84px; margin-bottom: 22px; }
 """
 COLOURS = 64
-BLOCKS = 3  # presses of a key, a block fewer each
 
 
-def chapter_of_cells(folder):
-    """Write a notebook of the cells to show, without outputs; its path in the folder."""
-    notebook = nbformat.read(ROOT / CHAPTER, 4)
-    notebook.metadata.pop("widgets", None)
-    shown = {*SETUP, SLIDER, STARTER, CHECK}
-    notebook.cells = [cell for cell in notebook.cells if cell.id in shown]
-    for cell in notebook.cells:
-        cell.update(outputs=[], execution_count=None)
-    path = folder / CHAPTER
-    path.parent.mkdir()
-    nbformat.write(notebook, path)
-    return CHAPTER
+def kernel(cell):
+    """The kernel that a cell of the chapter begins with."""
+    source = cell.source.split("\n\n\n")[0] + "\n"
+    file = f"<{cell.id}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+    names = {"cuda": numba.cuda, "np": np}
+    exec(compile(source, file, "exec"), names)
+    return next(each for name, each in names.items() if hasattr(each, "py_func"))
 
 
-def frames(notebook):
-    """(picture, milliseconds) of what a learner does."""
-
-    def shot(milliseconds):
-        shown = notebook.page.locator(PANEL).screenshot()
-        return Image.open(io.BytesIO(shown)).convert("RGB"), milliseconds
-
-    notebook.run_all()
-    notebook.page.keyboard.press("Control+b")  # no side bar
-    slider = notebook.output(SLIDER).locator("[role=slider], input[type=range]").first
-    notebook.output(SLIDER).evaluate("output => output.scrollIntoView({block: 'end'})")
-    notebook.page.wait_for_timeout(500)
-    yield shot(1500)
-    slider.focus()
-    for _ in range(BLOCKS):
-        notebook.page.keyboard.press("ArrowLeft")
-        notebook.page.wait_for_timeout(3000)
-        yield shot(900)
-    top(notebook, STARTER)
-    yield shot(3000)
-    notebook.retype(STARTER, "i <= out.size", "if i < out.size:")
-    yield shot(1500)
-    notebook.run(STARTER)
-    notebook.run(CHECK)
-    top(notebook, STARTER)
-    yield shot(3500)
+def films(folder):
+    """The paths of two films: a race, and its cure."""
+    cells = {cell.id: cell for cell in nbformat.read(ROOT / CHAPTER, 4).cells}
+    before = np.arange(THREADS, dtype=np.float32)
+    with numba_cuda.schedule(1):
+        raced = trace(kernel(cells[RACE]), 1, THREADS, before)
+    cured = trace(kernel(cells[CURE]), 1, THREADS, before)
+    names = {"Two threads race": raced, "A barrier cures it": cured}
+    for n, (name, traced) in enumerate(names.items()):
+        player = traced.play()
+        player.films[0].data["title"] = name
+        yield player.share(folder / f"{n}.html")
 
 
-def top(notebook, id):
-    """Scroll so that a cell is the first that is seen."""
-    notebook.cell(id).evaluate("cell => cell.scrollIntoView()")
-    notebook.page.wait_for_timeout(500)
+def frames(page, film):
+    """(picture, milliseconds) of a film, step by step, held where it goes wrong and at its end."""
+    page.goto(film.as_uri())
+    last = int(page.locator(SCRUBBER).get_attribute("max"))
+    page.locator(PLAYER).focus()
+    for step in range(last + 1):
+        page.keyboard.press("Home" if step == 0 else "ArrowRight")
+        page.wait_for_timeout(100)  # until it is drawn
+        shown = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+        is_wrong = page.locator(WRONG).count() > 0
+        yield shown, HELD if is_wrong or step == last else STEP
+        if is_wrong:
+            break
 
 
 def write_gif(pictures, path):
@@ -109,16 +109,12 @@ def social(browser):
 
 def main():
     with tempfile.TemporaryDirectory() as scratch, playwright() as driver:
-        folder = Path(scratch)
         browser = driver.chromium.launch(
             executable_path=installed_chromium(), args=["--no-sandbox", "--disable-dev-shm-usage"]
         )
-        path = chapter_of_cells(folder)
-        progress = str(folder / "progress.json")
-        with jupyterlab(folder, CUDA_COURSE_PROGRESS=progress, CUDA_COURSE_CPU="1") as address:
-            lab = SimpleNamespace(folder=folder, address=address)
-            page = browser.new_page(viewport=SCREEN, reduced_motion="reduce")
-            write_gif(list(frames(Notebook(page, lab, path))), ROOT / "assets" / "readme.gif")
+        page = browser.new_page(viewport=SCREEN, color_scheme="light")
+        shown = [frame for film in films(Path(scratch)) for frame in frames(page, film)]
+        write_gif(shown, ROOT / "assets" / "readme.gif")
         (ROOT / "assets" / "social.png").write_bytes(social(browser))
         browser.close()
 

@@ -3,10 +3,10 @@
     make address URL=https://github.com/ada/cuda-course
     python -m course.publish.address https://github.com/ada/cuda-course       the same
 
-sets the address in `pyproject.toml` and in `README.md`, and gives every notebook its frame: the
-links above and below, the one to Colab, the set-up cells (`course/publish/frame.py`). Without an
-address it writes the known one, which also gives a new chapter all these cells, and all of them the
-tag of a new version.
+sets the address in `pyproject.toml`, `README.md` and `course/setup.md`, and gives every notebook
+its frame: the links above and below, the one to Colab, the set-up cells
+(`course/publish/frame.py`). Without an address it writes the known one, which also gives a new
+chapter all these cells, and all of them the tag of a new version.
 """
 
 import re
@@ -18,6 +18,9 @@ from course.chapters import notebooks
 from course.publish.frame import framed
 from utils.files import ROOT, write_whole
 from utils.setup.colab import repository, tag
+
+#: What names the address, besides pyproject.toml and the notebooks
+TEXTS = ("README.md", "course/setup.md")
 
 
 def write_notebook(path):
@@ -31,7 +34,7 @@ def write_notebook(path):
 
 
 def set_address(url):
-    """Write the address into pyproject.toml and, where it stood, README.md.
+    """Write the address into pyproject.toml and, where it stood, the texts that name it.
 
     ValueError for another host.
     """
@@ -44,7 +47,7 @@ def set_address(url):
         address.removeprefix("https://github.com/")
         for address in (repository(), url.removesuffix(".git"))
     )
-    for name in ("pyproject.toml", "README.md"):
+    for name in ("pyproject.toml", *TEXTS):
         path = ROOT / name
         text = path.read_text(encoding="utf-8")
         path.write_text(
@@ -54,11 +57,12 @@ def set_address(url):
 
 
 def set_tag():
-    """Write this version's tag into README.md's links to Colab."""
-    path = ROOT / "README.md"
-    text = path.read_text(encoding="utf-8")
+    """Write this version's tag into the texts' links to Colab."""
     links = r"(colab\.research\.google\.com/github/[\w.-]+/[\w.-]+/blob/)[^/]+/"
-    write_whole(path, re.sub(links, rf"\g<1>{tag()}/", text))
+    for name in TEXTS:
+        path = ROOT / name
+        text = path.read_text(encoding="utf-8")
+        write_whole(path, re.sub(links, rf"\g<1>{tag()}/", text))
 
 
 def main(arguments):

@@ -67,7 +67,7 @@ def hero():
     links = (
         ("primary", f"chapters/{first.name}.html", "Read a chapter"),
         ("", notebook_address("course/index.ipynb"), "Run it in Colab"),
-        ("", "about.html", "Run it on your machine"),
+        ("", "course/setup.html", "Run it on your machine"),
         ("", repository(), "Source"),
     )
     buttons = "".join(

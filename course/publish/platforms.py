@@ -1,4 +1,4 @@
-"""How to start on each kind of machine: README.md's table and the website's tabs say the same.
+"""How to start on each kind of machine: course/setup.md and the website's tabs say the same.
 
 Python must be 3.11 to 3.13 (`utils/setup/install.py`), so a system that brings another is told how
 to get one of these.
@@ -54,7 +54,7 @@ PLATFORMS = (
 
 
 def rows():
-    """The rows of README.md's table: the machine, what to install once, how to start."""
+    """The rows of course/setup.md's table: the machine, what to install once, how to start."""
     for each in PLATFORMS:
         once = ", ".join(f"`{command}`" for command in each.once)
         yield f"| **{each.name}** | {once}<br>{each.note} | `{each.then}` |"

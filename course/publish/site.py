@@ -36,6 +36,7 @@ from utils.setup.colab import notebook_address, repository
 
 WEB = Path(__file__).resolve().parent / "web"
 TEXTS = (
+    "course/setup.md",
     "course/glossary.md",
     "course/reading.md",
     "course/instructors.md",
@@ -198,7 +199,7 @@ def run_buttons(page):
     """Ways to run the chapter that the page shows."""
     buttons = (
         f'<a class="button primary" href="{notebook_address(page)}">Run it in Colab</a>'
-        '<a class="button" href="../about.html">Run it in JupyterLab</a>'
+        '<a class="button" href="../course/setup.html">Run it in JupyterLab</a>'
         f'<a class="button" href="{repository()}/blob/main/{page}">Notebook</a>'
     )
     return f'````{{raw}} html\n<p class="buttons">{buttons}</p>\n````'
@@ -211,10 +212,9 @@ def list_of(rest, folder):
 
 
 def about():
-    """What README.md says of running and making the course, as a page of its own."""
+    """What README.md says of how the course is made and whom to ask, as a page of its own."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    text = re.sub(r"\n## Chapters\n.*?(?=\n## )", "\n", text, flags=re.DOTALL)
-    return "# Run it, and what is inside\n\n" + text[text.index("## Start") :]
+    return "# How it is made\n\n" + text[text.index("## How it is made") :].split("\n", 2)[2]
 
 
 def contents():

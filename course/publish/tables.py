@@ -13,11 +13,12 @@ import nbformat
 from course.chapters import CHAPTERS, START
 from course.pictures import front
 from course.pictures.chapter_map import ChapterMap, Evenings
-from course.publish import platforms
+from course.publish import platforms, records
 from utils.files import ROOT, write_whole
 
 README = ROOT / "README.md"
 GUIDE = ROOT / "course" / "instructors.md"
+SETUP = ROOT / "course" / "setup.md"
 EXERCISE_TITLE = re.compile(r"^### .+ \((\d+) min\)\s*$", re.MULTILINE)
 
 
@@ -68,7 +69,8 @@ def race_file(ink):
 
 #: File -> the markers of its tables, and what makes their rows
 TABLES = {
-    README: {"chapters": chapter_rows, "platforms": platforms.rows},
+    README: {"chapters": chapter_rows, "records": records.rows},
+    SETUP: {"platforms": platforms.rows},
     GUIDE: {"timings": timing_rows},
 }
 

@@ -19,11 +19,12 @@ def project(tmp_path, monkeypatch):
     """A copy of what the command writes to, and of one notebook without links above it and
     with another set-up cell.
     """
-    for name in ("pyproject.toml", "README.md"):
+    (tmp_path / "course").mkdir()
+    for name in ("pyproject.toml", *address.TEXTS):
         (tmp_path / name).write_text((ROOT / name).read_text())
     for path in (ROOT / "course" / "index.ipynb", ROOT / "chapters" / "05_first_kernels.ipynb"):
         copy = tmp_path / path.relative_to(ROOT)
-        copy.parent.mkdir()
+        copy.parent.mkdir(exist_ok=True)
         copy.write_text(path.read_text())
     notebook = nbformat.read(copy, 4)
     notebook.cells = [cell for cell in notebook.cells if cell.id != frame.TOP]
@@ -100,7 +101,7 @@ def test_nothing_else_holds_it():
         pytest.skip("not a git checkout")
     known = {
         "pyproject.toml",
-        "README.md",
+        *address.TEXTS,
         *(path.relative_to(ROOT).as_posix() for path in address.notebooks()),
     }
     assert set(found.stdout.split()) <= known

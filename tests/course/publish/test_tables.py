@@ -5,7 +5,8 @@ import re
 import pytest
 
 from course.pictures import front
-from course.publish import platforms, tables
+from course.publish import platforms, records, tables
+from utils.files import ROOT
 from utils.setup import install
 from utils.setup.colab import repository
 
@@ -71,3 +72,22 @@ def test_the_races_picture_holds_every_recorded_time():
     for time in steps.values():
         assert f">{time:,.0f} µs" in drawn
     assert 'style="color:#123456"' in drawn
+
+
+def test_every_record_has_results_and_its_weakest_shape_is_named():
+    for record, row in zip(records.RECORDS, records.rows(), strict=True):
+        by_shape = records.ratios(record)
+        weakest = min(by_shape.values())
+        assert f"| {weakest:.2f} (`" in row and f"**{max(by_shape.values()):.2f}**" in row
+        assert (ROOT / "chapters" / f"{record.chapter}.ipynb").is_file()
+
+
+def test_a_record_takes_the_best_of_our_kernels_at_a_shape_and_one_gpu(monkeypatch):
+    def entry(name, value, gpu="mine"):
+        return {"name": name, "value": value, "gpu": gpu}
+
+    entries = [entry("x/8/slow/share", 0.5), entry("x/8/fast/share", 1.1)]
+    entries += [entry("x/9/slow/share", 0.7), entry("x/9/fast/share", 3.0, gpu="another")]
+    monkeypatch.setattr(records.results, "everything", lambda: entries)
+    record = records.Record("X", "them", "11_matmul", r"x/(\d+)/\w+/share")
+    assert records.ratios(record, gpu="mine") == {"8": 1.1, "9": 0.7}

@@ -1,0 +1,104 @@
+"""README.md's table of records: the course's kernels beside the libraries', from recorded results.
+
+A row sums up all recorded shapes of one operation, the weakest named. Where several of the course's
+kernels were raced at a shape, the best of them counts, as the best mode of the rival does.
+"""
+
+import math
+import re
+from dataclasses import dataclass
+
+from utils import results
+from utils.results.likeness import RECORDED_ON
+
+
+@dataclass(frozen=True)
+class Record:
+    """One row. title: the operation. rival: beside what. chapter: where it is taught. names: a
+    pattern of results that are ratios, ours over the rival's speed; its group is the shape.
+    """
+
+    title: str
+    rival: str
+    chapter: str
+    names: str
+
+
+BEST_OF_TORCH = "the better of PyTorch and `torch.compile`"
+RECORDS = (
+    Record(
+        "Sum of 2^25 to 2^30 numbers", "CUB", "10_reductions", r"reduce/sum/(.+)/speedup_over_cub"
+    ),
+    Record("Scan", "CUB", "10_reductions", r"scan/(.+)/speedup_over_cub"),
+    Record("Sort", "CUB", "10_reductions", r"sort/(.+)/speedup_over_cub"),
+    Record("Matrix product, fp32", "cuBLAS", "11_matmul", r"matmul/fp32/(\d+)/\w+/share_of_cublas"),
+    Record(
+        "Matrix product, bf16",
+        "cuBLAS",
+        "12_tensor_cores",
+        r"matmul/bf16/(\d+)/\w+/share_of_cublas",
+    ),
+    Record(
+        "Convolution, bf16, forward",
+        "cuDNN",
+        "13_convolution",
+        r"conv/fprop/(\w+)/share_of_cudnn",
+    ),
+    Record(
+        "Convolution, bf16, both gradients",
+        "cuDNN",
+        "13_convolution",
+        r"conv/([dw]grad/\w+)/share_of_cudnn",
+    ),
+    Record("Fourier transform", "cuFFT", "14_fourier", r"fft/(2\^\d+)/share_of_cufft"),
+    Record("Softmax", BEST_OF_TORCH, "16_fusion", r"softmax/(\d+)/speedup_over_best"),
+    Record(
+        "Layer norm, RMS norm, forward and backward",
+        BEST_OF_TORCH,
+        "16_fusion",
+        r"((?:layer|rms)norm(?:_backward)?/\d+)/speedup_over_best",
+    ),
+    Record(
+        "Cross-entropy with its gradient",
+        BEST_OF_TORCH,
+        "16_fusion",
+        r"cross_entropy/(\d+)/speedup_over_best",
+    ),
+    Record(
+        "Matrix product, fp8",
+        "PyTorch's `_scaled_mm`",
+        "17_low_precision",
+        r"matmul/(fp8\w*/\d+)/share_of_scaled_mm",
+    ),
+    Record(
+        "Training step of a CNN",
+        "PyTorch's best mode",
+        "20_beating_pytorch",
+        r"mnist/step/(\d+)/speedup_over_pytorch_best",
+    ),
+)
+
+
+def ratios(record, gpu=RECORDED_ON):
+    """{shape: how many times the rival's speed} of a record, from the results of one GPU."""
+    best = {}
+    for entry in results.everything():
+        match = re.fullmatch(record.names, entry["name"])
+        if match and entry["gpu"] == gpu:
+            shape = match[1]
+            best[shape] = max(entry["value"], best.get(shape, 0.0))
+    return best
+
+
+def rows():
+    """The rows of the table: operation, rival, how many shapes, weakest, geometric mean, best."""
+    for record in RECORDS:
+        by_shape = ratios(record)
+        weakest = min(by_shape, key=by_shape.get)
+        values = by_shape.values()
+        mean = math.exp(sum(map(math.log, values)) / len(values))
+        yield (
+            f"| [{record.title}](chapters/{record.chapter}.ipynb) | {record.rival} "
+            f"| {len(by_shape)} | {by_shape[weakest]:.2f} (`{weakest}`) | {mean:.2f} "
+            f"| **{max(values):.2f}** |"
+        )
