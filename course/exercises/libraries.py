@@ -4,7 +4,7 @@ import numpy as np
 from numba import cuda
 
 from course.checking.inputs import Counted, a_thread_a_row, of_any_size, some_numbers, uniform
-from course.checking.model import Exercise, Launch, Out, Wrong
+from course.checking.model import Exercise, Hypothesis, Launch, Out, Wrong
 from course.checking.quiz import Quiz, one_of
 from course.libraries import blas
 from course.libraries.philox import Philox
@@ -28,9 +28,9 @@ def linear_in_numpy(gemm, y, x, w, rows, n_in, n_out):
 def one_call_fills_y(given, expected):
     """What is wrong with the means by which the right numbers came, or None."""
     if given["gemm"].calls != 1:
-        return f"One call of `gemm` does it all: here are {given['gemm'].calls}."
+        return f"One call of `gemm` does it all, and this made {given['gemm'].calls}."
     if tuple(given["y"].tolist()) != expected:
-        return "The result must stand in `y`, the array that was given."
+        return "The result must be in `y`, the array that was given."
     return None
 
 
@@ -60,9 +60,9 @@ LINEAR = Exercise(
     minutes=10,
     kind="function",
     task=(
-        "Row-major `x` has `rows` rows of `n_in` numbers, row-major `w` (as in PyTorch's"
-        " `Linear`) `n_out` rows of `n_in`. Fill row-major `y` with `x @ w.T` and return it, by one"
-        " call of `gemm`, which has the arguments of `cublasSgemm` (without the handle) and its"
+        "Row-major `x` has `rows` rows of `n_in` numbers, and row-major `w` (as in PyTorch's"
+        " `Linear`) has `n_out` rows of `n_in`. Fill row-major `y` with `x @ w.T` and return it, by"
+        " one call of `gemm`, which has the arguments of `cublasSgemm` (without the handle) and its"
         " rules: every matrix is column-major. All arrays are flat; `x` and `w` are on the device,"
         " where only `gemm` can read them, and `y` arrives full of poison."
     ),
@@ -137,7 +137,7 @@ DRAWS = Exercise(
     minutes=8,
     kind="function",
     task=(
-        "A kernel is launched again and again; each time every thread draws `count` numbers."
+        "A kernel is launched again and again, and each thread draws `count` numbers each time."
         " Thread t uses sequence t of the seed, and each launch goes on where the last one stopped,"
         " even the billionth."
         " Return the numbers that one thread draws in one launch, as a list. `generator(seed,"
@@ -157,8 +157,8 @@ def draws(generator, seed, thread, launch, count):
         *(of_any_size(some, (1 << bits) - 1) for bits in (64, 40, 40)), some.integers(0, 9)
     ),
     hints=(
-        "Three arguments: the seed is the program's, the sequence the thread's, the offset says"
-        " how many numbers of the sequence are gone.",
+        "There are three arguments. The seed belongs to the program, the sequence to the thread,"
+        " and the offset says how many numbers of the sequence have been used already.",
         "Before launch l there were l launches, and each took `count` numbers.",
     ),
     wrong=(
@@ -179,8 +179,8 @@ def draws(generator, seed, thread, launch, count):
             "seed, thread, launch * count",
             "seed + launch, thread, 0",
             "wrong_value",
-            "Another seed for each launch gives unrelated sequences that may be alike; one seed's"
-            " sequence goes on, at the offset of what is drawn already.",
+            "Another seed for each launch gives unrelated sequences that may be alike. Stay with"
+            " one seed, and let the offset say how many numbers were drawn already.",
         ),
         ("launch * count", "launch * count % 2**32", "wrong_value"),
         ("launch * count", "launch % 10_000 * count", "wrong_value"),
@@ -265,6 +265,13 @@ def softmax_of_rows(out, x, columns):
     return powers / powers.sum(1, keepdims=True)
 
 
+def softmax_below(x, top):
+    """What comes out in float32 if `top` is taken for the largest number of each row."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        powers = np.exp(x - top)
+        return powers / powers.sum(1, keepdims=True)
+
+
 SOFTMAX = Exercise(
     id="libraries.softmax",
     title="A softmax, with pieces of CUB",
@@ -311,13 +318,26 @@ __global__ void softmax(float* out, const float* x, int columns) {
     specials="finite",
     finite=("x",),
     rtol=1e-4,
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "The row's largest number is not subtracted, so `exp` overflows, or every term is 0.",
+            lambda out, x, columns: softmax_below(x, np.zeros((len(x), 1), np.float32)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The search for the largest number begins at 0, so a row of negative numbers seems to"
+            " have a 0: begin at -INFINITY.",
+            lambda out, x, columns: softmax_below(x, np.maximum(x.max(1, keepdims=True), 0)),
+        ),
+    ),
     hints=(
-        "Three loops over the row: for the largest number, for the sum, for the result."
+        "You need three loops over the row: for the largest number, for the sum, for the result."
         " `Reduce(memory).Reduce(mine, larger)` takes any function of two numbers.",
         "Only thread 0 gets what `Reduce` returns. How do the other 127 threads learn it? Through"
         " a `__shared__ float`, and a barrier.",
         "`memory` is used twice. All threads must have left the first use before the second"
-        " begins: the barrier behind the first broadcast does both.",
+        " begins. The barrier after the first broadcast takes care of that, too.",
     ),
     wrong=(
         (
@@ -395,6 +415,13 @@ def sparse_product(y, offsets, columns, values, x):
     return sums
 
 
+def without_the_last(values, offsets):
+    """The values, with a 0 for the last one of each row."""
+    left = values.copy()
+    left[offsets[1:][np.diff(offsets) > 0] - 1] = 0
+    return left
+
+
 SPMV = Exercise(
     id="libraries.spmv",
     title="Sparse matrix times vector",
@@ -422,10 +449,34 @@ def spmv(y, offsets, columns, values, x):
     extents=a_thread_a_row,
     other_block=(96, 1, 1),
     rtol=1e-5,
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "The elements of `x` are added up without the matrix's values.",
+            lambda y, offsets, columns, values, x: sparse_product(
+                y, offsets, columns, np.ones_like(values), x
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The last element of each row is left out: `range` already stops before its end.",
+            lambda y, offsets, columns, values, x: sparse_product(
+                y, offsets, columns, without_the_last(values, offsets), x
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Only the last element of each row is in the result: add to the sum, and do not"
+            " replace it.",
+            lambda y, offsets, columns, values, x: sparse_product(
+                y, offsets, columns, values - without_the_last(values, offsets), x
+            ),
+        ),
+    ),
     hints=(
-        "A loop over i, and a sum in a register.",
-        "`x` is asked by column: `x[columns[i]]`.",
-        "An empty row's sum is 0, and must be written, too: behind the loop.",
+        "You need a loop over i, and a sum in a register.",
+        "The value's column says which element of `x` it meets: `x[columns[i]]`.",
+        "An empty row's sum is 0, and must be written, too: so write it after the loop.",
     ),
     wrong=(
         ("row < y.size", "row < y.size and x.size > 0", "unwritten"),
@@ -472,7 +523,7 @@ QUIZZES = (
         ),
         (
             "An error: CUBLAS_STATUS_INVALID_VALUE",
-            "It cannot know. Only a leading dimension that is too small is refused.",
+            "It cannot know the order. It refuses a leading dimension that is too small, no more.",
         ),
         answer="b",
     ),
@@ -486,7 +537,9 @@ QUIZZES = (
         },
         answer="b",
         explain_right="Whether the work itself went well is said by the next call that waits.",
-        explain={None: "The call came back before the GPU was done."},
+        explain={
+            None: "The call came back before the GPU was done, and nobody has checked the numbers."
+        },
     ),
     Quiz(
         id="libraries.q_bias",
@@ -531,8 +584,8 @@ QUIZZES = (
         (
             "The library's epilogue, if it has the operation",
             (
-                "It costs one argument. Only where no epilogue fits, the others are worth"
-                " their work."
+                "It costs one argument. The other two are worth their work only where no epilogue"
+                " fits."
             ),
         ),
         (

@@ -70,7 +70,7 @@ def show_program(name: str, *arguments, only: tuple[int, int] | None = None) -> 
             programs.run(name, *arguments)
             return
         except (programs.nvcc.NvccError, RuntimeError) as error:
-            lines = str(error).splitlines()
+            lines = programs.without_folders(str(error)).splitlines()
             # the compiler's own line names the header that is missing
             print("not here:", next((line for line in lines if "error:" in line), lines[0]))
     print(recorded_text(name))
