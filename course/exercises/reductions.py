@@ -51,10 +51,10 @@ ANY_BLOCK = Exercise(
     title="Any block size",
     minutes=10,
     task=(
-        "One block adds up all of `a`, whatever its size: each thread a few elements, then their"
-        " sums in shared memory, in steps, so that no thread adds up all of them. With 64 threads"
-        " this kernel is right, with 48 it is wrong. Make it right for *any* number of threads up"
-        " to 1,024. No atomics, no shuffles."
+        "One block adds up all of `a`, whatever its size. Each thread first adds up a few elements;"
+        " then the threads add up these sums in shared memory, in steps, so that no thread adds up"
+        " all of them. With 64 threads this kernel is right, with 48 it is wrong. Make it right for"
+        " *any* number of threads up to 1,024, without atomics and without shuffles."
     ),
     starter="""
 @cuda.jit
@@ -102,10 +102,11 @@ def block_sum(total, a):
     without=("atomics", "shuffles"),
     probe=(300, 256),
     hints=(
-        "With 48 threads: steps of 24, 12, 6, 3 and then 3 // 2 = 1. Who adds the third of three?",
+        "With 48 threads the steps are 24, 12, 6, 3 and then 3 // 2 = 1. Which thread adds the"
+        " third of the last three sums?",
         (
-            "Keep count of how many numbers are *left*. Half of them, rounded up, stay; each of"
-            " the others is added to one that stays."
+            "Keep count of how many numbers are *left*. In each round half of them, rounded up,"
+            " stay, and each of the others is added to one that stays."
         ),
         (
             "`half = (left + 1) // 2`; thread t adds `tree[t + half]` if there is one, that is if"
@@ -181,6 +182,23 @@ def two_rows(trace):
         return "other_means", "Keep the one row of 128: this kernel uses more shared memory.", None
 
 
+def scan_by_rounds(a, first=0, last=64, kept=1):
+    """What comes out of Hillis and Steele's scan of 128 places with a mistake.
+
+    first: how many threads from `step` on do not add. last: the last step. kept: how often a thread
+    counts the sum that it had.
+    """
+    row = np.zeros(128, np.int64)
+    row[: a.size] = a
+    step = 1
+    while step <= last:
+        left = np.zeros_like(row)
+        left[step + first :] = row[first : 128 - step]
+        row = kept * row + left
+        step *= 2
+    return row[: a.size].astype(np.int32)
+
+
 SCAN = Exercise(
     id="reductions.scan",
     title="Repair a scan",
@@ -189,7 +207,7 @@ SCAN = Exercise(
     task=(
         "One block of 128 threads replaces `a` (up to 128 elements) by its running sums. This"
         " kernel does it in the way of Hillis and Steele, but in *one* row of shared memory instead"
-        " of two, and has races. Cure them, and keep the one row. No shuffles."
+        " of two, and has races. Cure them, and keep the one row. Do not use shuffles."
     ),
     starter="""
 @cuda.jit
@@ -216,10 +234,30 @@ def scan(a):
     race_free=True,
     demand=Demand((128,), two_rows),
     without=("shuffles",),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "In each round thread `step` adds nothing, although element 0 is `step` places to its"
+            " left: `t >= step`.",
+            lambda a: scan_by_rounds(a, first=1),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Each element holds the sum of 64 elements at most: the last step is 64.",
+            lambda a: scan_by_rounds(a, last=32),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "A thread replaces its sum by what it read, and must add it instead.",
+            lambda a: scan_by_rounds(a, kept=0),
+        ),
+    ),
     hints=(
         "While thread 5 reads `row[4]`, thread 4 may already have written its new sum there.",
-        "Split the addition: first all read what they need into a variable, then all write.",
-        "Two barriers a round: one between reading and writing, one before the next round reads.",
+        "Split the addition: first all threads read what they need into a variable, then all"
+        " write.",
+        "It takes two barriers per round: one between reading and writing, one before the next"
+        " round reads.",
     ),
     wrong=(
         ("cuda.syncthreads()\n        row[t]", "row[t]", "race"),
@@ -341,6 +379,11 @@ def _told_by(tiles, sums, at_prefix):
     return tiles
 
 
+def without_tile_0(tiles, sums):
+    """What comes out if looking back ends before tile 0."""
+    return _told_by(tiles, sums, lambda row, t, rest: row[PREFIX, t] if t else 0)
+
+
 def reads_of_others(trace):
     """A reason to reject a kernel whose blocks read one another's entries of `sums`."""
     events = trace.events
@@ -349,7 +392,7 @@ def reads_of_others(trace):
         if events.memories[events.memory[i]].name == "sums":
             readers.setdefault(int(events.offset[i]), set()).add(int(events.block[i]))
     if any(len(blocks) > 1 for blocks in readers.values()):
-        says = "A tile knows its own entry of `sums` alone; of others it learns from `tiles`."
+        says = "A tile may read its own entry of `sums` alone; about others it learns from `tiles`."
         return "other_means", says, None
 
 
@@ -361,7 +404,7 @@ LOOK_BACK = Exercise(
     task=(
         "Each block is one thread and has one tile. `tiles[FLAG, t]` says what tile t has"
         " published: 0 nothing yet; 1 its sum, in `tiles[SUM, t]`; 2 its prefix, the sum of all"
-        " tiles up to and with itself, in `tiles[PREFIX, t]`. (What is not published may hold"
+        " tiles up to and including itself, in `tiles[PREFIX, t]`. (What is not published may hold"
         " anything.) The starter publishes the sum at once, and every fourth tile its prefix at the"
         " end. In between, find the sum of all tiles before yours: go back tile by tile, wait where"
         " nothing is published, add sums, and stop at the first prefix."
@@ -399,10 +442,12 @@ def look_back(tiles, sums):
     traffic=20,
     demand=Demand((6, 3), reads_of_others),
     hints=(
-        "One loop, from `t = tile - 1` down to 0. Inside it: read the flag; wait while it is 0.",
+        "You need one loop, from `t = tile - 1` down to 0. Inside it, read the flag, and wait while"
+        " it is 0.",
         (
-            "Once the flag is not 0, a `cuda.threadfence()`: what you read after it is not older"
-            " than the flag. Then add `tiles[PREFIX, t]` and stop, or `tiles[SUM, t]` and go on."
+            "Once the flag is not 0, you need a `cuda.threadfence()`: what you read after it is not"
+            " older than the flag. Then add `tiles[PREFIX, t]` and stop, or `tiles[SUM, t]` and go"
+            " on."
         ),
         (
             "`flag = cuda.atomic.add(tiles, (FLAG, t), 0)`, then `while flag == 0:` with the same"
@@ -425,7 +470,8 @@ def look_back(tiles, sums):
     hypotheses=(
         Hypothesis(
             "wrong_value",
-            "Looking back goes on behind a prefix. A prefix holds all that lies before it: stop.",
+            "Looking back goes on past a prefix. A prefix holds all that lies before it: stop"
+            " there.",
             without_a_stop,
         ),
         Hypothesis(
@@ -433,6 +479,11 @@ def look_back(tiles, sums):
             "A tile that has published its prefix (flag 2) may never have published its sum: take"
             " `tiles[PREFIX, t]`.",
             sums_for_prefixes,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Tile 0 is left out: looking back ends only after it.",
+            without_tile_0,
         ),
     ),
 )
@@ -474,8 +525,8 @@ SPLIT = Exercise(
     task=(
         "Write all keys whose bit number `bit` is 0 to the front of `out`, and behind them all"
         " whose bit is 1, both in the order in which they stand in `keys`. `places` is given: the"
-        " inclusive sum of the bits, so `places[i]` counts the ones up to and with element i. (Done"
-        " for bit 0, 1, 2 ... in turn, this sorts.) Keys are int32; bit 31 is their sign."
+        " inclusive sum of the bits, so `places[i]` counts the ones up to and including element i."
+        " (Done for bit 0, 1, 2 ... in turn, this sorts.) Keys are int32; bit 31 is their sign."
     ),
     starter="""
 @cuda.jit
@@ -509,11 +560,11 @@ def split(out, keys, places, bit):
     race_free=True,
     other_block=(96, 1, 1),
     hints=(
-        "Before element i stand i elements. How many of them are ones, if it is itself a zero?",
+        "There are i elements before element i. How many of them are ones, if it is a zero itself?",
         "A zero goes to `i - places[i]`.",
         (
-            "There are `keys.size - ones` zeros, so the first one goes there. Before a one stand"
-            " `places[i] - 1` others: the sum counts itself."
+            "There are `keys.size - ones` zeros, so the first one goes there. Before a one there"
+            " are `places[i] - 1` others, since the inclusive sum counts the one itself."
         ),
     ),
     wrong=(
@@ -533,13 +584,13 @@ EXERCISES = (ANY_BLOCK, SCAN, LOOK_BACK, SPLIT)
 QUIZZES = (
     Quiz(
         id="reductions.q_steps",
-        question="1,024 values, a tree: how many rounds of additions until one is left?",
+        question="A tree adds up 1,024 values. After how many rounds of additions is one left?",
         answer=10,
         unit="rounds",
         explain_right="1,024 is 2 to the 10th, and each round halves what is left.",
         explain={
-            1023: "So many *additions* there are. Those of one round are made at the same time.",
-            512: "So many additions the first round has. How many rounds until one is left?",
+            1023: "That is how many *additions* there are. Those of one round are made at once.",
+            512: "That is how many additions the first round has. How many rounds are there?",
             None: "Each round halves the number of values: 1,024, 512, 256 ...",
         },
     ),
@@ -548,18 +599,18 @@ QUIZZES = (
         "Which sum of floats gives the same bits in every run?",
         (
             "Every block adds its sum to the result by atomicAdd",
-            "Blocks come in another order each time, and each addition rounds.",
+            "Blocks end in another order each time, and each addition rounds.",
         ),
         (
             "Every block writes its sum; the last block adds them up in order",
             (
-                "Nothing in it depends on who comes when: the grid alone decides what is added "
-                "to what."
+                "Nothing in it depends on which block ends first: the grid alone decides what is "
+                "added to what."
             ),
         ),
         (
             "Neither: floats are never exact",
-            "A rounded result can still be the same each time: if the order is.",
+            "A rounded result is the same each time if the order of the additions is.",
         ),
         answer="b",
     ),
@@ -591,15 +642,16 @@ QUIZZES = (
         ),
         (
             "The GPU starts blocks in the order of blockIdx",
-            "It mostly does, but nobody promises it: that is what the counter is for.",
+            "It mostly does, but nothing guarantees it: that is what the counter is for.",
         ),
         (
             "Numbers are drawn by blocks that already run, so those before it run or are done",
-            "Whoever has a lower number has drawn it earlier, runs, and publishes without waiting.",
+            "A block with a lower number drew it earlier. It runs or is done, and publishes its sum"
+            " without waiting.",
         ),
         (
             "After some time the hardware ends a block that waits",
-            "A kernel that waits for ever, waits for ever.",
+            "The hardware does not: a kernel that waits for ever hangs.",
         ),
         answer="b",
     ),
