@@ -88,7 +88,7 @@ def _any(words):
     return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
 
 
-DIGITS = r"\d[\d,]*(?:\.\d+)?"
+DIGITS = r"(?<!\w)\d[\d,]*(?:\.\d+)?"
 _PART = rf"(?:{_any(COUNTS)}) (?:{_any(PARTS)})s?"
 _VALUE = rf"{DIGITS}|\b(?:{_any(FACTORS)}|{_PART}|{_any(COUNTS)})\b"
 _EVEN = r"as (?:fast|long|much|many|large|slow|expensive)"
@@ -96,7 +96,7 @@ QUANTITY = re.compile(
     rf"(?:\b(?P<hedge>{_any(sum(HEDGES.values(), ()))}) (?:the )?)?"
     rf"(?:(?P<first>{_VALUE})(?: (?:to|or) (?P<second>{_VALUE}))?"
     rf"(?P<again> {_EVEN} again)?"
-    rf"(?: ?(?P<unit>{_any(UNITS)})(?![\w/]))?"
+    rf"(?: ?(?P<unit>(?-i:{_any(UNITS)}))(?![\w/]))?"
     rf"(?P<added> (?:more|less|fewer|faster|slower|longer|shorter)\b)?"
     rf"(?: {_EVEN}\b)?"
     rf"|\b(?P<even>{_EVEN})\b)"
@@ -109,6 +109,14 @@ TAIL = 7  # words between the number and the end: what it is a number of
 
 SPEED = re.compile(r"\b(?:fast|faster|speed|rate|bandwidth)\b")
 TIME = re.compile(r"\b(?:time|long|longer|shorter|slow|slower|expensive)\b")
+
+
+#: Behind a ratio, or in it: that it is one of speeds or times
+OF_WHAT = re.compile(
+    r" (?:of )?(?:the |its |their |more )?(?:[\w.]+['’]s )?(?:run |whole )?"
+    r"(?:speed|rate|bandwidth|time)\b"
+)
+COMPARED = re.compile(r"\bas (?:fast|long|slow)\b|\b(?:faster|slower|longer|shorter)\b")
 
 
 @dataclass(frozen=True)
@@ -126,6 +134,21 @@ class Said:
     def allows(self, value):
         """Whether a measured value, in `unit`, is what the words say."""
         return self.low * (1 - 1e-9) <= value <= self.high * (1 + 1e-9)
+
+
+def ratios_in(text):
+    """The words of a text that say a ratio of two speeds or of two times: "twice as long".
+
+    Not those without a number in them ("faster", "as fast as").
+    """
+    text = " ".join(MARKUP.sub("", text).split())
+    for match in QUANTITY.finditer(text):
+        if match["even"] or not complete(match):
+            continue
+        unit = UNITS[match["unit"]][1] if match["unit"] else "1"
+        of = OF_WHAT.match(text, match.end())
+        if unit == "1" and (of or COMPARED.search(match[0])):
+            yield text[match.start() : of.end() if of else match.end()]
 
 
 def last_in(text):

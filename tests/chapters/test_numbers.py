@@ -9,6 +9,10 @@ The number stands in the prose alone, and is read there (`tests/quantities.py`).
 their ratio; where the words say "fast" or "speed" it is that of speeds, where they say "time" or
 "long" that of times, whichever was recorded. Behind the colon a plain number may stand instead.
 Several comments side by side belong to the same words.
+
+A ratio of two speeds or two times without such a comment is found. Taken for no measurement are:
+questions, sentences with a link to a source, what stands in code, comparisons without a number
+("faster", "as fast as"), and what NOT_MEASURED lists with its reason.
 """
 
 import re
@@ -17,7 +21,7 @@ import pytest
 
 from course.chapters import START, WRITTEN
 from tests import hygiene
-from tests.quantities import last_in
+from tests.quantities import last_in, ratios_in
 from utils import results
 from utils.files import ROOT
 from utils.results.likeness import RECORDED_ON
@@ -107,6 +111,75 @@ def problem(words, comment):
 def problems(text):
     """What is wrong with the claims of a text, a line each."""
     return [line for claim in claims(text) if (line := problem(*claim))]
+
+
+#: Ratios that are reasoned or given, not measured: (chapter, cell) -> why
+NOT_MEASURED = {
+    ("ecosystem", "break-type-explain"): "twice the bytes at the rate of memory: arithmetic",
+    ("meet_the_gpu", "break-walk-explain"): "16 loads one behind the other: arithmetic",
+    ("meet_the_gpu", "amdahl-title"): "the factor of an example",
+    ("meet_the_gpu", "doubling-explain"): "years until something doubles; the figure computes them",
+    ("first_kernels", "c-compare-explain"): "lines of machine code, side by side in Profiling",
+    ("memory", "stride-explain"): "half of the bytes are wasted: arithmetic",
+    ("matmul", "l2-explain"): "a bound, computed in the sentence before it",
+    ("tensor_cores", "mma-feed-explain"): "the rates in NVIDIA's data sheets",
+    ("tensor_cores", "tf32-predict"): "the rates in NVIDIA's data sheet, given for a prediction",
+    ("tensor_cores", "clock-explain"): "a share of cycles, counted in the same paragraph",
+    ("fusion", "softmax-three-why"): "a bound: four times 4 bytes per value, where a copy has two",
+    ("low_precision", "int8-why"): "the rates in NVIDIA's data sheet",
+    ("low_precision", "fp8-title"): "the rates in NVIDIA's data sheet",
+    ("low_precision", "fp8-late"): "the same data sheet: half the time for the same products",
+    ("beating_pytorch", "master-title"): "the rates in NVIDIA's data sheet",
+    ("beating_pytorch", "race-explain"): "how to read the chart, and no value of it",
+    ("many_gpus", "break-mean-explain"): "gradients added up, and not averaged: arithmetic",
+    ("many_gpus", "training-explain"): "the next sentence has the number and its record",
+}
+SAID_BY = re.compile(r".*?(?:[.?!:;](?=\s)|\n\n|\Z)", re.DOTALL)  # a sentence, with its end
+FENCED = re.compile(r"```.*?```", re.DOTALL)
+PROVED = "†"  # in place of a comment, while sentences are told apart
+
+
+def unproved(text):
+    """The ratios of a text that stand in sentences without a record, a source or a question."""
+    text = CLAIM.sub(PROVED, FENCED.sub("", text))
+    found = []
+    for sentence in SAID_BY.findall(COMMENT.sub("", text)):
+        is_question = sentence.rstrip().endswith("?")
+        if not is_question and PROVED not in sentence and "](http" not in sentence:
+            found += ratios_in(sentence)
+    return found
+
+
+def test_a_ratio_has_its_record_or_stands_in_the_list_of_what_is_not_measured():
+    cells = {
+        (chapter.key, id): found
+        for chapter in WRITTEN
+        for id, text in prose(chapter.path).items()
+        if (found := unproved(text))
+    }
+    new = {at: found for at, found in cells.items() if at not in NOT_MEASURED}
+    assert new == {}, "measured: a comment <!-- of NAME : NAME -->; else a line in NOT_MEASURED"
+    assert NOT_MEASURED.keys() <= cells.keys(), "nothing there is left to excuse"
+
+
+@pytest.mark.parametrize(
+    "text, ratios",
+    [
+        ("The first takes twice as long.", ["twice as long"]),
+        ("It is 3 times as fast, or so.", ["3 times as fast"]),
+        (
+            "Half of the time goes there; a third more speed.",
+            ["Half of the time", "a third more speed"],
+        ),
+        ("It takes twice as long<!-- of a/time : b/time -->, at least.", []),
+        ("Is it twice as fast?", []),
+        ("Twice as fast, says [its author](https://a.b).", []),
+        ("Twice as many bytes. It is faster, as long as they come; 5 ms later.", []),
+        ("```\ntwice as fast\n```", []),
+    ],
+)
+def test_a_ratio_without_a_record_is_seen(text, ratios):
+    assert unproved(text) == ratios
 
 
 def prose(path):
