@@ -1,7 +1,9 @@
 """The exercises of the chapter Triton and tile languages."""
 
+import contextlib
 import logging
 from importlib.util import find_spec
+from unittest import mock
 
 import torch
 
@@ -50,11 +52,22 @@ def compiled_whole(answer, gradient, most):
     log.setLevel(logging.ERROR)
     torch._dynamo.reset()
     try:
-        BREAKS["last"] = len(torch._dynamo.explain(answer)(gradient, most).break_reasons)
+        with _without_cuda():
+            BREAKS["last"] = len(torch._dynamo.explain(answer)(gradient, most).break_reasons)
     finally:
         log.setLevel(level)
     result = answer(gradient, most)
     return numbers(result) if isinstance(result, torch.Tensor) else result
+
+
+def _without_cuda():
+    """Keeps Dynamo from saving the GPU's random state, in a process that may not touch the GPU.
+
+    That is a copy (`fork`) of one that has used it. The gradients here are all on the CPU.
+    """
+    if torch.cuda._is_in_bad_fork():
+        return mock.patch.object(torch.cuda, "is_available", lambda: False)
+    return contextlib.nullcontext()
 
 
 def without_a_break(given, expected):
@@ -63,7 +76,7 @@ def without_a_break(given, expected):
     if breaks:
         return (
             f"Dynamo still stops in it ({breaks}×), and makes more than one graph. Where does"
-            " Python ask for a number of a tensor: in an `if`, in `.item()`, in `float()`?"
+            " Python ask for a tensor's number: in an `if`, in `.item()`, in `float()`?"
         )
     return None
 
@@ -96,9 +109,10 @@ def clip(gradient, most):
     hints=(
         "What makes Python wait for the tensor's value? The choice must become a part of the"
         " graph, as a value of its own.",
-        "`torch.where(condition, this, that)` computes both and takes one of each element.",
-        "Or scale always, by a factor of at most 1: `torch.clamp(most / norm, max=1)`. What is"
-        " `most / 0`? Infinity, and the clamp makes 1 of it.",
+        "`torch.where(condition, this, that)` computes both, and takes one of the two for each"
+        " element.",
+        "Or scale always, by a factor of at most 1: `torch.clamp(most / norm, max=1)`. For a norm"
+        " of 0 the quotient is infinite, and the clamp makes it 1.",
     ),
     wrong=(
         (
@@ -136,8 +150,8 @@ QUIZZES = (
             "Four warps of 32. Each thread has 8 of the 1,024 elements; the compiler decides which."
         ),
         explain={
-            1024: "So many *elements* the block has. `num_warps` says how many threads share them.",
-            4: "So many warps. A warp has 32 threads.",
+            1024: "That is the number of *elements*. `num_warps` says how many threads share them.",
+            4: "That is the number of warps. A warp has 32 threads.",
             None: "`num_warps` warps of 32 threads each.",
         },
     ),

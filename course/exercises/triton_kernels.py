@@ -10,6 +10,7 @@ import triton.language as tl
 from course.checking.inputs import some_numbers
 from course.checking.model import Hypothesis, Out
 from course.checking.triton_kernels import TritonExercise, name_kernels_as_numba_does
+from utils.cpu.triton.arithmetic import to_tf32
 
 name_kernels_as_numba_does()
 MANY = 300  # elements, from which on some are special
@@ -73,6 +74,13 @@ def blend(out, x, y, weight, n, BLOCK: tl.constexpr):
     fresh=lambda rng: int(rng.integers(65, 300)),
     blocks=(64, 32, 128, 1024),
     grid=lambda n, block: (triton.cdiv(n, block),),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "That is weight * x + weight * y: y's share is 1 - weight.",
+            lambda out, x, y, weight, n, BLOCK: weight * x + weight * y,
+        ),
+    ),
     hints=(
         "What does `tl.arange(0, BLOCK)` need in front of it, so that program 3 does not do"
         " program 0's elements?",
@@ -131,6 +139,11 @@ def padded_with_zeros(out, x, columns, BLOCK):
     return logarithm_of_sum(out, padded, BLOCK, BLOCK)
 
 
+def without_top(out, x, columns, BLOCK):
+    """What comes of it where the maximum is not added again."""
+    return logarithm_of_sum(out, x, columns, BLOCK) - x.max(1)
+
+
 def far_apart(rng, rows, columns):
     """Rows of float32 around 1000, -200, 200 or -1000.
 
@@ -151,10 +164,10 @@ LOG_SUM = TritonExercise(
     title="The logarithm of a sum",
     minutes=12,
     task=(
-        "Program r writes `log(sum(exp(x)))` of row r: the heart of a cross-entropy loss. This one"
-        " works for small numbers in rows of a power of two. Make it right for any row (up to"
-        " `BLOCK` columns) and for numbers of a thousand, of either sign, even where one number of"
-        " a row is hundreds above the others."
+        "Program r writes `log(sum(exp(x)))` of row r: the heart of a cross-entropy loss. The"
+        " starter works for small numbers in rows of exactly `BLOCK` columns. Make it right for"
+        " fewer columns, too, and for numbers around a thousand, of either sign, even where one"
+        " number of a row is hundreds above the others."
     ),
     starter="""
 @triton.jit
@@ -210,6 +223,11 @@ def log_sum(out, x, columns, BLOCK: tl.constexpr):
             " the maximum, and each adds exp(0 - top) to the sum.",
             padded_with_zeros,
         ),
+        Hypothesis(
+            "wrong_value",
+            "That is the logarithm of the scaled sum. What was subtracted must be added again.",
+            without_top,
+        ),
     ),
 )
 
@@ -261,12 +279,18 @@ def product_in_float64(c, a, b, m, n, k, B):
         return a.astype(np.float64) @ b.astype(np.float64)
 
 
+def last_step(a, b, k, B):
+    """The columns of a and the rows of b of the last step along k."""
+    first = (k - 1) // B * B
+    return a[:, first:], b[first:]
+
+
 PRODUCT = TritonExercise(
     id="triton.product",
     title="A product in float32",
     minutes=10,
     task=(
-        "`c = a b`: a has m × k elements, b has k × n. This kernel keeps only three of seven"
+        "`c = a b`: a has m × k elements, b has k × n. The starter keeps only three of seven"
         " decimal digits, and reads behind the end where k is no multiple of B. Give it both: every"
         " digit that float32 has, and every k. Zero times infinity stays NaN."
     ),
@@ -293,9 +317,23 @@ def product(c, a, b, m, n, k, B: tl.constexpr):
     grid=tiles,
     rtol=2e-6,
     rounds=True,
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "That is the product of a and b cut to TF32, 10 bits of fraction.",
+            lambda c, a, b, m, n, k, B: product_in_float64(c, to_tf32(a), to_tf32(b), m, n, k, B),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Those are the sums of the last step along k alone: each step must add to `total`.",
+            lambda c, a, b, m, n, k, B: product_in_float64(
+                c, *last_step(a, b, k, B), m, n, k, B
+            ),
+        ),
+    ),
     hints=(
-        "Which elements of a's tile exist in the last step along k? A mask of rows alone does not"
-        " say.",
+        "Which elements of a's tile exist in the last step along k? The starter's mask looks at"
+        " rows alone.",
         "What lies behind k must add nothing: masked, with other=0.0, in *both* tiles.",
         'By default `tl.dot` cuts float32 factors to TF32. `input_precision="ieee"` does not.'
         ' (`"tf32x3"` makes three products of parts and comes close to it: that is taken, too.)',
@@ -399,7 +437,7 @@ def swiglu(out, x, gate, up, m, n, k, B: tl.constexpr):
         "A second block of sums, `ups`, that begins with zeros like `gates`. Which loads does a"
         " step of the loop need for it?",
         "Only the tile of `up`, at the same places as that of `gate`: the tile of x is there.",
-        "Behind the loop: `gates * tl.sigmoid(gates) * ups`. Inside it the sums are not done.",
+        "After the loop: `gates * tl.sigmoid(gates) * ups`. Inside it the sums are not done.",
     ),
     wrong=(
         ("gates * tl.sigmoid(gates) * ups", "gates * ups", "wrong_value"),
