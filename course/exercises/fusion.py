@@ -68,6 +68,23 @@ def from_zero(out, largest, sums):
     return np.hstack([both, (sums * np.exp(largest - both)).sum(1, keepdims=True)])
 
 
+def other_sign(out, largest, sums):
+    """What comes out if the exponents have the other sign: soon infinity."""
+    states = joined_states(out, largest, sums)
+    largest, sums = (np.asarray(v, np.float64).reshape(-1, 2) for v in (largest, sums))
+    both = states[:, :1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        of_both = (sums * np.exp(both - largest)).sum(1).astype(np.float32)
+    states[:, 1] = np.where(np.isinf(both[:, 0]), 0, of_both)
+    return states
+
+
+def halves_joined(out, largest, sums):
+    """What comes out if part i is joined with the one half the array behind it."""
+    largest, sums = (np.asarray(v).reshape(2, -1).T for v in (largest, sums))
+    return joined_states(out, largest, sums)
+
+
 ONLINE = Exercise(
     id="fusion.online",
     title="Join two softmax states",
@@ -103,15 +120,21 @@ def join_softmax(out, largest, sums):
             "`exp(v - new)` is `exp(v - old) * exp(old - new)`. So what must a sum that is relative"
             " to `old` be multiplied by?"
         ),
-        "Each sum by `exp(its own largest - the larger one)`: that is 1 for one of the two.",
+        "Multiply each sum by `exp(its own largest - the larger one)`. For one of the two that"
+        " is 1.",
         (
-            "An empty part beside one that is not: exp(-inf) is 0, and all is well. Two empty ones:"
-            " -inf - -inf is NaN. That case needs an answer of its own."
+            "An empty part beside one that is not does no harm, since exp(-inf) is 0. With two"
+            " empty parts -inf - -inf is NaN: that case needs an answer of its own."
         ),
     ),
     wrong=(
         ("in_a + in_b", "sums[a] + sums[b]", "wrong_value"),
         ("largest[a] - both", "both - largest[a]", "wrong_value"),
+        (
+            ("largest[a] - both", "both - largest[a]"),
+            ("largest[b] - both", "both - largest[b]"),
+            "wrong_value",
+        ),
         ("if both != -math.inf:", "if True:", "wrong_value"),
         ("in_a + in_b", "max(in_a, in_b)", "wrong_value"),
         ("i < out.shape[0]", "True", "missing_guard"),
@@ -120,7 +143,7 @@ def join_softmax(out, largest, sums):
     hypotheses=(
         Hypothesis(
             "wrong_value",
-            "Two empty parts give NaN: -inf - -inf is none. Nothing joined with nothing is nothing:"
+            "Two empty parts give NaN, since -inf - -inf is NaN. Joined, they are an empty part:"
             " -inf, with the sum 0.",
             without_empty,
         ),
@@ -134,6 +157,17 @@ def join_softmax(out, largest, sums):
             "wrong_value",
             "The common largest value begins at 0 here. In a part all values may be negative.",
             from_zero,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The exponent has the wrong sign: its own largest value minus the common one.",
+            other_sign,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Thread i joins two neighbours, parts 2 i and 2 i + 1. You join parts that lie half the"
+            " array apart.",
+            halves_joined,
         ),
     ),
 )
@@ -203,11 +237,11 @@ def rows_to_norm(rng, shape):
     return {"out": Out(shape), "x": x, "residual": residual, "gamma": gamma}
 
 
-def normed(out, x, residual, gamma, mean=True, add=True):
+def normed(out, x, residual, gamma, mean=True, add=True, scale=True):
     """The RMS norm of each row of the sum, in float64."""
     hidden = np.asarray(x, np.float64) + (residual if add else 0)
     squares = (hidden**2).sum(1, keepdims=True) / (x.shape[1] if mean else 1)
-    return hidden / np.sqrt(squares + 1e-5) * gamma
+    return hidden / np.sqrt(squares + 1e-5) * (gamma if scale else 1)
 
 
 ADD_NORM = Exercise(
@@ -256,10 +290,11 @@ def add_norm(out, x, residual, gamma):
     traffic=1.3,
     probe=(2, 300),
     hints=(
-        "Which columns does thread t add up? It writes the very same ones. What must it keep?",
+        "Which columns does thread t add up? It writes the same columns. What must it keep?",
         (
-            "`kept = cuda.local.array(8, np.float32)`: its k-th value is of column `t + 64 * k`."
-            " With a loop over k of fixed length the compiler can make it registers."
+            "`kept = cuda.local.array(8, np.float32)`: its k-th value belongs to column"
+            " `t + 64 * k`. If the loop over k has a fixed length, the compiler can keep the array"
+            " in registers."
         ),
         (
             "First loop: `if c < columns:` fill `kept[k]` and add its square to `mine`. Last loop:"
@@ -287,13 +322,18 @@ def add_norm(out, x, residual, gamma):
     hypotheses=(
         Hypothesis(
             "wrong_value",
-            "The squares' *mean* is asked for: their sum is not divided by the number of columns.",
+            "The norm needs the *mean* of the squares: divide their sum by the number of columns.",
             lambda **given: normed(**given, mean=False),
         ),
         Hypothesis(
             "wrong_value",
             "The residual is missing: it is x + residual that is normalized.",
             lambda **given: normed(**given, add=False),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Each column has a factor of its own, gamma. It is missing.",
+            lambda **given: normed(**given, scale=False),
         ),
     ),
 )
@@ -387,7 +427,8 @@ def scale_all(values, starts, factors, chunks):
     hints=(
         "Within its tensor a chunk begins at `chunk * cuda.blockDim.x`. Where does the tensor?",
         "What lies in `values` right behind the last element of tensor t?",
-        "`i = starts[tensor] + chunk * cuda.blockDim.x + cuda.threadIdx.x`; guard: the next start.",
+        "`i = starts[tensor] + chunk * cuda.blockDim.x + cuda.threadIdx.x`, guarded by the start of"
+        " the next tensor.",
     ),
     wrong=(
         ("i < starts[tensor + 1]", "i < values.size", "duplicate_work"),
@@ -401,6 +442,13 @@ def scale_all(values, starts, factors, chunks):
             "wrong_value",
             "A tensor that has no chunk in the table is changed, too: `chunks` says what to do.",
             lambda values, starts, factors, chunks: values * np.repeat(factors, np.diff(starts)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Every tensor got the first factor: tensor t has `factors[t]`.",
+            lambda values, starts, factors, chunks: scaled_tensors(
+                values, starts, np.full_like(factors, factors[0]), chunks
+            ),
         ),
     ),
 )
@@ -450,7 +498,7 @@ QUIZZES = (
         explain_right="28 bytes per weight are 28 GB, and 4 GB move in a millisecond.",
         explain={
             4: "16 GB are read. 12 GB are written besides.",
-            28: "So many GB move. How many of them in a millisecond?",
+            28: "That is how many GB move. How many of them move in a millisecond?",
             None: "28 bytes per weight, a billion weights: how long does memory need for them?",
         },
     ),
@@ -478,9 +526,9 @@ QUIZZES = (
         (
             "Softmax over rows of 100,000 scores, then a product with another matrix",
             (
-                "The product needs probabilities, and these need the whole row's sum. "
-                "Online softmax"
-                " changes the algorithm: it corrects what it has when the largest value changes."
+                "The product needs probabilities, and these need the whole row's sum. Online"
+                " softmax is another algorithm: it corrects what it has when the largest value"
+                " changes."
             ),
         ),
         (
