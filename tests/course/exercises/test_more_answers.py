@@ -3,7 +3,8 @@
 They were written from the notebooks' text alone, before any checker was read: answers/right.txt,
 answers/wrong.txt and, rejected for a reason for which one of the exercise's own wrong answers is,
 answers/wrong_as_known.txt. Each begins with a line `### ID NAME`. Right ones differ in algorithm,
-order, synchronization or means; with the solution each exercise has at least four.
+order, synchronization or means; with the solution each exercise has at least four. By day the first
+of each exercise is handed in, besides its solution; at night, and by `make chapter`, all are.
 """
 
 import utils  # noqa: F401  first: it puts Numba on this machine's engine
@@ -44,14 +45,33 @@ def answers(name):
         yield pytest.param(exercise, source, id=f"{exercise.id}-{title}")
 
 
+ANOTHER = pytest.mark.nightly("by day the exercise's first one is solved, and its solution")
+
+
+def right_answers():
+    """pytest.param(exercise, source) of each right answer that is not in CUDA C."""
+    by_day = set()
+    for param in answers("right.txt"):
+        exercise, source = param.values
+        if exercise.kind == "cuda_c":
+            continue
+        marks = [ANOTHER] if exercise.id in by_day else []
+        by_day.add(exercise.id)
+        yield pytest.param(exercise, source, id=param.id, marks=marks)
+
+
 def in_one_file():
-    """pytest.param(exercise, {title: source}) of each CUDA C exercise's right answers."""
+    """pytest.param(exercise, {title: source}) of each CUDA C exercise's right answers, by day of
+    the first one.
+    """
     of_each = collections.defaultdict(dict)
     for exercise, title, source in parts("right.txt"):
         if exercise.kind == "cuda_c":
             of_each[exercise.id][title] = source
     for id, sources in of_each.items():
-        yield pytest.param(exercises.EXERCISES[id], sources, id=id)
+        first, *_ = sources
+        yield pytest.param(exercises.EXERCISES[id], {first: sources[first]}, id=f"{id}-{first}")
+        yield pytest.param(exercises.EXERCISES[id], sources, id=f"{id}-all", marks=[ANOTHER])
 
 
 def names_for(exercise):
@@ -90,10 +110,7 @@ def few_draws(monkeypatch):
     monkeypatch.setattr(drawn, "LAUNCHES", 2)
 
 
-RIGHT = [one for one in answers("right.txt") if one.values[0].kind != "cuda_c"]
-
-
-@pytest.mark.parametrize("exercise, source", RIGHT)
+@pytest.mark.parametrize("exercise, source", list(right_answers()))
 def test_a_right_answer_is_solved(exercise, source, tmp_path, few_draws):
     answer = handed_in(exercise, source, tmp_path)
     outcome = check_answer(replace(exercise, orders=1), answer)
@@ -120,6 +137,12 @@ def test_right_answers_in_cuda_c_are_solved(exercise, sources, tmp_path, monkeyp
         name = f"{exercise.kernel_name}_{title}"
         outcome = check_answer(replace(exercise, kernel_name=name, orders=1), path)
         assert outcome.solved, f"{title}: {outcome!r}"
+
+
+def test_by_day_each_exercise_has_a_right_answer_besides_its_solution():
+    params = [*right_answers(), *in_one_file()]
+    by_day = [param.values[0].id for param in params if not param.marks]
+    assert sorted(by_day) == sorted(exercises.EXERCISES)
 
 
 def test_each_exercise_has_three_right_answers_besides_its_solution():
