@@ -10,9 +10,11 @@ A GPU is known by one of three ways, from the best to the worst; `Gpu.how` says 
 """
 
 import functools
+import json
 from dataclasses import dataclass, field
 
 from utils import results
+from utils.files import ASSETS
 from utils.hardware import FP32_UNITS, data_sheet
 from utils.results import likeness
 
@@ -46,8 +48,9 @@ SMS = {"H200": 132, "B200": 148}
 L2 = {"T4": 4, "A100": 40, "RTX 3090": 6, "RTX 4090": 72, "H100": 50, "H200": 50}
 L2 |= {"RTX 5090": 96, "B200": 126}
 FP32_UNITS_OF_SM = 128
-#: How far resources overlap (see model.py): from the kernels of judge.CALIBRATION alone
-EXPONENT = 3.0
+LANES_A_SECTOR = 8  # of neighbouring 4-byte counters
+#: How far resources overlap (see model.py), found by `course.kernels.machine.judge --calibrate`
+OVERLAP = ASSETS / "recorded" / "overlap.json"
 FP64_SHARE = {(7, 5): 1 / 16, (8, 6): 1 / 32, (8, 9): 1 / 32, (12, 0): 1 / 32}
 
 
@@ -100,6 +103,11 @@ def gpu(name: str) -> Gpu:
     return scaled(name, base)
 
 
+def exponent() -> float:
+    """The exponent by which times of resources are joined."""
+    return json.loads(OVERLAP.read_text(encoding="utf-8"))["exponent"]
+
+
 def measured(known: Constants) -> Gpu:
     """The GPU on which the microbenchmarks ran."""
     launch = known["launch/time"] / 1e3
@@ -111,16 +119,15 @@ def measured(known: Constants) -> Gpu:
         "line": line,
         "pass": known["shared/read_8_ways"],
         "l2_read": known["l2/read_16_mib"],
-        "l2_write": known["l2/write_16_mib"],
         "l2_part_write": known["memory/sparse_write_32"],
     }
     for name in ("fp32", "fp64", "multiply", "integer", "special", "convert", "shuffle"):
         rates[name] = known[f"{name}/rate"]
     for dtype in ("int", "float"):
         rates[f"one_{dtype}"] = known[f"atomics/{dtype}/one"]
-        rates[f"line_{dtype}"] = known[f"atomics/{dtype}/32"] / 32
-        rates[f"lines_{dtype}"] = known[f"atomics/{dtype}/1024"] / 32
-        rates[f"each_{dtype}"] = known[f"atomics/{dtype}/each"] / 32
+        rates[f"line_{dtype}"] = known[f"atomics/{dtype}/32"] / LANES_A_SECTOR
+        rates[f"lines_{dtype}"] = known[f"atomics/{dtype}/1024"] / LANES_A_SECTOR
+        rates[f"each_{dtype}"] = known[f"atomics/{dtype}/each"] / LANES_A_SECTOR
         alone = 32 / known[f"shared_atomics/{dtype}/32"]
         together = 32 / known[f"shared_atomics/{dtype}/one"]
         rates[f"shared_{dtype}"] = 1 / alone
@@ -153,7 +160,7 @@ def measured(known: Constants) -> Gpu:
         L2["H200"] * MIB,
         launch,
         known["turn/256/time"] / 1e3,
-        EXPONENT,
+        exponent(),
         rates,
         cycles,
         curves["read"],

@@ -31,6 +31,7 @@ WORDS = {
     "special": "the special units",
     "convert": "conversions between types",
     "shuffle": "shuffles",
+    "barriers": "barriers",
     "atomics": "atomics",
     "blocks": "the start of blocks",
     "latency": "latency: too little under way at once",
@@ -42,8 +43,10 @@ class Counts:
     """What a whole launch asks for.
 
     amounts: Counter of all blocks. waits: of one block. moved: "read" and "write" -> bytes that
-    memory moves at least. reused: names of arrays that come from L2 after their first read.
-    hottest: additions to the most wanted element, of a type; spread: lines they fall on.
+    memory moves at least. near: array -> share of its requests that find it in L2, because others
+    brought it there. gathered: (bytes asked for, size) of arrays whose indices come from memory:
+    nobody knows where they point, so what does not fit in L2 comes from memory each time. hottest:
+    array -> (additions to the most wanted element, elements, "int" or "float").
     """
 
     blocks: int
@@ -51,7 +54,8 @@ class Counts:
     amounts: Counter
     waits: Counter
     moved: dict
-    reused: frozenset
+    near: dict
+    gathered: tuple
     hottest: dict
     shared_bytes: int
     registers: int
@@ -106,6 +110,7 @@ def terms(counts: Counts, gpu: Gpu) -> Terms:
         "memory": memory(counts, gpu),
         "l2": l2(counts, gpu, resident),
         "l1": l1(counts, gpu) / busy,
+        "barriers": counts.amounts["barriers"] / barrier_rate(counts, gpu) / busy,
         "atomics": atomics(counts, gpu),
         "blocks": counts.blocks / gpu.rates[f"blocks_{size_class(counts.threads)}"],
         "latency": latency(counts, gpu, resident),
@@ -127,6 +132,8 @@ def size_class(threads):
 def memory(counts, gpu) -> float:
     """Every byte once, at the speed of large reads and writes, their beginning included."""
     read, written = counts.moved["read"], counts.moved["write"]
+    for asked, size in counts.gathered:
+        read += min(asked, size) if size <= gpu.l2_bytes else asked * (1 - gpu.l2_bytes / size)
     total = read + written
     if not total:
         return 0.0
@@ -159,11 +166,8 @@ def l2(counts, gpu, resident) -> float:
     read = a[f"l2_read_{distance(counts, gpu, resident)}"]
     written = a["write_sectors"]
     scattered = max(0, written - a["whole_written"])
-    return (
-        read * SECTOR / gpu.rates["l2_read"]
-        + a["whole_written"] * SECTOR / gpu.rates["l2_write"]
-        + scattered / gpu.rates["l2_part_write"]
-    )
+    moved = (read + a["whole_written"]) * SECTOR
+    return moved / gpu.rates["l2_read"] + scattered / gpu.rates["l2_part_write"]
 
 
 def distance(counts, gpu, resident) -> int:
@@ -198,38 +202,45 @@ def arithmetic(counts, gpu) -> tuple[str, float]:
     return unit, needed[unit]
 
 
+def barrier_rate(counts, gpu) -> float:
+    """Arrivals of warps at barriers per second, of all SMs, each full of blocks of this size."""
+    size = size_class(counts.threads)
+    warps = limits(gpu.compute_capability).warps
+    blocks = min(warps * WARP // size, limits(gpu.compute_capability).blocks)
+    arrivals = blocks * ceil_div(size, WARP)
+    return gpu.sms * arrivals / gpu.cycles[f"barrier_{size}_full"] * gpu.clock
+
+
 def atomics(counts, gpu) -> float:
-    """Additions to one element come one after the other; others as lines of L2 allow."""
-    requests = counts.amounts["atomic_requests"]
-    if not requests:
-        return 0.0
+    """Additions to one element come one after the other; others as sectors of L2 allow."""
+    operations = counts.amounts["atomic_sectors"]  # what one request asks of one sector
     longest = 0.0
     for adds, elements, dtype in counts.hottest.values():
         longest = max(longest, adds / gpu.rates[f"one_{dtype}"])
-        lines = max(1.0, elements / WARP)
         points = [
-            (1.0, gpu.rates[f"line_{dtype}"]),
-            (32.0, gpu.rates[f"lines_{dtype}"]),
-            (131072.0, gpu.rates[f"each_{dtype}"]),
+            (32.0, gpu.rates[f"line_{dtype}"]),
+            (1024.0, gpu.rates[f"lines_{dtype}"]),
+            (float(1 << 22), gpu.rates[f"each_{dtype}"]),
         ]
-        longest = max(longest, requests / rate_between(points, lines))
+        if elements > 1:
+            longest = max(longest, operations / rate_between(points, elements))
     return longest
 
 
-def rate_between(points, lines) -> float:
+def rate_between(points, elements) -> float:
     """A rate between measured ones, straight on logarithmic axes, flat beyond them."""
-    if lines <= points[0][0]:
+    if elements <= points[0][0]:
         return points[0][1]
     for (one, rate), (other, faster) in zip(points, points[1:], strict=False):
-        if lines <= other:
-            share = math.log(lines / one) / math.log(other / one)
+        if elements <= other:
+            share = math.log(elements / one) / math.log(other / one)
             return rate * (faster / rate) ** share
     return points[-1][1]
 
 
 def latency(counts, gpu, resident) -> float:
     """Rounds of blocks, each as long as a block lives (Little's law, turned round)."""
-    seconds = life_seconds(counts, gpu, resident) + gpu.turn
+    seconds = life_seconds(counts, gpu) + gpu.turn
     slots = resident * gpu.sms
     rounds = counts.blocks / slots
     if rounds < MOST_WAVES:
@@ -237,21 +248,18 @@ def latency(counts, gpu, resident) -> float:
     return seconds * rounds
 
 
-def life_seconds(counts, gpu, resident) -> float:
+def life_seconds(counts, gpu) -> float:
     """How long one block lives where nobody else is in its way."""
     cycles = 0.0
-    warps = resident * ceil_div(counts.threads, WARP)
-    size = size_class(counts.threads)
-    alone, full = gpu.cycles[f"barrier_{size}_alone"], gpu.cycles[f"barrier_{size}_full"]
-    share = warps / limits(gpu.compute_capability).warps
+    alone = gpu.cycles[f"barrier_{size_class(counts.threads)}_alone"]
     for what, times in counts.waits.items():
         if what == "steps":
             cycles += times
         elif what == "barriers":
-            cycles += times * max(alone, full * share)
+            cycles += times * alone
         elif what.startswith("memory "):
-            array = what.partition(" ")[2]
-            cycles += times * gpu.cycles["l2" if array in counts.reused else "memory"]
+            near = counts.near.get(what.partition(" ")[2], 0.0)
+            cycles += times * (near * gpu.cycles["l2"] + (1 - near) * gpu.cycles["memory"])
         else:
             cycles += times * gpu.cycles[what]
     return cycles / gpu.clock

@@ -25,11 +25,14 @@ CLASSES = ("integer", "multiply", "fp32", "fp64", "special", "convert", "shuffle
 INDEX = 7  # of a global element: mask, add, shift, each in two halves
 SHARED_INDEX = 3  # shared addresses have 32 bits
 KNOWN_DIVISION = 8  # by a number that the compiler knows
+STRIDES = 4  # of a global element with several indices: 64-bit products
 DIVISION = 30  # 64-bit quotient whose operands fit in 32 bits: convert, reciprocal, correct
-FLOAT_DIVISION = 10
+FLOAT_DIVISION = 18  # rounded as IEEE wants it
 SPECIAL = {"sqrt": 8, "rsqrt": 3, "exp": 6, "exp2": 2, "log": 12, "sin": 20, "cos": 20, "tanh": 14}
 LATENCY = {"integer": 8, "multiply": 12, "fp32": 4, "fp64": 8, "special": 20, "division": 120}
-LOOP = 3  # count, compare, jump
+LOOP = 8  # of 64-bit numbers: count, compare, choose, in two halves each
+SHORT_LOOP = 3  # of 32-bit ones
+BLOCK_OF_FOUR = 0.25  # jumps of an iteration: loops are unrolled by four
 DEEPEST = 4  # device functions in one another
 DIVIDES = (ast.Div, ast.Mod, ast.FloorDiv, ast.Pow)
 POSITION = {"grid": 5, "gridsize": 3}
@@ -43,7 +46,8 @@ class Statement:
     classes: instructions by class, without those that loads and stores need of themselves.
     latency: cycles from its operands to its result. uses, sets: names. indices: names that say
     where it loads. adds_up: it only adds to a name of its own, so that loads of later iterations
-    need not wait for it. repeats: it is a while's test, run once more than its body.
+    need not wait for it. decides: a jump waits for it. repeats: it is a while's test, run once more
+    than its body. gathers: arrays whose index was read from memory.
     """
 
     place: tuple
@@ -55,6 +59,7 @@ class Statement:
     adds_up: bool = False
     decides: bool = False
     repeats: bool = False
+    gathers: frozenset = frozenset()
 
 
 class Reader(ast.NodeVisitor):
@@ -72,17 +77,18 @@ class Reader(ast.NodeVisitor):
         self.depth = depth
         self.now = None
         self.changing = None  # names that the loop around changes; None outside loops
+        self.from_memory = set()  # names whose value was read from a global array
         self.computed = set()  # indices that are in a register
         self.returned = "integer"
 
     # ---- statements
 
-    def body(self, statements, counted=False):
+    def body(self, statements, counted=0):
         for number, statement in enumerate(statements):
             made = Statement((self.file, statement.lineno))
             if number == 0 and counted:
-                made.classes["integer"] += LOOP - 1
-                made.classes["jump"] += 1
+                made.classes["integer"] += counted
+                made.classes["jump"] += BLOCK_OF_FOUR
             self.statement(statement, made)
 
     def statement(self, node, made):
@@ -120,11 +126,17 @@ class Reader(ast.NodeVisitor):
             unrolled = not made.decides
             if not unrolled:
                 self.changing = stored_in(node)
-            self.body(node.body, counted=kind is ast.For and not unrolled)
+            self.body(node.body, self.turns(node) if kind is ast.For and not unrolled else 0)
             self.changing = around
         elif kind is ast.If:
             self.body(node.body)
             self.body(node.orelse)
+
+    def turns(self, node):
+        """Instructions that one turn of a for needs of itself."""
+        short = isinstance(node.iter, ast.Call) and len(node.iter.args) == 1
+        short = short and self.cost_of(node.iter.args[0]) == "int32"
+        return SHORT_LOOP if short else LOOP
 
     def changes(self, node):
         """A while over a name that it changes by what is not known is no known number of turns."""
@@ -167,6 +179,8 @@ class Reader(ast.NodeVisitor):
             for name in names_of(target):
                 self.types[name] = kind
                 self.forget(name)
+                if reads_array(value):
+                    self.from_memory.add(name)
                 names.add(name)
             if isinstance(target, ast.Subscript):
                 self.cost(target)
@@ -176,8 +190,9 @@ class Reader(ast.NodeVisitor):
         right, latency = self.cost(node.value)
         left, _ = self.cost(node.target)
         kind = joined(left, right)
-        self.operate(node.op, kind, node.value)
-        self.now.latency = latency + self.wait(node.op, kind, node.value)
+        if kind != "known":
+            self.operate(node.op, kind, right)
+            self.now.latency = latency + self.wait(node.op, kind, right)
         if isinstance(node.target, ast.Subscript):
             self.cost(node.target)
             return
@@ -255,23 +270,27 @@ class Reader(ast.NodeVisitor):
         if name is None:  # a.shape[0]
             return "integer", 0
         space, kind = array_type(self.of_name(node.value)[0])
-        used = frozenset(loaded(node.slice))
-        index = (ast.unparse(node), used)
-        if index in self.computed or space == "local":
+        if space == "local":
             return kind, 0
-        self.computed.add(index)
-        if self.changing is not None and not used & self.changing:
-            return kind, 0  # computed before the loop
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         latency = 0
-        for part in parts:
+        for axis, part in enumerate(parts):
+            used = frozenset(loaded(part))
+            if space == "global" and (used & self.from_memory or reads_array(part)):
+                self.now.gathers |= {name}
+            index = (f"{name} {axis} {ast.unparse(part)}", used)
+            if index in self.computed:
+                continue
+            self.computed.add(index)
+            if self.changing is not None and not used & self.changing:
+                continue  # computed before the loop
             known, wait = self.cost(part)
-            latency = max(latency, wait)
             if known != "known":
                 self.now.classes["integer"] += INDEX if space == "global" else SHARED_INDEX
-        if len(parts) > 1:
-            self.now.classes["multiply"] += len(parts) - 1
-        return kind, latency + LATENCY["integer"]
+                latency = max(latency, wait + LATENCY["integer"])
+        if len(parts) > 1 and space == "global":
+            self.now.classes["multiply"] += STRIDES
+        return kind, latency
 
     def of_call(self, node):
         name = called(node.func)
@@ -305,6 +324,9 @@ class Reader(ast.NodeVisitor):
             return kind, latency + LATENCY["integer"]
         if name == "array":
             return shared_type(node), 0
+        if name.startswith("sync"):
+            self.now.classes["jump"] += 1
+            return "known", 0
         if name in FREE:  # a range of known numbers is known, too
             return kind, latency
         self.now.classes["integer"] += 2
@@ -381,10 +403,14 @@ def type_of_value(value):
 def joined(one, other):
     """The type of an operation on two, as Numba has it; a literal number takes the other's."""
     one, other = array_type(one)[1], array_type(other)[1]
-    if one == "known" or one == other:
-        return other
-    if other == "known":
+    if one == other:
         return one
+    if one == "known":
+        return "integer" if other == "int32" else other
+    if other == "known":
+        return "integer" if one == "int32" else one
+    if {one, other} <= {"int32", "integer"}:
+        return "integer"
     return "fp64"  # int with float32, too
 
 
@@ -414,6 +440,8 @@ def type_of_argument(argument):
     dtype = getattr(argument, "dtype", None)
     if dtype is None:
         return "fp64" if isinstance(argument, float) else "integer"
+    if np.dtype(dtype) == np.int32 and not getattr(argument, "shape", ()):
+        return "int32"
     kind = {"f": "fp32", "c": "fp32"}.get(np.dtype(dtype).kind, "integer")
     if np.dtype(dtype) in (np.float64, np.complex128):
         kind = "fp64"
@@ -447,6 +475,14 @@ def indices_of(node):
         if isinstance(one, ast.Subscript):
             found |= {name.id for name in ast.walk(one.slice) if isinstance(name, ast.Name)}
     return found
+
+
+def reads_array(node):
+    """Whether an expression has an element in it."""
+    for one in ast.walk(node):
+        if isinstance(one, ast.Subscript) and isinstance(one.value, ast.Name):
+            return True
+    return False
 
 
 def called(function):

@@ -34,8 +34,9 @@ from utils.tracer.record import (
 from . import operations
 from .life import Access, life
 
-MAX_EVENTS = 160_000  # of one block: about a second
-SECONDS = 4
+MAX_EVENTS = 400_000  # of one block: about two seconds
+SECONDS = 6
+LONG = 50_000  # a block with more events stands for all
 WARP = 32
 SECTOR = 32
 PIECE = 64  # bytes that memory moves at least
@@ -94,10 +95,11 @@ class Block:
     amounts: Counter of everything that adds up over blocks (see `amounts_of`).
     waits: what its busiest thread waits for (see `life`).
     arrays: (name, "read" or "write") -> bytes that memory moves for it, in pieces of PIECE; bytes
-        in sectors; bytes of the whole array.
-    hottest: array -> where its most wanted element is, additions to it, elements, "int" or "float",
-        elements of the whole array.
-    shared_bytes: static.
+        in sectors; requests; bytes of the whole array.
+    gathers: names of arrays whose indices come from memory.
+    hottest: array -> addresses that are added to, additions to the most wanted one, how many
+        addresses, "int" or "float", elements of the whole array.
+    shared_bytes: static. events: how many the tracer noted.
     """
 
     amounts: Counter
@@ -105,6 +107,8 @@ class Block:
     arrays: dict
     hottest: dict
     shared_bytes: int
+    events: int = 0
+    gathers: frozenset = frozenset()
 
 
 def sampled(launch: Launch) -> list[tuple[int, Block]]:
@@ -117,13 +121,11 @@ def sampled(launch: Launch) -> list[tuple[int, Block]]:
     check_limits(grid, block, int(launch.shared_bytes))
     check_kernel(launch.kernel)
     count = launch.blocks
-    numbers = sorted({0, count // 2, count - 1})
-    shares = [1] * len(numbers)
-    shares[len(numbers) // 2] = count - len(numbers) + 1
-    return [
-        (share, block_of(launch, grid, block, number))
-        for share, number in zip(shares, numbers, strict=True)
-    ]
+    typical = block_of(launch, grid, block, count // 2)
+    if typical.events > LONG or count < 3:
+        return [(count, typical)]
+    ends = [block_of(launch, grid, block, number) for number in (0, count - 1)]
+    return [(1, ends[0]), (count - 2, typical), (1, ends[1])]
 
 
 def middle(launch: Launch) -> Block:
@@ -179,7 +181,9 @@ def counted(events, statements, function, launch) -> Block:
     arrays, hottest = touched(events)
     shared = {m.root: m.start + size_of(m) for m in events.memories if m.space == "shared"}
     waits = life(chain(events, statements), statements)
-    return Block(amounts, waits, arrays, hottest, sum(shared.values()))
+    gathers = frozenset().union(*(one.gathers for one in statements.values()))
+    static = sum(shared.values())
+    return Block(amounts, waits, arrays, hottest, static, len(events), gathers)
 
 
 def size_of(memory):
@@ -303,7 +307,7 @@ def touched(events):
             top = int(adds.argmax())
             dtype = events.memory_of(atomics[0]).dtype
             hottest[label] = (
-                int(events.address[atomics[first[top]]]),
+                np.unique(events.address[atomics]),
                 int(adds[top]),
                 len(first),
                 "float" if dtype.kind == "f" else "int",
@@ -313,11 +317,12 @@ def touched(events):
 
 
 def pieces_of(events, chosen, size):
-    """(bytes of memory that move, bytes in sectors, size of the array)."""
+    """(bytes of memory that move, bytes in sectors, requests, size of the array)."""
     zeros = np.zeros(len(chosen), np.int64)
     pieces = counts.sectors(events, chosen, zeros, PIECE)[0] * PIECE
     sectors = counts.sectors(events, chosen, zeros)[0] * SECTOR
-    return int(pieces), int(sectors), size
+    requests, _ = counts.requests(events, chosen)
+    return int(pieces), int(sectors), int(requests.max()) + 1, size
 
 
 def chain(events, statements):

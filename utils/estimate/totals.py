@@ -7,14 +7,18 @@ real size. A count that does not lie on it makes the launch Unknown: a loop whos
 data, for one.
 """
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable
+
+import numpy as np
 
 from utils.tracer import TooManyEvents
 
 from .model import Counts
-from .sampling import Block, Launch, Unknown, middle, sampled
+from .sampling import PIECE, Block, Launch, Unknown, middle, sampled
 
+COMMON = 0.5  # of a block's counters that another one adds to, too: then all blocks share them
 REUSED = 4  # reads of an array by all blocks, over its size, from which on L2 serves them
 CLOSE = 0.02  # of a count, by which the third size may lie beside the line
 LEAST = 2.5  # events of a block by which it may, too
@@ -38,25 +42,33 @@ def totals(launch: Launch) -> Counts:
 def whole_launch(launch, typical: Block, amounts, others) -> Counts:
     """Counts of a launch whose blocks are like `typical`."""
     moved = {"read": 0, "write": 0}
-    reused = set()
-    for (name, what), (pieces, sectors, size) in typical.arrays.items():
+    near = {}
+    gathered = []
+    for (name, what), (pieces, sectors, requests, size) in typical.arrays.items():
+        if name in typical.gathers and what == "read":
+            gathered.append((pieces * launch.blocks, size))
+            continue
         moved[what] += min(pieces * launch.blocks, size)
-        if what == "read" and sectors * launch.blocks >= REUSED * size:
-            reused.add(name)
+        if what == "read":
+            reused = sectors * launch.blocks >= REUSED * size
+            near[name] = 1.0 if reused else max(0.0, 1 - pieces / PIECE / requests)
     hottest = {}
-    for name, (address, adds, elements, dtype, size) in typical.hottest.items():
-        everywhere = all(block.hottest[name][0] == address for block in others)
+    for name, (addresses, adds, elements, dtype, size) in typical.hottest.items():
+        rest = [block.hottest[name][0] for block in others if block is not typical]
+        common = max((np.isin(addresses, one).mean() for one in rest), default=1.0)
         lanes = amounts["atomic_lanes"] / max(1, len(typical.hottest))
         distinct = min(elements * launch.blocks, size)
-        most = adds * launch.blocks if everywhere else adds
-        hottest[name] = (max(most, lanes / distinct), distinct, dtype)
+        if common > COMMON:
+            distinct = len(np.unique(np.concatenate([addresses, *rest])))
+        hottest[name] = (max(adds, lanes / distinct), distinct, dtype)
     return Counts(
         launch.blocks,
         launch.threads,
         amounts,
         typical.waits,
         moved,
-        frozenset(reused),
+        near,
+        tuple(gathered),
         hottest,
         typical.shared_bytes + launch.shared_bytes,
         launch.registers,
@@ -78,17 +90,20 @@ def grown(make: Callable[[int], Launch], size: int, small: tuple) -> Counts:
     }
     for key in blocks[-1].arrays:
         touched = [
-            Counter(pieces=block.arrays[key][0], sectors=block.arrays[key][1]) for block in blocks
+            Counter(dict(zip(("pieces", "sectors", "requests"), block.arrays[key], strict=False)))
+            for block in blocks
         ]
         line = carried_on(touched, small, size)
-        arrays[key] = (line["pieces"], line["sectors"], sizes[key[0]])
+        arrays[key] = (line["pieces"], line["sectors"], line["requests"], sizes[key[0]])
     hottest = {}
     for name in blocks[-1].hottest:
         adds = [Counter(adds=b.hottest[name][1], elements=b.hottest[name][2]) for b in blocks]
         line = carried_on(adds, small, size, even=False)
-        address, *_, dtype, count = blocks[-1].hottest[name]
-        hottest[name] = (address, line["adds"], min(line["elements"], count), dtype, count)
-    typical = Block(amounts, waits, arrays, hottest, blocks[-1].shared_bytes)
+        addresses, *_, dtype, count = blocks[-1].hottest[name]
+        hottest[name] = (addresses, line["adds"], min(line["elements"], count), dtype, count)
+    typical = dataclasses.replace(
+        blocks[-1], amounts=amounts, waits=waits, arrays=arrays, hottest=hottest
+    )
     total = Counter({name: amount * launch.blocks for name, amount in amounts.items()})
     return whole_launch(launch, typical, total, blocks)
 

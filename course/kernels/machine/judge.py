@@ -2,6 +2,7 @@
 
     python -m course.kernels.machine.judge               the kernels that may be looked at
     python -m course.kernels.machine.judge --held-out    all of them; writes what was found
+    python -m course.kernels.machine.judge --calibrate   writes the exponent of the model
 
 It writes assets/recorded/estimates.json: each kernel's estimate, time and limit, and the errors by
 GPU and family. Which third is held out was settled by name (`cases.is_held_out`) before any
@@ -10,6 +11,7 @@ has to name others.
 """
 
 import argparse
+import dataclasses
 import itertools
 import json
 import math
@@ -19,7 +21,7 @@ import time
 from course.kernels.machine.cases import Case, cases
 from utils import results
 from utils.estimate import Unknown
-from utils.estimate.gpus import Gpu, gpu, recorded_name
+from utils.estimate.gpus import OVERLAP, Gpu, gpu, recorded_name
 from utils.estimate.model import Counts, Terms, terms
 from utils.estimate.statement import JUDGED
 from utils.estimate.totals import count
@@ -27,6 +29,7 @@ from utils.files import write_whole
 
 GPUS = ("H200", "H100")
 TIE = 1.05  # of two measured times: closer ones are in no order
+EXPONENTS = [quarters / 4 for quarters in range(6, 41)]
 GAP = 1e-6  # seconds from one launch of a sequence to the next
 
 
@@ -165,11 +168,37 @@ def report(rows: list[dict]) -> dict:
     return found
 
 
+def calibrated(chosen: list[Case]) -> dict:
+    """The exponent that fits the kernels of CALIBRATION best: the least mean square logarithm.
+
+    No error is ever stated of these kernels.
+    """
+    known = [(case, counts_of(case)) for case in chosen if case.calibrates]
+    misses = {}
+    for exponent in EXPONENTS:
+        squares = []
+        for case, counted in known:
+            for card in GPUS:
+                real = measured(case, card)
+                if real is not None:
+                    changed = dataclasses.replace(gpu(card), exponent=exponent)
+                    squares.append(math.log(seconds_of(terms_of(counted, changed)) / real) ** 2)
+        misses[exponent] = statistics.mean(squares)
+    best = min(misses, key=misses.get)
+    return {"exponent": best, "kernels": [case.name for case, _ in known], "date": results.now()}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--held-out", action="store_true", help="look at all, and write it down")
     parser.add_argument("--only", help="names that contain this")
+    parser.add_argument("--calibrate", action="store_true", help="write the exponent alone")
     options = parser.parse_args()
+    if options.calibrate:
+        found = calibrated(cases())
+        write_whole(OVERLAP, json.dumps(found, indent=1) + "\n")
+        print(f"exponent {found['exponent']}, from {len(found['kernels'])} kernels")
+        return
     chosen = [case for case in cases() if options.held_out or not case.held_out]
     if options.only:
         chosen = [case for case in chosen if options.only in case.name]
