@@ -6,8 +6,9 @@
     python -m course.new picture CHAPTER.FUNCTION [--module MODULE] --after CELL
     python -m course.new cell CHAPTER --kernel FILE [FUNCTION] --after CELL
 
-Each says first how many minutes the chapter has left, then what it wrote. What a person has to
-write says TODO, and `make chapter` names each that is left.
+Each says what it wrote; an exercise and a question first how many minutes the chapter has left, and
+what folding a section would gain. What a person has to write says TODO, and `make chapter` names
+each that is left.
 """
 
 import argparse

@@ -213,7 +213,7 @@ def mend(chapter: Chapter) -> tuple[list[str], list[str]]:
 
 def follows(line: str) -> bool:
     """Whether a blank is one of a cell that follows its entry: it is written once that one is."""
-    return ", cell " in line and (TASK in line or TITLE in line)
+    return ", cell ex-" in line and (TASK in line or TITLE in line)
 
 
 def published() -> list[str]:
