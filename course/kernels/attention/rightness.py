@@ -1,0 +1,79 @@
+"""Are the rungs right? Against float64, into results that were full of NaN, in odd lengths."""
+
+import torch
+
+from course.kernels.attention import reference
+from course.kernels.attention.reference import Case
+from course.kernels.attention.rungs import RUNGS, Rung
+
+#: Half a step between neighbours at 1: the most by which one rounding changes a number
+HALF_STEP = {torch.float32: 2**-24, torch.float16: 2**-11, torch.bfloat16: 2**-8}
+#: What float32 adds: a score's error is a share of the score, a weight's error is a score's
+IN_FLOAT32 = 2**-20
+
+#: More queries than keys, so that some see none; fewer; groups of heads; one of each
+CASES = (
+    Case(2, 130, 70, heads=4, key_heads=2, dim=64, causal=True),
+    Case(1, 37, 200, heads=2, key_heads=1, causal=True),
+    Case(1, 257, 257, heads=1),
+    Case(3, 1, 1, heads=2, dim=64),
+)
+
+
+def error_of(rung: Rung, case: Case, *, spread: float = 1.0, packed: bool = False) -> float:
+    """The largest error of a rung, as a share of what roundings explain: at most 1 where right.
+
+    spread: of q. packed: q, k and v are parts of one tensor, so that their rows lie apart.
+    """
+    q, k, v = reference.inputs(case, rung.dtype, spread=spread, seed=case.queries)
+    if packed:
+        q, k, v = together(q, k, v)
+    out = torch.full(case.shape_of_queries, torch.nan, dtype=rung.dtype, device=q.device)
+    lse = torch.full((case.batch, case.heads, case.queries), torch.nan, device=q.device)
+    rung.run(q, k, v, case.causal, out=out, lse=lse)
+    exact, exact_lse = reference.attention(q, k, v, case.causal)
+    # |out| would be this if nothing cancelled: roundings of weights are shares of it
+    without_signs, _ = reference.attention(q, k, v.abs(), case.causal)
+    largest = 1 + reference.largest_score(q, k)
+    share = 3 * HALF_STEP[rung.dtype] + IN_FLOAT32 * largest
+    bound = share * without_signs + 2**-30
+    error = ((out.double() - exact).abs() / bound).max()
+    sees = exact_lse > -torch.inf
+    apart = torch.where(sees, lse - exact_lse, 0) / (IN_FLOAT32 * largest)
+    where_none = torch.where(sees, 0, lse == -torch.inf)
+    assert torch.all(sees | where_none.bool()), "a query that sees no key has the sum 0"
+    return torch.maximum(error, apart.abs().max()).item()
+
+
+def together(q, k, v) -> tuple:
+    """The same numbers in one tensor [batch, length, all heads, dim], as many models have them."""
+    if q.shape[1] != k.shape[1]:
+        raise ValueError("queries and keys of one tensor have one length")
+    return torch.cat([q, k, v], 2).split([x.shape[2] for x in (q, k, v)], 2)
+
+
+def prove(name: str, rung: Rung, cases=CASES, **more) -> float:
+    """The largest error over some cases; AssertionError where roundings do not explain it."""
+    worst = 0.0
+    for case in cases:
+        error = error_of(rung, case, **more)
+        assert error <= 1, f"{name} is wrong: {error:.3g} times what roundings explain, {case}"
+        worst = max(worst, error)
+    return worst
+
+
+#: A length of which q, k and v lie in one tensor; scores of ±10,000
+PACKED = (Case(2, 97, heads=4, key_heads=2, causal=True),)
+LARGE = (Case(1, 150, 150, heads=1, dim=64), Case(1, 64, 90, heads=1, dim=64, causal=True))
+SPREAD = 3000.0
+
+
+def check(name: str) -> float:
+    """The largest error of a rung: odd lengths, one tensor, large scores."""
+    rung = RUNGS[name]
+    errors = [
+        prove(name, rung),
+        prove(name, rung, PACKED, packed=True),
+        prove(name, rung, LARGE, spread=SPREAD),
+    ]
+    return max(errors)
