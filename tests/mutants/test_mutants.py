@@ -10,7 +10,7 @@ import pytest
 
 from course import exercises
 from tests.mutants import cpp, python
-from tests.mutants.__main__ import EQUIVALENTS, chosen, mutants_of
+from tests.mutants.__main__ import EQUIVALENTS, chosen, finish, mutants_of
 from tests.mutants.trial import as_answer, first_failure, outcome_of, whole_outcome
 
 SAMPLE = ("first_kernels.scale_guard", "meet_the_gpu.warp_and_lane", "synchronization.rotate_left")
@@ -83,3 +83,11 @@ def test_a_draw_is_repeated_by_its_seed(capsys):
     assert len({exercise.id for exercise in drawn}) == 5
     assert drawn == chosen(asked(draw=5, seed=7), 1) != chosen(asked(draw=5, seed=8), 0)
     assert "--seed 7: " in capsys.readouterr().out
+
+
+def test_a_mutant_is_accepted_or_rejected(capsys):
+    entries = [{"status": status} for status in ("not yet", "not yet", "broken", "solved")]
+    with pytest.raises(SystemExit):
+        finish(entries, whole=False)
+    said = capsys.readouterr().out
+    assert said == "4 mutants: 2 rejected, 1 rejected (did not run), 1 accepted\n"

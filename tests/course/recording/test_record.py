@@ -54,6 +54,13 @@ def test_without_gpu_it_refuses(monkeypatch, capsys):
     assert "needs an NVIDIA GPU" in capsys.readouterr().err
 
 
+def test_what_a_notebooks_process_prints_goes_into_its_log(gpu, tmp_path, capfd):
+    path = notebook(tmp_path / "01_a.ipynb", "import os\nos.write(2, b'from outside')\nprint(1)")
+    assert record.main([str(path)]) == 0
+    assert "from outside" not in "".join(capfd.readouterr())
+    assert "from outside" in (tmp_path / "build/recording/01_a.log").read_text()
+
+
 def test_outputs_and_results_are_kept(gpu, tmp_path, capsys):
     path = notebook(tmp_path / "01_a.ipynb", "print(6 * 7)", entry("a/numba/time", 1.5))
     assert record.main([str(path)]) == 0
