@@ -1,0 +1,79 @@
+"""Estimates against recorded times: how errors are told; the model stays as it was judged."""
+
+import json
+
+import pytest
+
+from course.kernels.machine import judge
+from course.kernels.machine.cases import CALIBRATION, cases, is_held_out
+from utils import results
+from utils.estimate.statement import JUDGED
+
+QUICK = ("vector_add/numba", "copy_stride/stride_8", "layout/soa", "reduce/sequential/numba")
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    return json.loads(JUDGED.read_text(encoding="utf-8"))
+
+
+def row(measured, estimate, family="f", **more):
+    return {
+        "family": family,
+        "measured_ms": measured,
+        "estimate_ms": estimate,
+        "calibrates": False,
+        "held_out": False,
+        "gpu": "H200",
+        **more,
+    }
+
+
+def test_errors_are_shares_of_the_time_and_factors_look_both_ways():
+    assert judge.error(row(2, 1)) == -0.5
+    assert judge.factor(row(2, 1)) == judge.factor(row(1, 2)) == 2
+    found = judge.summary([row(1, 1.1 * k) for k in (1, 1, 1, 1, 1, 1, 1, 1, 1, 4)])
+    assert found["median_error"] == pytest.approx(0.1)
+    assert found["p90_factor"] == pytest.approx(1.1)
+
+
+def test_pairs_are_of_one_family_and_ties_of_the_clock_are_left_out():
+    rows = [row(1, 5), row(2, 6), row(4, 1), row(1.01, 9), row(100, 1, family="other")]
+    right, pairs = judge.ordered(rows)
+    assert pairs == 5  # all but the tie, and none with the other family
+    assert right == 1  # the first before the second
+
+
+def test_calibration_kernels_have_no_stated_error():
+    rows = [row(1, 1), row(1, 9, calibrates=True)]
+    found = judge.report([*rows, row(1, 1, gpu="H100")])
+    assert found["H200"]["all"]["kernels"] == 1
+    assert any(case.calibrates for case in cases())
+    assert all(case.name.startswith(CALIBRATION) for case in cases() if case.calibrates)
+
+
+def test_every_case_is_recorded_and_about_a_third_is_held_out():
+    all_cases = cases()
+    names = [case.name for case in all_cases]
+    assert len(set(names)) == len(names)
+    for name in names:
+        assert results.find(f"{name}/time", "NVIDIA H200"), name
+    share = sum(map(is_held_out, names)) / len(names)
+    assert 0.25 < share < 0.4
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_the_model_is_the_one_that_was_judged(recorded, name):
+    """Who changes counts, constants or the model judges anew: the stated errors are of this one."""
+    (case,) = [case for case in cases() if case.name == name]
+    counted = judge.counts_of(case)
+    for card in judge.GPUS:
+        (was,) = [one for one in recorded["kernels"] if (one["name"], one["gpu"]) == (name, card)]
+        now = judge.row_of(case, counted, card)
+        assert now["estimate_ms"] == pytest.approx(was["estimate_ms"], rel=1e-6)
+
+
+def test_what_was_written_agrees_with_its_rows(recorded):
+    assert recorded["gpus"] == json.loads(json.dumps(judge.report(recorded["kernels"])))
+    held_out = {one["name"] for one in recorded["kernels"] if one["held_out"]}
+    assert all(map(is_held_out, held_out))
