@@ -199,11 +199,14 @@ def test_scales_bring_the_largest_to_the_largest():
     assert error.square().mean().sqrt() < 0.05 * (x @ x.T).square().mean().sqrt()
 
 
+OTHER_SHAPE = pytest.mark.nightly("by day the file compiles for another shape")
 COMPILED = [
     ("fp8_matmul.cu", fp8_matmul.ROW_SCALES),
-    ("fp8_matmul.cu", fp8_matmul.BLOCK_SCALES),
+    pytest.param("fp8_matmul.cu", fp8_matmul.BLOCK_SCALES, marks=OTHER_SHAPE),
     ("fp8_turns.cu", fp8_matmul.Shape(width=128, stages=6, turns=True, split=True)),
-    ("fp8_turns.cu", fp8_matmul.Shape(width=192, stages=5, turns=True)),
+    pytest.param(
+        "fp8_turns.cu", fp8_matmul.Shape(width=192, stages=5, turns=True), marks=OTHER_SHAPE
+    ),
 ]
 
 

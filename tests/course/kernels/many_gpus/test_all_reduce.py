@@ -12,9 +12,11 @@ from tests.needs import without_gpu
 
 KINDS = {"float32": (0, torch.float32), "bfloat16": (1, torch.bfloat16)}
 HEAP = 1 << 18
+OTHERS = pytest.mark.nightly("by day 3 and 8 ranks, and the chapter adds up the numbers of 2 and 4")
+RANKS = [pytest.param(2, marks=OTHERS), 3, pytest.param(4, marks=OTHERS), 8]
 
 
-@pytest.fixture(scope="module", params=[2, 3, 4, 8])
+@pytest.fixture(scope="module", params=RANKS)
 def ranks(request):
     communicators = comm.together(request.param, heap=HEAP, patience=20)
     yield communicators

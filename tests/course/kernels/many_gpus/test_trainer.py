@@ -110,7 +110,8 @@ def ranks_as_threads(_group, ranks, statistics, bucket, steps=3):
         c.close()
 
 
-@pytest.mark.parametrize("statistics, bucket", [(True, False), (False, True)])  # both: with four
+@pytest.mark.nightly("by day with four ranks, which have both")
+@pytest.mark.parametrize("statistics, bucket", [(True, False), (False, True)])
 def test_two_ranks_have_the_same_weights_and_those_of_the_whole_batch(statistics, bucket):
     launch(ranks_as_threads, 1, [2, statistics, bucket])  # in a fresh process: a fresh device
 

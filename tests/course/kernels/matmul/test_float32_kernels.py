@@ -27,8 +27,15 @@ PROMISED = {
 }
 
 
+#: The first with wide accesses, with copies that do not wait, and with blocks that share a tile
+BY_DAY = "vector", "cp_async", "stream_k"
+OTHERS = pytest.mark.nightly("by day three compile, and the chapter builds and runs them all")
+
+
 @needs_nvcc
-@pytest.mark.parametrize("name", PROMISED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in BY_DAY else [OTHERS]) for name in PROMISED]
+)
 def test_compiles_to_the_promised_instructions(name, tmp_path):
     flags = TUNED if name in ("tuned", "split_k", "l2_order", "stream_k") else ()
     code = sass(unspilled(KERNELS / f"{name}.cu", tmp_path, "sm_90a", *flags))
