@@ -2,22 +2,18 @@
 
     python -m tests.animation          (writes assets/readme.gif and assets/social.png)
 
-The moving picture is the player's film of two kernels of the chapter Synchronization, a race and
-its cure; the social picture is the course's name and its recorded result.
+The moving picture is the player's film of a race and its cure; the social picture is the course's
+name and its recorded result.
 """
 
 import base64
 import io
-import linecache
 import os
 import tempfile
 from pathlib import Path
 
 os.environ["CUDA_COURSE_CPU"] = "1"  # before utils: films are drawn from the CPU engine's record
 
-import nbformat
-import numba.cuda
-import numpy as np
 from PIL import Image
 
 import utils  # noqa: F401  first: it decides between GPU and CPU
@@ -25,12 +21,7 @@ from course.chapters import TITLE
 from course.pictures import front
 from course.publish.landing import TAGLINE
 from tests.browser import ROOT, installed_chromium, playwright
-from utils.cpu import numba_cuda
-from utils.tracer import trace
 
-CHAPTER = "chapters/07_synchronization.ipynb"
-RACE, CURE = "shift-kernel", "shift-cured"
-THREADS = 64
 SCREEN = {"width": 880, "height": 430}
 PLAYER = ".kernel-film .film"
 SCRUBBER = ".kernel-film input[type=range]"
@@ -49,27 +40,11 @@ img { width: 84px; margin-bottom: 22px; }
 COLOURS = 64
 
 
-def kernel(cell):
-    """The kernel that a cell of the chapter begins with."""
-    source = cell.source.split("\n\n\n")[0] + "\n"
-    file = f"<{cell.id}>"
-    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
-    names = {"cuda": numba.cuda, "np": np}
-    exec(compile(source, file, "exec"), names)
-    return next(each for name, each in names.items() if hasattr(each, "py_func"))
-
-
 def films(folder):
     """The paths of two films: a race, and its cure."""
-    cells = {cell.id: cell for cell in nbformat.read(ROOT / CHAPTER, 4).cells}
-    before = np.arange(THREADS, dtype=np.float32)
-    with numba_cuda.schedule(1):
-        raced = trace(kernel(cells[RACE]), 1, THREADS, before)
-    cured = trace(kernel(cells[CURE]), 1, THREADS, before)
-    names = {"Two threads race": raced, "A barrier cures it": cured}
-    for n, (name, traced) in enumerate(names.items()):
+    for n, (title, traced) in enumerate(front.films().items()):
         player = traced.play()
-        player.films[0].data["title"] = name
+        player.films[0].data["title"] = title
         yield player.share(folder / f"{n}.html")
 
 

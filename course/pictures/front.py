@@ -1,7 +1,12 @@
-"""Pictures of the front pages, README.md's and the website's: the race, from recorded results."""
+"""Pictures of the front pages, README.md's and the website's: the race against PyTorch,
+from recorded results, and a film of threads that race.
+"""
+
+import linecache
 
 from course.pictures.beating_pytorch import best_of_pytorch, origin, race, times
 from utils import cuda, np
+from utils.cpu import numba_cuda
 from utils.plots import svg
 from utils.results.likeness import RECORDED_ON
 from utils.tracer import trace
@@ -96,3 +101,40 @@ def reads_picture(stride):
     """What one warp of `copy` reads, drawn from a run of it."""
     source = np.zeros(32 * stride, np.float32)
     return trace(copy, 1, 32, np.zeros(32, np.float32), source, stride).draw_memory(array="a")
+
+
+#: Two kernels as cells, so that a film counts their lines from 1
+RACES = """\
+@cuda.jit
+def shift(a):
+    i = cuda.threadIdx.x
+    if i < a.size - 1:
+        a[i] = a[i + 1]
+"""
+CURED = """\
+@cuda.jit
+def shift(a):
+    i = cuda.threadIdx.x
+    value = a[min(i + 1, a.size - 1)]
+    cuda.syncthreads()
+    if i < a.size:
+        a[i] = value
+"""
+FILMED = 64  # threads: two warps
+
+
+def films():
+    """{title: trace} of a kernel whose threads race, and of the same with a barrier."""
+    a = np.arange(FILMED, dtype=np.float32)
+    with numba_cuda.schedule(1):  # an order of threads in which the race shows
+        raced = trace(_kernel(RACES), 1, FILMED, a)
+    return {"a race": raced, "cured by a barrier": trace(_kernel(CURED), 1, FILMED, a)}
+
+
+def _kernel(source):
+    """The kernel `shift` of a text, whose lines the tracer finds as those of a cell."""
+    file = f"<film {hash(source)}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    names = {"cuda": cuda}
+    exec(compile(source, file, "exec"), names)
+    return names["shift"]

@@ -1,4 +1,4 @@
-"""The website's first page: what the course is, its result, something to try, three ways in."""
+"""The website's first page: what the course is, a film, its result, things to try, ways in."""
 
 import html
 import inspect
@@ -19,6 +19,7 @@ from course.publish import platforms
 from utils.plots import BLOCK_COLOURS
 from utils.plots.svg import inline_only
 from utils.setup.colab import notebook_address, repository
+from utils.tracer import play
 
 TAGLINE = (
     "You write GPU kernels, in Python and in CUDA C, and see at once whether they are right, why "
@@ -52,7 +53,7 @@ WAYS = (
 
 def landing():
     """The page as Markdown for Sphinx, without the table of contents."""
-    blocks = (hero(), race(), slider(), check(), pictures(), ways(), start(), chapter_map())
+    blocks = (hero(), film(), race(), slider(), check(), pictures(), ways(), start(), chapter_map())
     return f"---\nhide-toc: true\n---\n\n# {TITLE}\n\n" + "\n\n".join(map(raw, blocks))
 
 
@@ -74,6 +75,20 @@ def hero():
         f'<a class="button {kind}" href="{to}">{words}</a>' for kind, to, words in links
     )
     return f'<p class="lead">{TAGLINE}</p><p class="buttons">{buttons}</p>'
+
+
+def film():
+    """Something that moves: a race and its cure, which the reader plays."""
+    shown = front.films()
+    chapter = chapter_of("synchronization")
+    player = play(*shown.values(), names=tuple(shown))
+    return section(
+        "Watch a kernel run",
+        "<p>Every thread of this kernel takes its neighbour's number. Play it: on the left one "
+        "thread reads what another has overwritten already, on the right a barrier makes all of "
+        "them read before any of them writes. Such a film can be had of each kernel that you "
+        f"write, with or without a GPU: {link(chapter)}.</p>{player.html}",
+    )
 
 
 def race():

@@ -247,3 +247,10 @@ def test_without_a_gpu_the_short_race_is_the_recorded_one(some):
     alt = beating_pytorch.short_race({}, row=counted).alt
     assert "recorded on G, 2026-01-31" in alt
     assert alt.endswith("Your trainer: 16 launches, 171 kB per digit, counted here")
+
+
+def test_the_front_pages_film_stops_at_a_race_and_its_cure_has_none():
+    raced, cured = front.films().values()
+    assert raced.races and not cured.races
+    film = raced.play().films[0]
+    assert "RACE" in film.describe(film.data["stop"])
