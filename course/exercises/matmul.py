@@ -125,8 +125,8 @@ def rereads_memory(trace):
         return None
     return (
         "too_much_traffic",
-        f"To read `{array}`, warps ask global memory {most} times; with tiles {needed} times would"
-        " do.",
+        f"To read `{array}`, warps ask global memory {most} times; with tiles, {needed} times are"
+        " enough.",
         max((row for row in reads if row.array == array), key=lambda row: row.requests),
     )
 
@@ -139,7 +139,7 @@ TILE = Exercise(
     task=(
         "Write the tile kernel, for blocks of 8 by 8 threads and tiles of 8 by 8, so small that "
         "the check can watch every access. In each step along k a thread brings one element of "
-        "`a` and one of `b` into shared memory. Any sizes."
+        "`a` and one of `b` into shared memory. The matrices may have any sizes."
     ),
     starter="""
 @cuda.jit
@@ -164,8 +164,8 @@ def matmul_tile(c, a, b):
     race_free=True,
     orders=1,
     hints=(
-        "Three parts a step: every thread stores two elements, all wait, every thread adds eight "
-        "products. What must all wait for before the next step begins?",
+        "A step has three parts: every thread stores two elements, all wait, every thread adds"
+        " eight products. What must all threads wait for before the next step begins?",
         "No thread may leave early, because all of them must reach each barrier: guard the loads "
         "and the last store, not the loop. What lies beyond an edge counts as 0.",
         "`a_tile[y, x] = a[row, first + x] if row < a.shape[0] and first + x < a.shape[1] else "
@@ -278,7 +278,8 @@ def ring(step, stages):
             "step % stages, (step + ahead) % stages, step + ahead",
             "step, step + stages - 1, step + stages - 1",
             "wrong_value",
-            "There are only `stages` places: they are taken in turn.",
+            "There are only `stages` places, which are used in turn: take the step modulo"
+            " `stages`.",
         ),
         ("stages, step + ahead", "stages, (step + ahead) % 1000", "wrong_value"),
     ),
@@ -353,6 +354,16 @@ __global__ void matmul_mine(float* c, const float* a, const float* b, int m, int
 }
 """
 
+
+def columns_4_apart(b):
+    """The columns that a thread multiplies if it takes those 4 apart for those 16 apart."""
+    column = np.arange(b.shape[1])
+    place = column % 64
+    taken = column - place + place % 16 + place // 16 * 4
+    inside = np.pad(b, ((0, 0), (0, 64)))  # beyond the edge the tile holds zeros
+    return inside[:, taken]
+
+
 BEAT = Exercise(
     id="matmul.beat",
     title="A register tile",
@@ -364,7 +375,8 @@ BEAT = Exercise(
     task=(
         "Blocks have 256 threads in a row and compute 64 by 64 elements of `c`, so each thread has "
         "16 sums. The tiles come into shared memory already. Let each thread keep its 16 sums in "
-        "registers and store them all. Any sizes; each block fetches its tiles once."
+        "registers and store them all. The matrices may have any sizes, and each block fetches its "
+        "tiles once."
     ),
     starter="""%%writefile build/matmul_mine.cu
 __global__ void matmul_mine(float* c, const float* a, const float* b, int m, int n, int k) {
@@ -414,6 +426,18 @@ __global__ void matmul_mine(float* c, const float* a, const float* b, int m, int
     orders=1,
     effort=8,
     traffic=1.5,
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "A thread's columns are 16 apart in `c`, and are read 4 apart from the tile of `b`.",
+            lambda c, a, b, m, n, k: product(c, a, columns_4_apart(b)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "A thread's rows are 16 apart in `c`, and are read 4 apart from the tile of `a`.",
+            lambda c, a, b, m, n, k: product(c, columns_4_apart(a.T).T, b),
+        ),
+    ),
     hints=(
         "Start with `float sums[4][4] = {}` in place of `sum`. Which row and which column does "
         "sums[i][j] belong to?",
@@ -442,6 +466,7 @@ __global__ void matmul_mine(float* c, const float* a, const float* b, int m, int
             "uninitialized",
         ),
         ("b_tile[q][x + 16 * j]", "b_tile[q][x + 4 * j]", "wrong_value"),
+        ("a_tile[q][y + 16 * i]", "a_tile[q][y + 4 * i]", "wrong_value"),
         Wrong(SIXTEEN_SMALL_TILES, "too_much_traffic"),
         Wrong(SIXTEEN_FROM_MEMORY, "too_much_traffic"),
     ),
@@ -457,18 +482,18 @@ QUIZZES = (
         unit="warps",
         explain_right="128 / 64 · 256 / 64 = 2 · 4: each has its own part of the block's tile.",
         explain={
-            256: "So many threads it has: 32 in each warp.",
+            256: "That is how many threads it has: 32 in each warp.",
             None: "Cut the block's tile of 128 × 256 into pieces of 64 × 64: one for each warp.",
         },
     ),
     Quiz(
         id="matmul.q_intensity",
         question=(
-            "Two 1024 × 1024 matrices of float32 are multiplied, each element moved once. FLOPs "
-            "a byte, rounded down?"
+            "Two 1024 × 1024 matrices of float32 are multiplied, and each element is moved once."
+            " How many FLOPs per byte is that, rounded down?"
         ),
         answer=170,
-        unit="FLOPs a byte",
+        unit="FLOPs per byte",
         explain_right="2 · 1024³ operations over 3 · 4 · 1024² bytes is 1024 / 6.",
         explain={
             85: "A multiply-add counts as two operations.",
@@ -513,18 +538,18 @@ QUIZZES = (
         "A block hands over its sums, and sets its flag without a fence before it. Then",
         (
             "nothing goes wrong: the sums were written first",
-            "So the thread itself sees it; another SM may see its writes in another order.",
+            "That is what the thread itself sees; another SM may see its writes in another order.",
         ),
         (
             "another block may see the flag and read old sums",
-            "A fence keeps the order for other SMs: who sees the flag sees the sums.",
+            "With a fence, whoever sees the flag sees the sums; without one nothing promises it.",
         ),
         ("both blocks wait for each other for ever", "The flag does come, only too early."),
         answer="b",
     ),
     one_of(
         "matmul.q_async",
-        "What does `cp.async` spare?",
+        "What does `cp.async` save?",
         ("The bytes from global memory", "Every byte is still moved."),
         (
             "The way through registers, and the wait before the arithmetic can go on",

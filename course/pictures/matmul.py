@@ -101,7 +101,7 @@ def block_tile(
     box(axes, x0 + col, 0.3 * depth, bn, step, BLOCK_COLOURS[1])
     box(axes, x0 + col, y0 + row, bn, bm, "#CFE8D8", INK, 1.4)
     word(axes, x0 + col + bn / 2, y0 + row + bm / 2, f"{bm} × {bn}\na block")
-    word(axes, depth / 2, y0 + row + bm * 1.25, f"{bm} × {bk} of A a step")
+    word(axes, depth / 2, y0 + row + bm * 1.25, f"{bm} × {bk} of A per step")
     word(axes, x0 + col - 0.1 * bn, 0.3 * depth + step / 2, f"{bk} × {bn} of B", ha="right")
     for name, x, y in (("A", 0, y0), ("B", x0, 0), ("C", x0, y0)):
         word(
@@ -563,12 +563,12 @@ def roofline(
     rungs: name -> (FLOPs for each byte that its blocks ask of global memory, FLOP/s).
     """
     words = ", ".join(
-        f"{name} {x:.3g} FLOPs a byte, {rate / 1e12:.3g} TFLOP/s"
+        f"{name} {x:.3g} FLOPs per byte, {rate / 1e12:.3g} TFLOP/s"
         for name, (x, rate) in rungs.items()
     )
     ridge = peak / bytes_per_second
     roofs = f"{bytes_per_second / 1e12:.3g} TB/s and {peak / 1e12:.3g} TFLOP/s"
-    meet = f"meeting at {ridge:.1f} FLOPs a byte"
+    meet = f"meeting at {ridge:.1f} FLOPs per byte"
     fig, axes = chart(8, 4, alt=f"{title}: roofs {roofs}, {meet}. {words}")
     x = np.geomspace(0.1, 300, 200)
     axes.plot(

@@ -44,7 +44,7 @@ def test_the_roofline_bends_where_the_roofs_meet():
     figure = matmul.roofline(
         60e12, 4e12, {"tile": (0.25, 5e11), "banks": (32, 36e12), "vector": (32, 36.1e12)}, "a GPU"
     )
-    assert "meeting at 15.0 FLOPs a byte" in figure.alt
+    assert "meeting at 15.0 FLOPs per byte" in figure.alt
     assert max(figure.axes[0].lines[0].get_ydata()) == 60
     heights = [
         text.xyann[1] for text in figure.axes[0].texts if text.get_text() in ("banks", "vector")
