@@ -64,6 +64,21 @@ __global__ void product(float* c, const __half* a, const __half* b, int n, int k
 }
 """
 
+
+def tiles_transposed(c):
+    """c with each of its tiles of 16 × 16 transposed."""
+    m, n = c.shape
+    return c.reshape(m // 16, 16, n // 16, 16).transpose(0, 3, 2, 1).reshape(m, n)
+
+
+def with_rows_16_apart(a, b):
+    """The product if each tile of a is loaded as if its rows were 16 numbers apart in memory."""
+    m, k = a.shape
+    row, column = np.mgrid[0:m, 0:k]
+    place = (row - row % 16) * k + column - column % 16 + row % 16 * 16 + column % 16
+    return product_of_halves(None, a.ravel()[place], b, 0, 0)
+
+
 WMMA = Exercise(
     id="tensor_cores.wmma",
     title="Along k",
@@ -73,7 +88,7 @@ WMMA = Exercise(
     kernel_name="product",
     path="build/product.cu",
     task=(
-        "A warp computes a tile of 16 by 16 of `c`; blocks are one warp. The sides are multiples "
+        "A block is one warp, and computes one tile of 16 by 16 of `c`. The sides are multiples "
         "of 16. The starter multiplies only the first 16 columns of `a` with the first 16 rows "
         "of `b`, and stores the first tile only. Make it right."
     ),
@@ -128,6 +143,18 @@ __global__ void product(float* c, const __half* a, const __half* b, int n, int k
     hypotheses=(
         Hypothesis(
             "wrong_value",
+            "Each tile of `c` is stored with rows and columns exchanged: rows lie side by side, so"
+            " `mem_row_major`.",
+            lambda c, a, b, n, k: tiles_transposed(product_of_halves(c, a, b, n, k)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The last argument of `load_matrix_sync` says how far apart the rows lie in memory: for"
+            " `a` that is k.",
+            lambda c, a, b, n, k: with_rows_16_apart(a, b),
+        ),
+        Hypothesis(
+            "wrong_value",
             "Only the first 16 columns of `a` and rows of `b` are in the result.",
             lambda c, a, b, n, k: product_of_halves(c, a[:, :16], b[:16], n, k),
         ),
@@ -156,9 +183,9 @@ FRAGMENT = Exercise(
     minutes=6,
     kind="function",
     task=(
-        "A fragment of A for `mma.m16n8k16`: 16 by 16 numbers, in each of 32 lanes 4 registers, "
-        "in each register 2 numbers (`half` 0 and 1). Return (row, column) of the number that a "
-        "lane holds in a half of a register, as the picture above shows."
+        "A fragment of A for `mma.m16n8k16` has 16 by 16 numbers: each of 32 lanes has 4 registers,"
+        " and each register has 2 numbers (`half` 0 and 1). Return (row, column) of the number that"
+        " a lane holds in a half of a register, as the picture above shows."
     ),
     starter="""
 def place(lane, register, half):
@@ -195,7 +222,12 @@ def place(lane, register, half):
             "wrong_value",
             "A row of a block of 8 by 8 has eight numbers: four lanes, two each.",
         ),
-        ("row, column", "place(lane, register, 0)", "wrong_value"),
+        (
+            "row, column",
+            "place(lane, register, 0)",
+            "wrong_value",
+            "A register holds two numbers: that of half 1 is one column further.",
+        ),
         ("half +", "half * (lane != 21) +", "wrong_value"),
     ),
 )
@@ -241,6 +273,18 @@ def of_eights(rng):
     """(m, n, k), as few tiles as show a mistake: multiples of 16, 8 and 8."""
     m, n, k = (int(q) for q in rng.integers(1, 5, 3))
     return 16 * m, 8 * n, 8 * k
+
+
+def pairs_of_a_row(b):
+    """b as it is multiplied if a register gets a number and its right neighbour in memory."""
+    place = np.arange(b.size).reshape(b.shape)
+    place[1::2] = place[::2] + 1
+    return b.ravel()[place]
+
+
+def eights_exchanged(a):
+    """a with the upper and the lower 8 of every 16 rows exchanged."""
+    return a.reshape(-1, 2, 8, a.shape[1])[:, ::-1].reshape(a.shape)
 
 
 REGISTERS = Exercise(
@@ -307,13 +351,11 @@ __global__ void product(float* c, const __half* a, const __half* b, int n, int k
             "two(down, n)",
             "two(down, 1)",
             "wrong_value",
-            "B is dealt by columns: a register holds two numbers of one column, not of one row.",
         ),
         (
             "two(upper, 1), two(lower, 1)",
             "two(lower, 1), two(upper, 1)",
             "wrong_value",
-            "The two registers of `a` are exchanged: register 1 is 8 rows below register 0.",
         ),
         (
             "two(upper, 1)",
@@ -339,6 +381,16 @@ __global__ void product(float* c, const __half* a, const __half* b, int n, int k
     hypotheses=(
         Hypothesis(
             "wrong_value",
+            "B is dealt by columns: a register holds two numbers of one column, not of one row.",
+            lambda c, a, b, n, k: product_of_halves(c, a, pairs_of_a_row(b), n, k),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The two registers of `a` are exchanged: register 1 is 8 rows below register 0.",
+            lambda c, a, b, n, k: product_of_halves(c, eights_exchanged(a), b, n, k),
+        ),
+        Hypothesis(
+            "wrong_value",
             "Only the first 8 columns of `a` and rows of `b` are in the result.",
             lambda c, a, b, n, k: product_of_halves(c, a[:, :8], b[:8], n, k),
         ),
@@ -360,10 +412,10 @@ SWIZZLE = Exercise(
     minutes=5,
     kind="function",
     task=(
-        "A box has 64 columns of bf16 numbers, a row 128 bytes, 8 pieces of 16 bytes; there may be "
-        "any number of rows. The copy "
-        "engine puts piece p of row r at place p XOR r % 8 of that row. Return the byte, counted "
-        "from the box's beginning, at which the number at (row, column) begins."
+        "A box has 64 columns of bf16 numbers, so a row has 128 bytes, or 8 pieces of 16 bytes. It"
+        " may have any number of rows. The copy engine puts piece p of row r at place p XOR r % 8"
+        " of that row. Return the byte, counted from the box's beginning, at which the number at"
+        " (row, column) begins."
     ),
     starter="""
 def address(row, column):
@@ -431,9 +483,9 @@ RING = Exercise(
     kind="function",
     task=(
         "Steps 0, 1, 2 and so on go round a ring of `stages` slots. Before it copies, the producer "
-        "waits at the slot's `empty` barrier, and before they multiply, the consumers at its "
-        "`full` one; for which phase, the parity says: a wait for parity p ends when the phase "
-        "that is going on has another one. Return (slot, the producer's parity, the consumers' "
+        "waits at the slot's `empty` barrier; before they multiply, the consumers wait at its "
+        "`full` one. The parity says for which phase: a wait for parity p ends when the phase that "
+        "is going on has the other parity. Return (slot, the producer's parity, the consumers' "
         "parity) for a step."
     ),
     starter="""
@@ -485,6 +537,7 @@ def waits(step, stages):
             "step % stages, (lap + 1) % 2, lap",
             "step, (step // stages + 1) % 2, step // stages",
             "wrong_value",
+            "There are only `stages` slots, which are used in turn: take the step modulo `stages`.",
         ),
     ),
 )
@@ -497,7 +550,7 @@ QUIZZES = (
     one_of(
         "tensor_cores.q_formats",
         (
-            "Predict: matrices of random numbers are rounded to bfloat16, multiplied, and the "
+            "Predict: matrices of random numbers are rounded to bfloat16 and multiplied, and the "
             "result is rounded again. How large is the largest error, beside a typical element?"
         ),
         ("about a hundred-thousandth", "That is float32's, with 24 bits of precision."),
@@ -514,7 +567,7 @@ QUIZZES = (
     Quiz(
         id="tensor_cores.q_feed",
         question="A warp has a tile of 64 × 64 sums. For 16 steps along k it reads 64 × 16 numbers "
-        "of A and 16 × 64 of B from shared memory, 2 bytes each. How many bytes?",
+        "of A and 16 × 64 of B from shared memory, 2 bytes each. How many bytes is that?",
         answer=4096,
         unit="bytes",
         explain_right="2 · 64 · 16 numbers of 2 bytes.",
@@ -525,13 +578,13 @@ QUIZZES = (
     ),
     Quiz(
         id="tensor_cores.q_cycles",
-        question="One wgmma: 64 × 256 × 16 multiply-adds. A Hopper SM does 2,048 in a cycle. How "
-        "many cycles?",
+        question="One wgmma does 64 × 256 × 16 multiply-adds. A Hopper SM does 2,048 per cycle. "
+        "How many cycles does it take?",
         answer=128,
         unit="cycles",
         explain_right="262,144 / 2,048.",
         explain={
-            256: "2,048 multiply-adds a cycle, not FLOPs.",
+            256: "It is 2,048 multiply-adds per cycle, not FLOPs.",
             None: "64 · 256 · 16, divided by 2,048.",
         },
     ),
@@ -541,7 +594,7 @@ QUIZZES = (
             "Predict: suppose that copying a step's tiles takes twice as long as multiplying "
             "them, and nothing overlaps. What share of the time are the tensor cores busy?"
         ),
-        ("about a third", "One part of multiplying, two parts of waiting."),
+        ("about a third", "Of three parts, one is multiplying and two are waiting."),
         ("about a half", "Then copying would have to take as long as multiplying."),
         ("about two thirds", "That is the share of the time in which they wait."),
         answer="a",
@@ -552,8 +605,8 @@ QUIZZES = (
         "do the tensor cores never wait, in the long run?",
         answer=3,
         unit="slots",
-        explain_right="A slot is busy for 2,724 cycles a lap: three of them give a step every 908 "
-        "cycles, and 1,024 are needed.",
+        explain_right="A slot is busy for 2,724 cycles per lap, so three of them give a step every "
+        "908 cycles, and a multiplication takes 1,024.",
         explain={
             1: "With one slot a copy begins when the multiplication before it has ended.",
             2: "Two slots give a step every 1,362 cycles.",
@@ -566,7 +619,7 @@ QUIZZES = (
         "tensor_cores.q_order",
         (
             "Predict: 132 tiles of 128 × 256 are computed at one time, row by row or as a "
-            "patch of 16 rows of tiles. Where does the patch spare most?"
+            "patch of 16 rows of tiles. Where does the patch save most?"
         ),
         (
             "at 4096 × 4096",
@@ -606,8 +659,8 @@ QUIZZES = (
         (
             "faster",
             (
-                "No bit flips, so each cycle needs less energy, and more of them fit under "
-                "the power limit."
+                "No bit flips, so each cycle needs less energy, and more cycles fit under the power"
+                " limit."
             ),
         ),
         answer="c",
@@ -657,8 +710,8 @@ QUIZZES = (
     one_of(
         "tensor_cores.q_energy",
         (
-            "On an H200 the best kernel keeps the tensor cores busy in nearly all cycles, and "
-            "yet stays well below the data sheet's number. Why?"
+            "On an H200 the best kernel keeps the tensor cores busy in about nine of ten cycles,"
+            " and yet stays well below the data sheet's number. Why?"
         ),
         ("Memory is too slow", "Then the tensor cores would wait, and they are busy."),
         (
@@ -667,7 +720,7 @@ QUIZZES = (
         ),
         (
             "Rounding to bfloat16 takes time",
-            "It is a few instructions for each result, once a tile.",
+            "It is a few instructions for each result, once per tile.",
         ),
         answer="b",
     ),

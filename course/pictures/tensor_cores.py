@@ -111,7 +111,7 @@ def tiles(
 
 def warp_group(columns: int = 16):
     """Which warp of a group holds each row of a wgmma's sums, and what lane 6 has of it."""
-    title = f"64 × {columns} sums of a wgmma: 16 rows a warp; lane 6 of each warp is marked"
+    title = f"64 × {columns} sums of a wgmma: 16 rows per warp; lane 6 of each warp is marked"
     fig, axes = _picture(0.22 * columns + 2.6, 4.6, title)
     for row, column in np.ndindex(64, columns):
         lane = row % 8 * 4 + column % 8 // 2
