@@ -184,7 +184,7 @@ def kernel_map():
     fig, axes = chart(
         9.6,
         4.2,
-        alt="Layers of the network with the bytes an image that each hands on in float32: "
+        alt="Layers of the network with the bytes per image that each hands on in float32: "
         f"{plain}. Our eight kernels below the layers that they do: {ours}.",
     )
     for column, (name, count) in enumerate(LAYERS):
@@ -340,10 +340,10 @@ def race_chart():
     best = best_of_pytorch(rivals)
     speedups = _speedups(entries, best)
     if not rivals:
-        return nothing("Microseconds a step against the batch size")
+        return nothing("Microseconds per step against the batch size")
     factors = ", ".join(f"{factor:.1f} at batch {batch}" for batch, factor in speedups.items())
     alt = (
-        "Microseconds a step against the batch size, both on logarithmic scales: "
+        "Microseconds per step against the batch size, both on logarithmic scales: "
         f"{len(rivals)} rivals"
     )
     if speedups:
@@ -704,7 +704,7 @@ def gate_table(level: str = "") -> Table:
         if name in gate:
             entry = gate[name]
             rows.append([label, f"{entry['value']:.2%}", f"{entry['spread']:.2%}"])
-    head = ["after 10 epochs at batch 256", "accuracy", "deviation of a seed"]
+    head = ["after 10 epochs at batch 256", "accuracy", "deviation between seeds"]
     return Table(head, rows, origin(gate))
 
 

@@ -232,8 +232,8 @@ def scales(row: int = 1, step: int = 2, column: int = 3):
     down, across = np.indices((4, 4))
     block = 4 * down + across
     matrices = {
-        "A: one a row": (down, row),
-        "B: one a column": (across, column),
+        "A: one per row": (down, row),
+        "B: one per column": (across, column),
         "A: every 128": (block, block[row, step]),
         "B: 128 × 128": (block, block[step, column]),
     }

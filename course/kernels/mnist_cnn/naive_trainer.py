@@ -208,9 +208,9 @@ def print_speed(result: Mapping, batch: int, ours: float, theirs: float) -> None
     if micro:
         step_profile.record("mnist/accuracy/naive", ours, "1")
         step_profile.record("mnist/accuracy/pytorch_eager", theirs, "1")
-        print(f"ours, naive: {micro:,.0f} µs a step of {batch} digits")
+        print(f"ours, naive: {micro:,.0f} µs per step of {batch} digits")
     entry = results.find(f"{step_profile.NAME}step")
     if entry:
         where = f"{entry['gpu']}, {entry['date'][:10]}"
         digits = step_profile.ON_A_GPU
-        print(f"PyTorch, eager: {entry['value']:,.0f} µs a step of {digits} digits ({where})")
+        print(f"PyTorch, eager: {entry['value']:,.0f} µs per step of {digits} digits ({where})")

@@ -125,7 +125,7 @@ def step_of_ours(result: dict, batch: int) -> float | None:
     entry = results.find(f"mnist/naive/step_{ON_A_GPU}")  # the batch here is a smaller one
     if entry:
         micro = entry["value"]
-        print(f"no GPU here; {_origin(entry)}: {micro:,.0f} µs a step of {ON_A_GPU} digits")
+        print(f"no GPU here; {_origin(entry)}: {micro:,.0f} µs per step of {ON_A_GPU} digits")
     else:
         print("no GPU here, so no time (none is recorded yet)")
     return None

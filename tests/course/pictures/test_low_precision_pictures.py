@@ -40,6 +40,6 @@ def test_a_point_for_each_network():
 
 def test_the_scales_of_one_result_are_marked():
     sheet = pictures.scales(row=1, step=2, column=3)
-    assert "A: one a row: 4; " in sheet.alt and "B: 128 × 128: 16." in sheet.alt
+    assert "A: one per row: 4; " in sheet.alt and "B: 128 × 128: 16." in sheet.alt
     marked = re.findall(rf'd="([^"]*)" style="fill:{pictures.BLOCK_COLOURS[4]}"', sheet.svg())
     assert [path.count("z") for path in marked] == [4, 4, 1, 1]
