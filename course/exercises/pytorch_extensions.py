@@ -477,8 +477,8 @@ CONTRACT = TorchExercise(
         " from where x begins and writes as many to where y begins, one after the other. This"
         " wrapper gives right values for most tensors, and still breaks three points of the"
         " contract: it loses the memory format (channels_last), it launches a grid of 0 blocks for"
-        " an empty tensor, and it takes integers without a word. Repair it. Copy x only where its"
-        " strides are not those of y, and name the type `float` in your error."
+        " an empty tensor, and it accepts integers without complaint. Repair it. Copy x only where"
+        " its strides are not those of y, and name the type `float` in your error."
     ),
     starter="""
 def forward(launch, x, a, b, c):
