@@ -85,6 +85,14 @@ def pooled(out, y, scale, shift, rows, width, channels, lowest=0):
     return z.reshape(rows // 2, 2, width // 2, 2, channels).max((1, 3))
 
 
+def windows_side_by_side(out, y, scale, shift, rows, width, channels):
+    """With windows that begin one pixel apart, in two lines as they should."""
+    z = np.maximum(y.astype(np.float64) * scale + shift, 0)
+    lines = z.reshape(rows // 2, 2, width, channels).max(1)
+    half = width // 2
+    return np.maximum(lines[:, :half], lines[:, 1 : half + 1])
+
+
 def few_and_enough_blocks(shape):
     """Two blocks for everything, and a thread for each output."""
     outputs = shape[0] // 2 * (shape[1] // 2) * shape[2]
@@ -188,6 +196,18 @@ __global__ void bn_relu_pool(float* out, const float* y, const float* scale, con
             "wrong_value",
             "What is negative must become 0: the ReLU is missing.",
             lambda **a: pooled(**a, lowest=-np.inf),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The ReLU stands before batch norm here. It belongs after it.",
+            lambda out, y, scale, shift, rows, width, channels: pooled(
+                out, np.maximum(y, 0), scale, shift, rows, width, channels
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Windows begin two pixels apart: the first pixel of output x is pixel 2 x of its line.",
+            windows_side_by_side,
         ),
     ),
 )
@@ -597,6 +617,12 @@ HEAD = Exercise(
                 out, hidden, w, 32 * bias, labels, batch
             ),
         ),
+        Hypothesis(
+            "wrong_value",
+            "Nothing is subtracted before `expf`: that of a large logit is infinite, and infinity"
+            " over infinity is no number.",
+            lambda **given: nothing_subtracted(**given),
+        ),
     ),
     **as_exercise(SOCKETS["head"], never_the_likeliest),
 )
@@ -612,6 +638,23 @@ def without_labels(out, hidden, w, bias, labels, batch):
     behind = np.where(hidden > 0, gradient @ w, 0)
     result[:10], result[10], result[11, :10] = gradient.T @ hidden, behind.sum(0), gradient.sum(0)
     result[HEAD_ROWS:] = behind
+    return result
+
+
+def nothing_subtracted(out, hidden, w, bias, labels, batch):
+    """The end of the network with float32's exponentials of the logits as they are."""
+    hidden, w, bias = (array.astype(np.float64) for array in (hidden, w, bias))
+    logits = hidden @ w.T + bias
+    with np.errstate(all="ignore"):
+        powers = np.exp(logits.astype(np.float32))
+        total = powers.sum(1, keepdims=True)
+        gradient = (powers / total - (np.arange(10) == labels[:, None])) / batch
+        losses = np.log(total[:, 0]) - logits[np.arange(len(labels)), labels]
+        behind = np.where(hidden > 0, gradient @ w, 0)
+        result = head_of(out, hidden, w, bias, labels, batch)
+        result[:10], result[10] = gradient.T @ hidden, behind.sum(0)
+        result[11, :10], result[11, 10] = gradient.sum(0), losses.sum() / batch
+        result[HEAD_ROWS:] = behind
     return result
 
 
