@@ -27,8 +27,8 @@ SIZES = (0, 1, 33, 1025, 5_003)
 SMALL = 1025  # elements that are watched closely
 ROUNDING = 1e-5
 RUNS = 30
-RUNS_ON_CPU = 12
-FEW = 5_003  # elements of a run on the CPU, enough for five blocks
+RUNS_ON_CPU = 8
+FEW = 12_000  # elements of a run on the CPU: twelve blocks, whose order then shows in the bits
 
 
 class NotRight(LearnerError):
@@ -110,10 +110,11 @@ class _Judge:
     def different(self, name: str) -> int:
         """How many different results a rung's Numba kernel gives for the same numbers.
 
-        Without a GPU a few blocks run in shuffled orders, as a GPU would order them.
+        Without a GPU a few blocks run in shuffled orders, as a GPU would order them, and the
+        numbers are repeated until there are enough for them.
         """
         runs = RUNS if has_gpu() else RUNS_ON_CPU
-        x = self.x if has_gpu() else cuda.to_device(self.host[:FEW])
+        x = self.x if has_gpu() else cuda.to_device(np.resize(self.host, FEW))
         results = set()
         for seed in range(runs):
             with schedule(None if has_gpu() else seed):
