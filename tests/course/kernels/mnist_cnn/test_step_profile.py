@@ -10,4 +10,4 @@ def test_without_a_gpu_the_recorded_step_is_shown_whatever_the_batch(monkeypatch
     assert step_profile.step_of_ours(result, batch=40) is None
     said = capsys.readouterr().out
     assert "recorded on" in said
-    assert f"a step of {step_profile.ON_A_GPU} digits" in said
+    assert f"per step of {step_profile.ON_A_GPU} digits" in said
