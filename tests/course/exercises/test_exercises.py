@@ -33,9 +33,13 @@ from course.checking.trials import cases
 from course.exercises import (
     beating_pytorch,
     first_kernels,
+    libraries,
+    matmul,
     meet_the_gpu,
     mnist_cnn,
+    reductions,
     synchronization,
+    tensor_cores,
 )
 from utils import has_gpu
 
@@ -265,7 +269,36 @@ WRAPPED = replace(
     ("i + r - 1", "(i + r - 1 + H) % H"),
     ("j + s - 1", "(j + s - 1 + W) % W"),
 )
+SCAN_TOO_LATE = but(reductions.scan, ("t >= step else 0", "t > step else 0"))
+SCAN_TOO_SHORT = but(reductions.scan, ("step < 128", "step < 64"))
+SCAN_REPLACED = but(reductions.scan, ("row[t] += left", "row[t] = left"))
+LAST_LEFT_OUT = but(libraries.spmv, ("offsets[row + 1])", "offsets[row + 1] - 1)"))
+SUM_REPLACED = but(libraries.spmv, ("total += values", "total = values"))
+NO_VALUES = but(libraries.spmv, ("values[i] * x[columns[i]]", "x[columns[i]]"))
+SOFTMAX_FROM_ZERO = replace(libraries.SOFTMAX_CU, "largest = -INFINITY", "largest = 0")
+SOFTMAX_WITHOUT_TOP = replace(libraries.SOFTMAX_CU, "        top = largest;", "        top = 0;")
+COLUMNS_4_APART = replace(matmul.BEAT_CU, "b_tile[q][x + 16 * j]", "b_tile[q][x + 4 * j]")
+TILES_TURNED = replace(tensor_cores.WMMA_CU, "mem_row_major", "mem_col_major")
+ROWS_16_APART = replace(tensor_cores.WMMA_CU, "a + row * k + i, k", "a + row * k + i, 16")
+PAIRS_OF_A_ROW = replace(tensor_cores.REGISTERS_CU, "two(down, n)", "two(down, 1)")
+EXCHANGED = replace(
+    tensor_cores.REGISTERS_CU, "two(upper, 1), two(lower, 1)", "two(lower, 1), two(upper, 1)"
+)
 SLIPS = [
+    ("libraries.spmv", LAST_LEFT_OUT, "last element of each row is left out"),
+    ("libraries.spmv", SUM_REPLACED, "Only the last element of each row"),
+    ("libraries.spmv", NO_VALUES, "without the matrix's values"),
+    ("libraries.softmax", SOFTMAX_FROM_ZERO, "begins at 0"),
+    ("libraries.softmax", SOFTMAX_WITHOUT_TOP, "is not subtracted"),
+    ("reductions.scan", SCAN_TOO_LATE, "thread `step` adds nothing"),
+    ("reductions.scan", SCAN_TOO_SHORT, "the sum of 64 elements"),
+    ("reductions.scan", SCAN_REPLACED, "must add it instead"),
+    ("reductions.look_back", but(reductions.look_back, ("t >= 0:", "t > 0:")), "Tile 0"),
+    ("matmul.beat", COLUMNS_4_APART, "are read 4 apart"),
+    ("tensor_cores.wmma", TILES_TURNED, "rows and columns exchanged"),
+    ("tensor_cores.wmma", ROWS_16_APART, "how far apart the rows lie"),
+    ("tensor_cores.registers", PAIRS_OF_A_ROW, "dealt by columns"),
+    ("tensor_cores.registers", EXCHANGED, "are exchanged"),
     ("first_kernels.batched_linear", BIAS_IN_THE_LOOP, "outside of the loop"),
     ("synchronization.count", but(synchronization.count, "values[i], 1", "i, 1"), "which counter"),
     ("mnist_cnn.norm_backward", replace(mnist_cnn.NORM_SOLUTION, "B * S;", "S;"), "over the batch"),
