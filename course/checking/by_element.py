@@ -7,17 +7,18 @@ None.
 import numpy as np
 
 from course.checking.engines import output_name
-from course.checking.evidence import Finding, right, surplus, unwritten, where
+from course.checking.evidence import Finding, modified, right, surplus, unwritten, where
 from course.checking.model import Out
 
 
 def modified_input(bad, good, exercise):
     """An input was stored to."""
     for run in bad:
-        if run.modified:
+        names = modified(run, exercise)
+        if names:
             return Finding(
                 "modifies_input",
-                f"`{run.modified[0]}` is stored to, and should only be read, even where it holds"
+                f"`{names[0]}` is stored to, and should only be read, even where it holds"
                 " in the end what it held before.",
                 run,
             )

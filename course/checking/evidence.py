@@ -56,8 +56,13 @@ def unwritten(run, exercise):
 
 def failed(run, exercise):
     """Whether anything at all was wrong with a run."""
-    stray = run.outside_writes or run.outside_reads or run.modified or run.broken
+    stray = run.outside_writes or run.outside_reads or modified(run, exercise) or run.broken
     return bool(stray or not right(run, exercise).all())
+
+
+def modified(run, exercise):
+    """Names of the inputs that a kernel changed and should only read."""
+    return [name for name in run.modified if name not in exercise.workspace]
 
 
 def surplus(run, exercise):

@@ -246,6 +246,9 @@ class Exercise:
     # of the output, how many elements a thread may store to, where the text gives it so many
     elements: int | None = None
     traffic: float = 4  # as many times the solution's bytes may go to and from global memory
+    workspace: tuple = ()  # names of arrays that a kernel may write, whatever it leaves there
+    # threads may wait for what other blocks of the launch write: few enough, they run all at once
+    waits: bool = False
     always: Always | None = None  # a promise about every moment, held at each store
     probe: tuple | None = None  # the shape at which it is counted who does the work
     large: tuple | None = None  # a shape for one launch: more than 16 bits, or a block, can count
