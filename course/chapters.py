@@ -199,7 +199,7 @@ CHAPTERS = (
         BEYOND,
         "21_many_gpus",
         "Many GPUs",
-        135,
+        120,
         "When one GPU is not enough: peer copies, all-reduce by hand, training in parallel.",
     ),
     Chapter(

@@ -1,9 +1,12 @@
 """The exercises of the chapter on many GPUs."""
 
+import numpy as np
+
 from course.checking.answers import but
-from course.checking.inputs import arguments_of
-from course.checking.model import Exercise, Hypothesis, Wrong
-from course.checking.quiz import Quiz, one_of
+from course.checking.inputs import arguments_of, normal, some_numbers
+from course.checking.model import Exercise, Hypothesis, InOut, Launch, Out, Wrong
+from course.checking.quiz import one_of
+from course.kernels.many_gpus import trying
 from course.kernels.many_gpus.practice import Link, play
 
 # ---- many_gpus.hop: who sends which part to whom in a ring
@@ -21,7 +24,7 @@ def some_hop(rng):
 HOP = Exercise(
     id="many_gpus.hop",
     title="One hop of the ring",
-    minutes=10,
+    minutes=6,
     kind="function",
     task=(
         "In step 0 rank r sends its part number r to the next rank. In every later step it sends "
@@ -88,7 +91,7 @@ def some_message(rng):
 COST = Exercise(
     id="many_gpus.cost",
     title="What a ring costs",
-    minutes=8,
+    minutes=4,
     kind="function",
     task=(
         "A message of so many bytes (a multiple of the ranks) goes round the ring, until every "
@@ -136,6 +139,306 @@ def cost(bytes, ranks):
             "wrong_value",
             "Parts go round twice, first growing, then complete: a rank sends in both.",
             but(cost, "2 * (ranks - 1) * bytes // ranks", "(ranks - 1) * bytes // ranks"),
+        ),
+    ),
+)
+
+
+# ---- many_gpus.exchange: two ranks send each other words, and add
+
+EXCHANGE_CU = trying.TWO_RANKS.read_text(encoding="utf-8")
+WORDS = EXCHANGE_CU[EXCHANGE_CU.index("typedef") : EXCHANGE_CU.index("// numbers + r")]
+EXCHANGE_HEAD = EXCHANGE_CU[EXCHANGE_CU.index("// numbers + r") : EXCHANGE_CU.index("    int rank")]
+WAIT_FOR_WORD = """        while (w >> 32 != flag) {
+            __nanosleep(20);
+            w = load_word(&inbox[rank * n + i]);
+        }
+"""
+SEND_WORD = "        store_word(&inbox[other * n + i], word(flag) << 32 | bits);\n"
+
+
+def exchange_inputs(rng, shape):
+    """shape: (2, numbers of a rank). In the inboxes lie an older message's words."""
+    n = shape[1]
+    flag = int(rng.integers(1 << 16, 1 << 32))
+    older = rng.integers(1, flag, (2, n), dtype=np.uint64)
+    older[rng.random((2, n)) < 0.5] = flag - 1
+    stale = normal(rng, 2, n)
+    words = older << np.uint64(32) | stale.view(np.uint32).astype(np.uint64)
+    return {
+        "sum": Out((2, n)),
+        "numbers": normal(rng, 2, n),
+        "inbox": words,
+        "flag": flag,
+        "n": n,
+    }
+
+
+def exchanged(sum, numbers, inbox, flag, n):
+    """Every rank has the sum of both ranks' numbers."""
+    return np.tile(numbers.astype(float).sum(0), (2, 1))
+
+
+def stale_words(inbox):
+    """The numbers of the message before, which lie in the inboxes."""
+    return (inbox & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.float32)
+
+
+def one_rank_did_not_wait(rank):
+    """What comes out if a rank adds what lay in its inbox."""
+
+    def output(sum, numbers, inbox, flag, n):
+        sums = exchanged(sum, numbers, inbox, flag, n)
+        sums[rank] = numbers[rank].astype(float) + stale_words(inbox)[rank]
+        return sums
+
+    return output
+
+
+DID_NOT_WAIT = "A rank added what lay in its inbox before: it did not wait for this message's flag."
+EXCHANGE = Exercise(
+    id="many_gpus.exchange",
+    title="Two ranks exchange",
+    minutes=12,
+    kind="cuda_c",
+    kernel_name="exchange",
+    path="build/exchange.cu",
+    task=(
+        "Two blocks play two ranks, and block r is rank r. Send each of your numbers to the other"
+        " rank, as a word of its bits and the message's flag, into the other's inbox. Then wait"
+        " for the other's words in your own inbox, and store the sum of both numbers. An inbox"
+        " still holds words of older messages, with other flags; a wait that takes long lets the"
+        " others go on with `__nanosleep(20)`."
+    ),
+    starter=f"""
+%%writefile build/exchange.cu
+{WORDS}{EXCHANGE_HEAD}    int rank = blockIdx.x;
+    int other = 1 - rank;
+    for (int i = threadIdx.x; i < n; i += blockDim.x) {{
+        unsigned bits = __float_as_uint(numbers[rank * n + i]);
+        // your code: send `bits` and `flag` as one word
+    }}
+    for (int i = threadIdx.x; i < n; i += blockDim.x) {{
+        word w = load_word(&inbox[rank * n + i]);
+        // your code: wait for the word with this flag
+        sum[rank * n + i] = numbers[rank * n + i];  // and add the other's number
+    }}
+}}
+""",
+    solution=EXCHANGE_CU,
+    inputs=exchange_inputs,
+    reference=exchanged,
+    shapes=((2, 1), (2, 32), (2, 7), (2, 50), (2, 64), (2, 65)),
+    fresh=some_numbers((2, 3), (2, 60)),
+    launches=lambda shape: [
+        Launch((2, 1, 1), (32, 1, 1)),
+        Launch((2, 1, 1), (64, 1, 1), "blocks of another size"),
+    ],
+    extents=lambda shape: (64, 1, 1),
+    is_square=lambda shape: False,
+    workspace=("inbox",),
+    waits=True,
+    race_free=True,
+    effort=10**6,  # who waits looks often
+    traffic=10**6,
+    hints=(
+        "Whose inbox does a rank write, and whose does it read?",
+        "A word: `word(flag) << 32 | bits`. Its flag is `w >> 32`, its bits are `unsigned(w)`.",
+        "While the flag is not this message's, sleep a little, and load the word again.",
+        "The number in a word: `__uint_as_float(unsigned(w))`.",
+    ),
+    wrong=(
+        (WAIT_FOR_WORD, "", "wrong_value"),
+        ("w >> 32 != flag", "w >> 32 == 0", "wrong_value"),
+        ("w >> 32 != flag", "w >> 32 < flag - 1", "wrong_value"),
+        ("inbox[other * n + i]", "inbox[rank * n + i]", "wrong_value"),
+        (
+            (SEND_WORD, ""),
+            (
+                WAIT_FOR_WORD,
+                WAIT_FOR_WORD
+                + "        unsigned bits = __float_as_uint(numbers[rank * n + i]);\n"
+                + SEND_WORD,
+            ),
+            "timeout",
+        ),
+        ("            w = load_word(&inbox[rank * n + i]);\n        }", "        }", "timeout"),
+        (
+            "store_word(&inbox[other * n + i], word(flag) << 32 | bits)",
+            "inbox[other * n + i] = word(flag) << 32 | bits",
+            "race",
+        ),
+        ("word(flag) << 32 | bits", "word(flag) | word(bits) << 32", "timeout"),
+        ("numbers[rank * n + i] + __uint", "__uint", "wrong_value"),
+        ("__uint_as_float(unsigned(w))", "float(unsigned(w))", "wrong_value"),
+    ),
+    hypotheses=(
+        Hypothesis("wrong_value", DID_NOT_WAIT, one_rank_did_not_wait(0)),
+        Hypothesis("wrong_value", DID_NOT_WAIT, one_rank_did_not_wait(1)),
+        Hypothesis(
+            "wrong_value",
+            DID_NOT_WAIT,
+            lambda sum, numbers, inbox, flag, n: numbers.astype(float) + stale_words(inbox),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "A rank's words came back to itself: it wrote its own inbox, and not the other's.",
+            lambda sum, numbers, inbox, flag, n: 2 * numbers.astype(float),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "What came is there, and a rank's own number is missing in its sum.",
+            lambda sum, numbers, inbox, flag, n: numbers[::-1],
+        ),
+        Hypothesis(
+            "wrong_value",
+            "A number's bits were taken as a whole number: `__uint_as_float` says what they mean.",
+            lambda sum, numbers, inbox, flag, n: (
+                numbers.astype(float) + np.ascontiguousarray(numbers[::-1]).view(np.uint32)
+            ),
+        ),
+    ),
+)
+
+
+# ---- many_gpus.ring: a ring of ranks as a kernel
+
+RING_CU = trying.RING_OF_BLOCKS.read_text(encoding="utf-8")
+FLAGS = RING_CU[RING_CU.index("// Whoever sees") : RING_CU.index("// Block r is")]
+RING_HEAD = RING_CU[RING_CU.index("// Block r is") : RING_CU.index("    for (int step")]
+WAIT_FOR_PART = """            if (threadIdx.x == 0)
+                while (load_acquire(&flags[rank]) < step)
+                    __nanosleep(20);
+            __syncthreads();
+"""
+TELL_NEXT = """        __syncthreads();
+        if (threadIdx.x == 0)
+            store_release(&flags[next], step + 1);
+"""
+
+
+def ring_inputs(rng, shape):
+    """shape: (ranks, numbers of a part). Where parts arrive lies garbage."""
+    ranks, size = shape
+    n = ranks * size
+    return {
+        "numbers": InOut(rng.integers(-1000, 1000, (ranks, n)).astype(np.float32)),
+        "arrived": rng.integers(5000, 9000, (ranks, n)).astype(np.float32),
+        "flags": np.zeros(ranks, np.uint32),
+        "n": n,
+    }
+
+
+def summed(numbers, arrived, flags, n):
+    """Every rank has the sums."""
+    return np.tile(numbers.astype(float).sum(0), (len(numbers), 1))
+
+
+def summed_and_added(numbers, arrived, flags, n):
+    """What comes out if a complete sum is added to what a rank has, and not taken instead."""
+    ranks = len(numbers)
+    size = n // ranks
+    now = numbers.astype(float)
+    for part in range(ranks):
+        place = slice(part * size, (part + 1) * size)
+        sum = now[part, place]
+        for step in range(1, 2 * ranks - 1):
+            rank = (part + step) % ranks
+            sum = now[rank, place] = now[rank, place] + sum
+    return now
+
+
+def half_a_ring(numbers, arrived, flags, n):
+    """What comes out if nothing is handed round: a rank has what it had added up."""
+    ranks = len(numbers)
+    size = n // ranks
+    now = numbers.astype(float)
+    for part in range(ranks):
+        place = slice(part * size, (part + 1) * size)
+        for step in range(1, ranks):
+            now[(part + step) % ranks, place] += now[(part + step - 1) % ranks, place]
+    return now
+
+
+RING = Exercise(
+    id="many_gpus.ring",
+    title="The ring as a kernel",
+    minutes=15,
+    kind="cuda_c",
+    kernel_name="ring",
+    path="build/ring.cu",
+    task=(
+        "Each block plays a rank. In step s a rank has to do with part `rank - s`. In step 0 it"
+        " sends its own numbers of that part to the next rank. In steps 1 to n - 1 it waits for the"
+        " part, adds its own numbers, and sends the sum on. From step n on what arrives is"
+        " complete: keep it and send it on. The last step sends nothing. After a part comes its"
+        " flag: `flags[next]` says how many parts have been left there. The starter ends after one"
+        " turn, waits for nobody and adds nothing."
+    ),
+    starter=f"""
+%%writefile build/ring.cu
+{FLAGS}{RING_HEAD}    for (int step = 0; step < ranks; ++step) {{
+        int part = (rank - step + 2 * ranks) % ranks;
+        // your code: from step 1 on, wait for the part
+        for (int i = part * size + threadIdx.x; i < (part + 1) * size; i += blockDim.x) {{
+            float sum = numbers[rank * n + i];
+            // your code: add what has arrived, or take it
+            numbers[rank * n + i] = sum;
+            arrived[next * n + i] = sum;
+        }}
+        // your code: tell the next rank
+    }}
+}}
+""",
+    solution=RING_CU,
+    inputs=ring_inputs,
+    reference=summed,
+    rtol=0,
+    shapes=((2, 1), (1, 5), (2, 40), (3, 7), (4, 33), (5, 2), (8, 4)),
+    fresh=some_numbers((2, 6), (1, 40)),
+    launches=lambda shape: [
+        Launch((shape[0], 1, 1), (32, 1, 1)),
+        Launch((shape[0], 1, 1), (64, 1, 1), "blocks of another size"),
+    ],
+    extents=lambda shape: (32 * shape[0], 1, 1),
+    is_square=lambda shape: False,
+    workspace=("arrived", "flags"),
+    waits=True,
+    shared_output=True,
+    race_free=True,
+    specials="finite",
+    effort=10**6,
+    traffic=10**6,
+    hints=(
+        "How many steps are there, if the last one only receives? The picture of the ring has"
+        " 2 (n - 1) messages of each rank.",
+        "Thread 0 waits while `load_acquire(&flags[rank]) < step`, with `__nanosleep(20)` in the"
+        " loop; a barrier behind it lets the others go on.",
+        "`if (step > 0)`: below step `ranks` add what has arrived to `sum`; from there on it *is*"
+        " the sum.",
+        "All threads must have stored their numbers before one of them tells: `__syncthreads()`,"
+        " then thread 0's `store_release(&flags[next], step + 1)`.",
+    ),
+    wrong=(
+        ("step < 2 * ranks - 1;", "step < ranks;", "wrong_value"),
+        ("(step < ranks ? sum : 0)", "sum", "wrong_value"),
+        (TELL_NEXT, TELL_NEXT.replace("        __syncthreads();\n", ""), "race"),
+        (WAIT_FOR_PART, "", "race"),
+        (WAIT_FOR_PART, WAIT_FOR_PART.replace("            __syncthreads();\n", ""), "race"),
+        ("< step)", "< step + 1)", "timeout"),
+        ("store_release(&flags[next], step + 1)", "flags[next] = step + 1", "race"),
+        ("store_release(&flags[next]", "store_release(&flags[rank]", "race"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "Sums are formed and not handed round: each rank has the sum of one part only.",
+            half_a_ring,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "From step n on what arrives is the whole sum: take it, and add nothing to it.",
+            summed_and_added,
         ),
     ),
 )
@@ -204,7 +507,7 @@ def some_ring(rng):
 RING_SUM = Exercise(
     id="many_gpus.ring_sum",
     title="A turn that waits",
-    minutes=10,
+    minutes=8,
     kind="function",
     task=(
         "Every rank runs this function with its own number. `link.send(to, buffer)` and "
@@ -265,161 +568,6 @@ def ring_sum(link, mine):
 )
 
 
-# ---- many_gpus.share: which digits of a batch are a rank's
-
-
-def share(count, rank, ranks):
-    each, rest = divmod(count, ranks)
-    first = rank * each + min(rank, rest)
-    return first, first + each + (rank < rest)
-
-
-def some_share(rng):
-    ranks = int(rng.integers(1, 80))
-    count = rng.integers(1 << rng.integers(18))  # few as often as many
-    return int(count), int(rng.integers(ranks)), ranks
-
-
-SHARE = Exercise(
-    id="many_gpus.share",
-    title="Everyone's share",
-    minutes=8,
-    kind="function",
-    task=(
-        "`count` digits, perhaps none, are shared out among the ranks: every digit to one rank, "
-        "in order, no "
-        "share more than one digit longer than another, the longer ones first. Return (first, "
-        "end) of a rank's share, `end` being one past its last digit."
-    ),
-    starter="""
-def share(count, rank, ranks):
-    each = count // ranks
-    return rank * each, (rank + 1) * each
-""",
-    solution=share,
-    inputs=arguments_of(share),
-    reference=share,
-    shapes=(
-        (8, 1, 2),
-        (10, 0, 4),
-        (10, 2, 4),
-        (10, 3, 4),
-        (3, 2, 4),
-        (7, 6, 8),
-        (5, 0, 1),
-        (0, 1, 3),
-        (100, 5, 7),
-    ),
-    fresh=some_share,
-    real=True,
-    hints=(
-        "10 digits, 4 ranks: shares of 3, 3, 2, 2. Which ranks have a longer one?",
-        "The first `count % ranks` ranks have one digit more. How many of those stand before a "
-        "rank?",
-        "`first = rank * each + min(rank, rest)`, where `each, rest = divmod(count, ranks)`.",
-    ),
-    wrong=(
-        (
-            "first, first + each + (rank < rest)",
-            "rank * each, (rank + 1) * each",
-            "wrong_value",
-            "When the ranks do not divide the batch, its last digits belong to nobody.",
-        ),
-        (
-            "first, first + each + (rank < rest)",
-            "share(count, 0, ranks)",
-            "wrong_value",
-            "All ranks train on the first rank's share.",
-        ),
-        (
-            "first, first + each + (rank < rest)",
-            "rank * each, count if rank == ranks - 1 else (rank + 1) * each",
-            "wrong_value",
-            "The last rank gets all the rest, and everyone waits for it.",
-        ),
-        ("min(rank, rest)", "rest", "wrong_value"),
-        ("divmod(count", "divmod(max(count, 1)", "wrong_value"),
-    ),
-)
-
-
-# ---- many_gpus.step: one step with everyone's gradients
-
-
-def step(weight, gradients):
-    return weight - sum(gradients) // len(gradients)
-
-
-STEP = Exercise(
-    id="many_gpus.step",
-    title="One step for all",
-    minutes=6,
-    kind="function",
-    task=(
-        "Each rank has divided its loss by its own batch, and `gradients` holds every rank's "
-        "gradient of one weight. Return the weight after a step with learning rate 1, as one GPU "
-        "would take it on the whole batch. (Whole numbers here: the ranks divide the sum.)"
-    ),
-    starter="""
-def step(weight, gradients):
-    return weight - gradients[0]
-""",
-    solution=step,
-    inputs=lambda rng, shape: {
-        "weight": shape[0],
-        "gradients": some_gradients(rng, shape[1]),
-    },
-    reference=step,
-    shapes=((5, 2), (0, 3), (9, 1), (-7, 4), (100, 8), (10**9, 64)),
-    fresh=lambda rng: (int(rng.integers(-(10**9), 10**9)), int(rng.integers(2, 9))),
-    real=True,
-    hints=(
-        "Two ranks, the same digits on both: what must the step be?",
-        "The mean over a batch is the mean of its parts' means, if the parts are equally long.",
-        "`weight - sum(gradients) // len(gradients)`.",
-    ),
-    wrong=(
-        ("sum(gradients) // len(gradients)", "sum(gradients)", "wrong_value"),
-        ("sum(gradients) // len(gradients)", "gradients[0]", "wrong_value"),
-        (
-            "sum(gradients) // len(gradients)",
-            "(sum(gradients) + gradients[0] - gradients[-1]) // len(gradients)",
-            "wrong_value",
-        ),
-        ("weight -", "weight +", "wrong_value"),
-        ("return", "gradients = set(gradients)\n    return", "wrong_value"),
-    ),
-    hypotheses=(
-        Hypothesis(
-            "wrong_value",
-            "The gradients are added up and not averaged: the step grows with the ranks.",
-            but(step, "sum(gradients) // len(gradients)", "sum(gradients)"),
-        ),
-        Hypothesis(
-            "wrong_value",
-            "Only the first rank's gradient counts: the others trained for nothing.",
-            but(step, "sum(gradients) // len(gradients)", "gradients[0]"),
-        ),
-        Hypothesis(
-            "wrong_value",
-            "The first rank's gradient counts twice, the last one's not at all.",
-            but(
-                step,
-                "sum(gradients) // len(gradients)",
-                "(sum(gradients) + gradients[0] - gradients[-1]) // len(gradients)",
-            ),
-        ),
-    ),
-)
-
-
-def some_gradients(rng, count):
-    """Whole numbers, of three or more some equal; their count divides their sum."""
-    different = rng.integers(-(10**9), 10**9, count // 2 + 1)
-    *numbers, last = rng.choice(different, count).tolist()
-    return [*numbers, last - (sum(numbers) + last) % count]
-
-
 # ---- many_gpus.memory: what sharding saves
 
 
@@ -449,7 +597,7 @@ def some_memory(rng):
 MEMORY = Exercise(
     id="many_gpus.memory",
     title="What sharding saves",
-    minutes=10,
+    minutes=5,
     kind="function",
     task=(
         "A parameter takes 2 bytes (bf16), its gradient 2, and Adam's state 12: the weight in "
@@ -488,38 +636,20 @@ def memory(parameters, ranks, stage):
             "wrong_value",
             "A stage keeps what those before it have shared out.",
         ),
+        (
+            ("2 * parameters, 12 * parameters", "2 * parameters, 12"),
+            ("gradients + state", "gradients + parameters * state"),
+            "wrong_value",
+            "`12 // ranks` is rounded down before it is multiplied: divide the whole sum.",
+        ),
         ("12 * parameters", "8 * parameters", "wrong_value"),
         ("stage >= 2", "stage >= 1", "wrong_value"),
     ),
 )
 
-EXERCISES = (HOP, COST, RING_SUM, SHARE, STEP, MEMORY)
+EXERCISES = (HOP, COST, EXCHANGE, RING, RING_SUM, MEMORY)
 
 QUIZZES = (
-    one_of(
-        "many_gpus.q_short",
-        "Predict: two GPUs add up 8 bytes. What costs most?",
-        ("The link's bandwidth", "At hundreds of gigabytes a second, 8 bytes take nothing."),
-        (
-            "Launching, and the trip over the link",
-            "8 bytes take no time on any link. Starting and arriving do.",
-        ),
-        ("The addition", "Two additions, among thousands of processors."),
-        answer="b",
-    ),
-    Quiz(
-        id="many_gpus.q_parts",
-        question="8 ranks add up 80 MB in two shots: part r goes to rank r, the sums come back. "
-        "How many MB does each rank send?",
-        answer=140,
-        unit="MB",
-        explain_right="7 parts of 10 MB to the owners, and its own sum to 7 others.",
-        explain={
-            70: "That is the first shot. The sums must come back.",
-            160: "A rank sends nothing to itself.",
-            None: "A part has 10 MB. Seven go out, and then one sum goes to seven others.",
-        },
-    ),
     one_of(
         "many_gpus.q_dead",
         (

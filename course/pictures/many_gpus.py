@@ -14,6 +14,7 @@ from utils.plots.svg import Drawing
 
 SMALL = 8  # size of letters
 RECORDED = "many_gpus/all_reduce"
+BEST_MODE = "graph_max_autotune_bf16_channels_last"  # of PyTorch
 OF_SCHEDULES = ("naive", "tree", "ring", "two_shot", "one_shot")
 WHAT_COLOURS = dict(
     zip(OF_SCHEDULES, ("#777777", "#D55E00", ACCENT, "#009E73", "#CC79A7"), strict=True)
@@ -307,19 +308,32 @@ def training(batch: int = 4096) -> str:
     rows = {
         "scaling": f"{gpus} GPUs beside one, {batch:,} digits each",
         "strong_scaling": f"{gpus} GPUs beside one, {batch:,} digits in all",
-        "speedup_over_pytorch_ddp": "ours beside PyTorch's DistributedDataParallel",
     }
-    lines = []
-    for name, words in rows.items():
-        entry = results.find(f"{prefix(gpus)}/ddp/{batch}/{name}")
-        value = f"{entry['value']:.2f}×" if entry else "nothing recorded yet"
-        lines.append(f"{words}: {value}")
+    lines = [f"{words}: {_times(gpus, batch, name)}" for name, words in rows.items()]
+    lines += _beside_pytorch(gpus, batch)
     for who in ("pytorch", "shared_statistics", "own_statistics"):
         entry = results.find(f"many_gpus/accuracy/{who}")
         if entry:
             words = f"test accuracy, two GPUs, {who.replace('_', ' ')}"
             lines.append(f"{words}: {entry['value']:.2%}")
     return "\n".join(lines)
+
+
+def _times(gpus, batch, name):
+    entry = results.find(f"{prefix(gpus)}/ddp/{batch}/{name}")
+    return f"{entry['value']:.2f}×" if entry else "nothing recorded yet"
+
+
+def _beside_pytorch(gpus, batch):
+    """Ours beside PyTorch's DistributedDataParallel, and whether its best mode was in the race."""
+    raced = [n for n in range(2, gpus + 1) if results.find(f"{prefix(n)}/ddp/{batch}/race/ours")]
+    lines = []
+    for n in raced:
+        best = results.find(f"{prefix(n)}/ddp/{batch}/race/pytorch/{BEST_MODE}")
+        modes = "in its best mode" if best else "without its best mode, max-autotune"
+        faster = _times(n, batch, "speedup_over_pytorch_ddp")
+        lines.append(f"ours beside PyTorch's DistributedDataParallel, {n} GPUs, {modes}: {faster}")
+    return lines or ["ours beside PyTorch's DistributedDataParallel: nothing recorded yet"]
 
 
 def copies() -> str:

@@ -164,6 +164,15 @@ EDITS = {
     ),
 }
 
+EDITS["a barrier before a flag"] = Edit(
+    "21_many_gpus",
+    ("setup", "imports"),
+    "flags-code",
+    "    __syncthreads();\n",
+    "",
+    "break-flags",
+    "two threads use the same global memory without a barrier between",
+)
 EDITS["a ReLU of the finale's backward pass"] = Edit(
     "20_beating_pytorch",
     ("setup", "exercises-import", "race-pytorch", "ledger-start"),

@@ -16,9 +16,7 @@ LISTING = re.compile(
     r"\bshow\(|\bsource\.(?:function|change)\(|\bgetsource(?:lines)?\(|\bListing\("
 )
 #: Chapters that are not converted yet: (cells to change, listings) as they are. Only better.
-TODAY = {
-    "many_gpus": (3, 8),
-}
+TODAY = {}
 
 
 def code_cells(chapter):

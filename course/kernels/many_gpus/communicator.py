@@ -10,13 +10,13 @@ GPU, `together` makes the communicators of several ranks in one process, on the 
 """
 
 import ctypes
-import functools
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from course.kernels.many_gpus import build
 from course.kernels.many_gpus.choices import Choice, How, choose
+from utils.tools import yours
 from utils.tools.diagnostics import LearnerError
 
 SOURCE = Path(__file__).parent / "kernels" / "communicator.cu"
@@ -28,6 +28,10 @@ WAITS = {1: "data words", 2: "a flag"}  # what a kernel can have waited for
 
 class CommunicatorError(LearnerError):
     """A communicator cannot be made, a call was refused, or a rank did not answer."""
+
+
+class CannotReach(CommunicatorError):
+    """There are fewer devices that reach each other than ranks."""
 
 
 class Failure(ctypes.Structure):
@@ -229,12 +233,7 @@ class Communicator:
         """Wait for the work so far. Raises CommunicatorError when a kernel gave up waiting."""
         failure = Failure()
         self._call("comm_failure", ctypes.byref(failure))
-        if failure.code:
-            raise CommunicatorError(
-                f"rank {self.rank} waited in vain for {WAITS[failure.code]} of rank {failure.peer} "
-                f"(block {failure.block}, number {failure.value}). Did all ranks make the same "
-                "calls in the same order?"
-            )
+        raise_for(failure, self.rank)
 
     def reset(self) -> None:
         """Begin anew after a failure: all ranks call, and messages that were under way are lost.
@@ -273,6 +272,16 @@ class _Memory:
             "data": (address, False),
             "version": 3,
         }
+
+
+def raise_for(failure: Failure, rank: int) -> None:
+    """CommunicatorError if a kernel of this rank gave up waiting: for whom, and for what."""
+    if failure.code:
+        raise CommunicatorError(
+            f"rank {rank} waited in vain for {WAITS[failure.code]} of rank {failure.peer} "
+            f"(block {failure.block}, number {failure.value}). Did all ranks make the same "
+            "calls in the same order?"
+        )
 
 
 # ---- ranks in one process ------------------------------------------------------------------------
@@ -331,11 +340,11 @@ def apart(
 ):
     """The communicators of several ranks in one process, rank r's memory on device r.
 
-    Raises CommunicatorError where there are fewer devices that reach each other.
+    Raises CannotReach where there are fewer devices that reach each other.
     """
     lib = library()
     if lib.comm_devices() < ranks:
-        raise CommunicatorError(
+        raise CannotReach(
             f"{ranks} ranks need as many devices that reach each other, not {lib.comm_devices()}"
         )
     communicators = []
@@ -373,9 +382,9 @@ def all_reduce_apart(
 # ---- the library ---------------------------------------------------------------------------------
 
 
-@functools.cache
+@yours.cache
 def library() -> ctypes.CDLL:
-    """kernels/communicator.cu, compiled and loaded."""
+    """kernels/communicator.cu, compiled and loaded; with what the learner changed in its files."""
     lib = ctypes.CDLL(str(build.library(SOURCE)))
     pointer, size, number = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
     signatures = {

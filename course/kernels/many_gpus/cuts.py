@@ -28,8 +28,12 @@ KEPT = 0.9, 0.999  # of Adam's two moments in a step
 BUCKET_BYTES = 64 << 10
 
 
-def session(group) -> dict:
-    """Train in every way on this rank; what was found, by the way's name."""
+def session(group, theirs=None) -> dict:
+    """Train in every way on this rank; what was found, by the way's name.
+
+    theirs: a learner's function by the name of the way that it belongs to, in place of
+    `Buckets.gradient_is_there`, `Sharded.step` or `tensor_parallel`; then only these ways are run.
+    """
     torch.set_num_threads(1)
     if sys.platform == "linux":  # gloo's messages stay inside this machine, whatever it is called
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
@@ -42,13 +46,18 @@ def session(group) -> dict:
         world_size=group.size,
     )
     images, labels = digits()
-    found = {
-        "buckets": buckets(images, labels),
-        "sharded": {stage: sharded(stage, images, labels) for stage in range(4)},
-        "fsdp": fsdp(images, labels),
-        "tensor": tensor(images, labels),
-        "pipeline": pipeline(images, labels),
+    ways = {
+        "buckets": buckets,
+        "sharded": stages_of_sharding,
+        "fsdp": fsdp,
+        "tensor": tensor,
+        "pipeline": pipeline,
     }
+    theirs = theirs or {}
+    found = {}
+    for name in theirs or ways:
+        function = [theirs[name]] if theirs else []
+        found[name] = ways[name](images, labels, *function)
     dist.destroy_process_group()
     return found
 
@@ -118,14 +127,15 @@ class Buckets:
     The backward pass begins with the last layer, and so do the buckets.
     """
 
-    def __init__(self, model, bytes: int = BUCKET_BYTES):
+    def __init__(self, model, hook=None, bytes: int = BUCKET_BYTES):
+        self.hook = hook or Buckets.gradient_is_there
         self.buckets = [Bucket()]
         for parameter in reversed(list(model.parameters())):
             if self.buckets[-1].bytes >= bytes:
                 self.buckets.append(Bucket())
             bucket = self.buckets[-1]
             bucket.add(parameter)
-            hook = functools.partial(self.gradient_is_there, bucket)
+            hook = functools.partial(self.hook, self, bucket)
             parameter.register_post_accumulate_grad_hook(hook)
         self.start = time.perf_counter()
 
@@ -165,11 +175,11 @@ class Buckets:
         return [{"bytes": b.bytes, "ready": b.ready, "done": b.done} for b in went]
 
 
-def buckets(images, labels) -> dict:
+def buckets(images, labels, hook=None) -> dict:
     """A backward pass with buckets, beside PyTorch's DistributedDataParallel."""
     model = model_from(initial_weights(0))
     loss = loss_of(model, mine(images), mine(labels))
-    ours = Buckets(model)
+    ours = Buckets(model, hook)
     loss.backward()
     end = ours.now()
     ours.wait()
@@ -271,7 +281,12 @@ def flat(model) -> torch.Tensor:
     return functional.pad(vector, (0, missing))
 
 
-def sharded(stage: int, images, labels) -> dict:
+def stages_of_sharding(images, labels, step=None) -> dict:
+    """Some steps in each stage; what `sharded` says, by stage."""
+    return {stage: sharded(stage, images, labels, step) for stage in range(4)}
+
+
+def sharded(stage: int, images, labels, step=None) -> dict:
     """Some steps in a stage, beside torch.optim.Adam on one device with all digits."""
     model = model_from(initial_weights(0))
 
@@ -285,7 +300,7 @@ def sharded(stage: int, images, labels) -> dict:
 
     ours = Sharded(flat(model), stage)
     for _ in range(STEPS):
-        ours.step(gradient_of)
+        (step or Sharded.step)(ours, gradient_of)
     whole = gathered(ours.parameters) if stage >= 3 else ours.parameters
     expected = flat(on_one_device(images, labels))
     return {
@@ -399,10 +414,11 @@ def off_mine(weight, expected) -> float:
     return off(mine(weight.grad), mine(expected.grad))
 
 
-def tensor(images, labels) -> dict:
+def tensor(images, labels, forward=None) -> dict:
     """A pass with cut linear layers, beside one device: the loss, and two layers' gradients."""
     model, alone = (model_from(initial_weights(0)) for _ in range(2))
-    loss = functional.cross_entropy(tensor_parallel(model, images), labels)
+    logits = (forward or tensor_parallel)(model, images)
+    loss = functional.cross_entropy(logits, labels)
     loss.backward()
     expected = loss_of(alone, images, labels)
     expected.backward()

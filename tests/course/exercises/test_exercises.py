@@ -548,16 +548,16 @@ def test_what_only_the_cpu_engine_sees_is_named(kernel, reason, line):
         assert outcome.code == line
 
 
-def as_text(weight, gradients):
-    return str(weight - sum(gradients) // len(gradients))
+def as_text(parameters, ranks, stage):
+    return str(16 * parameters)
 
 
-def one_by_one(weight, gradients):
-    yield weight - sum(gradients) // len(gradients)
+def one_by_one(parameters, ranks, stage):
+    yield 16 * parameters
 
 
-async def later(weight, gradients):
-    return weight - sum(gradients) // len(gradients)
+async def later(parameters, ranks, stage):
+    return 16 * parameters
 
 
 @pytest.mark.parametrize(
@@ -566,7 +566,7 @@ async def later(weight, gradients):
     ids=name_of,
 )
 def test_what_is_no_number_is_a_wrong_type(answer, word):
-    outcome = exercises.check("many_gpus.step", answer)
+    outcome = exercises.check("many_gpus.memory", answer)
     assert outcome.reason == "wrong_dtype"
     assert word in outcome.lines[0]
 
@@ -588,22 +588,22 @@ class SilentTuple(Silent, tuple):
     pass
 
 
-def fails_silently(weight, gradients):
+def fails_silently(parameters, ranks, stage):
     raise SilentError
 
 
 @pytest.mark.parametrize(
     "answer, reason",
     [
-        (lambda weight, gradients: 10**5000, "wrong_value"),
-        (lambda weight, gradients: Silent(), "wrong_dtype"),
-        (lambda weight, gradients: (Silent(),), "wrong_dtype"),
-        (lambda weight, gradients: SilentTuple(), "crashed"),
+        (lambda parameters, ranks, stage: 10**5000, "wrong_value"),
+        (lambda parameters, ranks, stage: Silent(), "wrong_dtype"),
+        (lambda parameters, ranks, stage: (Silent(),), "wrong_dtype"),
+        (lambda parameters, ranks, stage: SilentTuple(), "crashed"),
         (fails_silently, "crashed"),
     ],
 )
 def test_what_cannot_be_shown_has_an_outcome(answer, reason):
-    outcome = exercises.check("many_gpus.step", answer)
+    outcome = exercises.check("many_gpus.memory", answer)
     assert outcome.reason == reason
     assert "something of type" in repr(outcome) or reason == "crashed"
 

@@ -175,6 +175,22 @@ def test_copies_and_training_are_those_of_the_largest_recording(recorded):
     assert "pytorch: 99.00%" in said
 
 
+def test_a_race_says_whether_pytorch_had_its_best_mode(recorded):
+    recorded(
+        [
+            {"name": "many_gpus/4/all_reduce/8/ours/call", "value": 1e-6},
+            {"name": "many_gpus/ddp/4096/race/ours", "value": 6e-4},
+            {"name": f"many_gpus/ddp/4096/race/pytorch/{pictures.BEST_MODE}", "value": 3e-3},
+            {"name": "many_gpus/ddp/4096/speedup_over_pytorch_ddp", "value": 5.0},
+            {"name": "many_gpus/4/ddp/4096/race/ours", "value": 6e-4},
+            {"name": "many_gpus/4/ddp/4096/speedup_over_pytorch_ddp", "value": 6.0},
+        ]
+    )
+    said = pictures.training()
+    assert "2 GPUs, in its best mode: 5.00×" in said
+    assert "4 GPUs, without its best mode, max-autotune: 6.00×" in said
+
+
 def test_the_first_call_that_differs_is_named():
     same = pictures.calls({"rank 0": ["reduce", "barrier"], "rank 1": ["reduce", "barrier"]})
     assert "all 2 meet" in same.alt and "waits" not in same.svg()

@@ -11,9 +11,7 @@ from course.publish.folded import FOLDED
 from tests import hygiene
 
 #: Chapters to shorten yet: minutes (whole, longest stretch without writing). Only better.
-TODAY = {
-    "many_gpus": (133, 29),
-}
+TODAY = {}
 
 
 @pytest.mark.parametrize("chapter", WRITTEN)

@@ -4,11 +4,14 @@ import os
 import sys
 
 import numpy as np
+import pytest
 
 from course.kernels.many_gpus import trying
+from course.kernels.many_gpus.choices import ALGORITHMS
 from tests.needs import without_gpu
 from tests.processes import completed
 from utils.files import ROOT
+from utils.tools import yours
 
 APART = """
 import numpy as np
@@ -17,13 +20,13 @@ assert communicator.library().comm_devices() == 8
 for ranks, algorithms in ((4, choices.ALGORITHMS), (8, ("push",))):
     arrays = [np.random.default_rng(r).normal(size=500).astype(np.float32) for r in range(ranks)]
     for algorithm in algorithms:
-        sums = trying.all_reduce(algorithm, arrays)
+        sums = trying.apart(algorithm, arrays)
         error = np.abs(sums[0] - np.sum(arrays, axis=0, dtype=np.float64)).max()
         same = all(np.array_equal(sums[0], other) for other in sums)
         print(algorithm, ranks, error < 1e-5, same)
 try:
     communicator.apart(9, heap=1024)
-except communicator.CommunicatorError as error:
+except communicator.CannotReach as error:
     print(error)
 """
 
@@ -35,8 +38,41 @@ def test_sums_of_three_ranks():
     assert np.array_equal(sums[0], sums[2])
 
 
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_all_ranks_have_the_same_sum(algorithm):
+    arrays = [np.random.default_rng(rank).normal(size=400).astype(np.float32) for rank in range(4)]
+    sums = trying.together(algorithm, arrays)
+    exact = np.sum(arrays, axis=0, dtype=np.float64)
+    np.testing.assert_allclose(sums[0], exact, rtol=1e-5, atol=1e-5)
+    assert all(np.array_equal(sums[0], other) for other in sums)
+
+
 def test_who_was_waited_for_is_named():
-    assert "of rank 1" in trying.call_alone()
+    assert trying.call_alone().startswith("rank 0 waited in vain for data words of rank 1")
+
+
+@without_gpu("the CPU runtime names the mistake")
+@pytest.mark.parametrize(
+    "name, old, new, says",
+    [
+        ("leave_flags", "    __syncthreads();\n", "", "two threads use the same global memory"),
+        ("one_shot", "peers.after(k)", "peers.rank", "waited in vain for data words"),
+        ("one_shot", "i * each, count, sum.two()", "i * each, count, mine", "wrong: "),
+    ],
+)
+def test_a_mistake_in_a_cell_is_named(capsys, tmp_path, monkeypatch, name, old, new, says):
+    monkeypatch.chdir(tmp_path)
+    region = yours.Region(trying.TOGETHER.with_name("all_reduce.cuh"), name)
+    text = region.of(region.file.read_text())
+    assert text.count(old) == 1
+    try:
+        yours.put(region, text.replace(old, new))
+        trying.tried("one_shot" if name == "one_shot" else "push", ranks=2)
+    finally:
+        yours.reset(region)
+    assert says in capsys.readouterr().out
+    trying.tried("one_shot", ranks=2)
+    assert "✓ right" in capsys.readouterr().out
 
 
 @without_gpu("the CPU runtime plays the devices")
