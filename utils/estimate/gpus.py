@@ -19,7 +19,8 @@ from utils.hardware import FP32_UNITS, data_sheet
 from utils.results import likeness
 
 MIB = 1 << 20
-MEASURED = "NVIDIA H200"
+MEASURED = "NVIDIA H200"  # from which others are scaled
+RELATED = ("NVIDIA H100 80GB HBM3",)  # of the same chip
 #: What a learner may call them -> (name of the results file's GPU, row of the data sheets)
 NAMES = {
     "H200": ("NVIDIA H200", "H200"),
@@ -78,16 +79,19 @@ class Gpu:
 
 
 class Constants:
-    """What was recorded of one GPU under machine/..."""
+    """What was recorded of one GPU."""
 
     def __init__(self, gpu):
         self.gpu = gpu
 
-    def __getitem__(self, name):
-        entry = results.find(f"machine/{name}", self.gpu)
+    def of(self, name):
+        entry = results.find(name, self.gpu)
         if entry is None:
-            raise LookupError(f"machine/{name} is not recorded of {self.gpu}")
+            raise LookupError(f"{name} is not recorded of {self.gpu}")
         return entry["value"]
+
+    def __getitem__(self, name):
+        return self.of(f"machine/{name}")
 
 
 @functools.cache
@@ -95,12 +99,35 @@ def gpu(name: str) -> Gpu:
     """The constants of a GPU by its short name. LookupError names those there are."""
     if name not in NAMES:
         raise LookupError(f"no constants of {name!r}; there are {', '.join(NAMES)}")
-    base = measured(Constants(MEASURED))
-    if NAMES[name][0] == MEASURED:
-        return base
-    if NAMES[name][0]:
-        return related(name, base)
-    return scaled(name, base)
+    full = recorded_name(name)
+    if full in with_constants():
+        return measured(name, full)
+    base = measured("H200", MEASURED)
+    return related(name, base) if full in RELATED else scaled(name, base)
+
+
+@functools.cache
+def with_constants() -> frozenset:
+    """The names of the GPUs on which the microbenchmarks ran."""
+    return frozenset(one["gpu"] for one in results.everything() if one["name"] == "machine/clock")
+
+
+@functools.cache
+def recorded_name(name: str) -> str | None:
+    """A GPU's name in results files, or None where nothing of it is recorded."""
+    known, row = NAMES[name]
+    for full in sorted({one["gpu"] for one in results.everything()}):
+        if full == known or (known is None and fits(full, row)):
+            return full
+    return None
+
+
+def fits(full, row) -> bool:
+    """Whether a GPU's name belongs to a row of the data sheets."""
+    try:
+        return likeness.listed(full)["gpu"] == row
+    except LookupError:
+        return False
 
 
 def exponent() -> float:
@@ -108,10 +135,11 @@ def exponent() -> float:
     return json.loads(OVERLAP.read_text(encoding="utf-8"))["exponent"]
 
 
-def measured(known: Constants) -> Gpu:
-    """The GPU on which the microbenchmarks ran."""
+def measured(name: str, full: str) -> Gpu:
+    """A GPU on which the microbenchmarks ran. full: its name in results files."""
+    known = Constants(full)
     launch = known["launch/time"] / 1e3
-    sms = SMS["H200"]
+    sms = results.known(full)["sms"]
     clock = known["clock"]
     line = known["l1/lines_32"] * 32
     rates = {
@@ -121,8 +149,8 @@ def measured(known: Constants) -> Gpu:
         "l2_read": known["l2/read_16_mib"],
         "l2_part_write": known["memory/sparse_write_32"],
     }
-    for name in ("fp32", "fp64", "multiply", "integer", "special", "convert", "shuffle"):
-        rates[name] = known[f"{name}/rate"]
+    for unit in ("fp32", "fp64", "multiply", "integer", "special", "convert", "shuffle"):
+        rates[unit] = known[f"{unit}/rate"]
     for dtype in ("int", "float"):
         rates[f"one_{dtype}"] = known[f"atomics/{dtype}/one"]
         rates[f"line_{dtype}"] = known[f"atomics/{dtype}/32"] / LANES_A_SECTOR
@@ -137,8 +165,8 @@ def measured(known: Constants) -> Gpu:
     cycles = {
         "shared": known["shared/latency"],
         "memory": sms * 128 / known["memory/in_flight_1"] * clock,
-        "l1": results.find("latency/64_kib", MEASURED)["value"],
-        "l2": results.find("latency/4096_kib", MEASURED)["value"],
+        "l1": known.of("latency/64_kib"),
+        "l2": known.of("latency/4096_kib"),
     }
     cycles["atomic"] = cycles["l2"]
     for threads in (32, 64, 128, 256, 512, 1024):
@@ -152,12 +180,12 @@ def measured(known: Constants) -> Gpu:
             points.append((mib * MIB, seconds - launch))
         curves[what] = tuple(points)
     return Gpu(
-        "H200",
+        name,
         "measured",
-        CAPABILITY["H200"],
+        CAPABILITY[name],
         sms,
         clock,
-        L2["H200"] * MIB,
+        L2[name] * MIB,
         launch,
         known["turn/256/time"] / 1e3,
         exponent(),
@@ -232,13 +260,3 @@ def changed(base, name, how, work, memory, cache, sms, clock, cycles) -> Gpu:
         tuple((size, seconds / memory) for size, seconds in base.reads),
         tuple((size, seconds / memory) for size, seconds in base.writes),
     )
-
-
-def recorded_name(name: str) -> str | None:
-    """The GPU's name in results files, or None where nothing of it is recorded."""
-    return NAMES[name][0]
-
-
-def nearest() -> str:
-    """The short name of the GPU that the notebooks show."""
-    return next(short for short, (full, _) in NAMES.items() if full == likeness.RECORDED_ON)

@@ -4,10 +4,10 @@
     python -m course.kernels.machine.judge --held-out    all of them; writes what was found
     python -m course.kernels.machine.judge --calibrate   writes the exponent of the model
 
-It writes assets/recorded/estimates.json: each kernel's estimate, time and limit, and the errors by
-GPU and family. Which third is held out was settled by name (`cases.is_held_out`) before any
-estimate was compared with a time. Whoever changes the model after a look at the held-out kernels
-has to name others.
+It writes assets/recorded/estimates.json (each kernel's estimate, time and limit, and the errors by
+GPU and family) and assets/estimates.svg (estimates over times). Which third is held out was settled
+by name (`cases.is_held_out`) before any estimate was compared with a time. Whoever changes the
+model after a look at the held-out kernels has to name others.
 """
 
 import argparse
@@ -19,16 +19,20 @@ import statistics
 import time
 
 from course.kernels.machine.cases import Case, cases
-from utils import results
+from utils import plots, results
 from utils.estimate import Unknown
 from utils.estimate.gpus import OVERLAP, Gpu, gpu, recorded_name
 from utils.estimate.model import Counts, Terms, terms
 from utils.estimate.statement import JUDGED
 from utils.estimate.totals import count
-from utils.files import write_whole
+from utils.files import ASSETS, write_whole
+from utils.plots.picture import themed
 
 GPUS = ("H200", "H100")
 TIE = 1.05  # of two measured times: closer ones are in no order
+PICTURE = ASSETS / "estimates.svg"
+LINES = 1.5  # factors between which nine in ten should lie
+COLOURS = ("#0072B2", "#D55E00")  # of GPUS
 EXPONENTS = [quarters / 4 for quarters in range(6, 41)]
 GAP = 1e-6  # seconds from one launch of a sequence to the next
 
@@ -168,6 +172,44 @@ def report(rows: list[dict]) -> dict:
     return found
 
 
+def drawn(rows: list[dict]):
+    """The picture: each kernel's estimate over its time, those held out filled."""
+    rows = [row for row in rows if not row["calibrates"]]
+    times = [row[key] for row in rows for key in ("measured_ms", "estimate_ms")]
+    ends = [min(times) / 2, max(times) * 2]
+    fig, axes = plots.chart(7.0, 5.0, alt=in_words(rows))
+    axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
+    axes.set(xlabel="measured, ms", ylabel="estimated, ms")
+    for away, style in ((1, "-"), (LINES, ":"), (1 / LINES, ":")):
+        axes.plot(ends, [away * end for end in ends], style, color="#999999", linewidth=0.8)
+    for card, colour in zip(GPUS, COLOURS, strict=True):
+        for held_out in (False, True):
+            mine = [row for row in rows if (row["gpu"], row["held_out"]) == (card, held_out)]
+            axes.scatter(
+                [row["measured_ms"] for row in mine],
+                [row["estimate_ms"] for row in mine],
+                s=22,
+                edgecolors=colour,
+                facecolors=colour if held_out else "none",
+                label=f"{card}, {'held out' if held_out else 'looked at'}",
+            )
+    axes.legend(frameon=False, fontsize=8)
+    return fig
+
+
+def in_words(rows) -> str:
+    """The picture for who cannot see it."""
+    parts = []
+    for card in GPUS:
+        mine = [row for row in rows if row["gpu"] == card]
+        near = sum(factor(row) <= LINES for row in mine)
+        parts.append(f"{near} of {len(mine)} kernels on an {card}")
+    return (
+        f"Estimates over measured times on logarithmic axes, along the diagonal: within a factor "
+        f"of {LINES} are {' and '.join(parts)}."
+    )
+
+
 def calibrated(chosen: list[Case]) -> dict:
     """The exponent that fits the kernels of CALIBRATION best: the least mean square logarithm.
 
@@ -217,7 +259,8 @@ def main() -> None:
     if options.held_out and not options.only:
         content = {"date": results.now(), "gpus": found, "unknown": unknown, "kernels": rows}
         write_whole(JUDGED, json.dumps(content, indent=1) + "\n")
-        print("wrote", JUDGED.name)
+        write_whole(PICTURE, themed(drawn(rows)) + "\n")
+        print("wrote", JUDGED.name, "and", PICTURE.name)
 
 
 if __name__ == "__main__":

@@ -77,3 +77,10 @@ def test_what_was_written_agrees_with_its_rows(recorded):
     assert recorded["gpus"] == json.loads(json.dumps(judge.report(recorded["kernels"])))
     held_out = {one["name"] for one in recorded["kernels"] if one["held_out"]}
     assert all(map(is_held_out, held_out))
+
+
+def test_the_picture_is_of_what_was_written(recorded):
+    fig = judge.drawn(recorded["kernels"])
+    assert judge.themed(fig) + "\n" == judge.PICTURE.read_text(encoding="utf-8")
+    stated = [one for one in recorded["kernels"] if not one["calibrates"]]
+    assert sum(len(points.get_offsets()) for points in fig.axes[0].collections) == len(stated)
