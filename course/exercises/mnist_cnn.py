@@ -1,6 +1,7 @@
 """The exercises of the chapter A CNN by hand: gradients, and what goes wrong in them."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 from numba import cuda
@@ -18,6 +19,8 @@ from course.checking.inputs import (
 from course.checking.model import Exercise, Hypothesis, Out, Wrong
 from course.checking.quiz import Quiz, one_of
 from course.kernels.mnist_cnn import EPS, layers
+
+NAIVE = Path(layers.__file__).parent / "naive"  # the trainer's files, one for each part
 
 # ---- bias_gradient: a sum over the batch
 
@@ -703,27 +706,7 @@ def softmax(p, z):
 
 # ---- backward: the launches of the two linear layers
 
-BACKWARD_SOLUTION = """
-void Network::backward(const unsigned char* labels, int B) {
-    int hidden = B * HIDDEN;
-    int features = B * FEATURES;
-    cross_entropy<<<LAUNCH(B)>>>(losses, dlogits, logits, labels, B);
-    sum_over_batch<<<LAUNCH(1)>>>(loss, losses, B, 1);
-
-    linear_backward_weight<<<LAUNCH(SIZE[FC2])>>>(dw[FC2], dlogits, h, B, HIDDEN, CLASSES);
-    sum_over_batch<<<LAUNCH(CLASSES)>>>(dw[BIAS2], dlogits, B, CLASSES);
-    linear_backward_input<<<LAUNCH(hidden)>>>(dh, dlogits, w[FC2], B, HIDDEN, CLASSES);
-    relu_backward<<<LAUNCH(hidden)>>>(dh, dh, h, hidden);
-
-    linear_backward_weight<<<LAUNCH(SIZE[FC1])>>>(dw[FC1], dh, two.p, B, FEATURES, HIDDEN);
-    sum_over_batch<<<LAUNCH(HIDDEN)>>>(dw[BIAS1], dh, B, HIDDEN);
-    linear_backward_input<<<LAUNCH(features)>>>(dp, dh, w[FC1], B, FEATURES, HIDDEN);
-
-    two.backward(one.p, dp, B);
-    one.backward(x, two.dx, B);
-    CHECK(cudaGetLastError());
-}
-"""
+BACKWARD_SOLUTION = (NAIVE / "backward.cuh").read_text(encoding="utf-8")
 BIAS2_LINE = "    sum_over_batch<<<LAUNCH(CLASSES)>>>(dw[BIAS2], dlogits, B, CLASSES);\n"
 RELU_LINE = "    relu_backward<<<LAUNCH(hidden)>>>(dh, dh, h, hidden);\n"
 INPUT_LINE = (
