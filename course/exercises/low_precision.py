@@ -34,6 +34,14 @@ def clipped_int8(steps):
     return np.clip(steps, -127, 127).astype(np.int8)
 
 
+def cut_off(steps):
+    """Whole numbers as int8: the lower 8 bits alone, of the nearest int64."""
+    least, most = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    within = np.where(np.abs(steps) < 2.0**63, steps, 0).astype(np.int64)
+    wide = np.where(steps >= 2.0**63, most, np.where(steps <= -(2.0**63), least, within))
+    return wide.astype(np.int8)
+
+
 def nearest_int8(codes, x, scale):
     return clipped_int8(np.rint(x.astype(np.float64) / scale))
 
@@ -99,6 +107,30 @@ def to_int8(codes, x, scale):
             " the even one: 2.5 becomes 2, and -33.5 becomes -34.",
             lambda codes, x, scale: clipped_int8(np.floor(x.astype(np.float64) / scale + 0.5)),
         ),
+        Hypothesis(
+            "wrong_value",
+            "Where a number fits it is right. The others lose their upper bits, so that 200 becomes"
+            " -56: bring them to 127 or -127 first.",
+            lambda codes, x, scale: cut_off(np.rint(x / scale)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Large numbers become 127, but those below -127 lose their upper bits: they need a"
+            " bound, too.",
+            lambda codes, x, scale: cut_off(np.minimum(np.rint(x / scale), 127)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The smallest code here is -127, not -128: so the code of -x is the negative of x's.",
+            lambda codes, x, scale: np.clip(
+                np.rint(x.astype(np.float64) / scale), -128, 127
+            ).astype(np.int8),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "This multiplies by the scale. A code is x *divided* by it.",
+            lambda codes, x, scale: clipped_int8(np.rint(x * scale)),
+        ),
     ),
 )
 
@@ -126,6 +158,12 @@ def unpacked(numbers, packed):
         np.stack([packed & 15, packed >> 4], 1).reshape(-1)[: numbers.shape[0]].astype(np.int8)
     )
     return np.where(nibbles >= 8, nibbles - 16, nibbles).astype(np.int8)
+
+
+def whole_bytes(numbers, packed):
+    """With the upper half of the byte left where only the lower one is wanted."""
+    shifted = np.stack([packed, packed >> 4], 1).reshape(-1)[: numbers.shape[0]].astype(np.int64)
+    return np.where(shifted >= 8, shifted - 16, shifted).astype(np.int8)
 
 
 NIBBLES = Exercise(
@@ -177,6 +215,25 @@ def unpack(numbers, packed):
             "wrong_value",
             "The two numbers of each byte are swapped: the first one is in the lower half.",
             lambda numbers, packed: unpacked(numbers, packed >> 4 | packed << 4),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "All is right but one code: 1000 stands for -8, and here it becomes 8.",
+            lambda numbers, packed: np.where(
+                unpacked(numbers, packed) == -8, 8, unpacked(numbers, packed)
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "This takes 8 from every code. In two's complement the codes from 0 to 7 stand for"
+            " themselves, and only those from 8 on are 16 too large.",
+            lambda numbers, packed: (unpacked(numbers, packed) & 15) - 8,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The numbers in the upper half are right. Those in the lower half still have the upper"
+            " half beside them: keep four bits alone, with `& 15`.",
+            whole_bytes,
         ),
     ),
 )
@@ -274,6 +331,39 @@ def balance(factors, x, w):
             "wrong_value",
             "These are the factors upside down: x is *divided* by them, w is multiplied.",
             lambda factors, x, w: 1 / balanced(factors, x, w),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "This is the root of x's magnitude alone. For the two to be equal, f² must be X / W.",
+            lambda factors, x, w: np.where(
+                np.abs(w).max(0) > 0, balanced(factors, x, np.sign(np.abs(w).max(0))[None]), 1
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "This looks for the largest number of x, not for the largest *magnitude*: -3 counts for"
+            " more than 2.",
+            lambda factors, x, w: balanced(factors, np.maximum(x, 0), w),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "This adds up the magnitudes of w. The task asks for the largest of them.",
+            lambda factors, x, w: balanced(factors, x, np.abs(w).sum(0, keepdims=True)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Where a column of x is all zeros, the factor must be 1, and here it is 0.",
+            lambda factors, x, w: (
+                np.where(np.abs(x).max(0) > 0, balanced(factors, x, w), 0.0)
+                + ((np.abs(x).max(0) == 0) & (np.abs(w).max(0) == 0))
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Where a column of w is all zeros, the factor must be 1, and here it is infinite.",
+            lambda factors, x, w: np.where(
+                (np.abs(x).max(0) > 0) & (np.abs(w).max(0) == 0), np.inf, balanced(factors, x, w)
+            ),
         ),
     ),
 )
@@ -384,6 +474,20 @@ def four_bits(y, packed, scales, x):
             "The weights are unpacked, but not scaled.",
             lambda y, packed, scales, x: numbers_of(packed) @ x.astype(np.float64),
         ),
+        Hypothesis(
+            "wrong_value",
+            "This takes 8 from every code. In two's complement only the codes from 8 on are too"
+            " large, by 16.",
+            lambda y, packed, scales, x: (((numbers_of(packed) & 15) - 8) * by_groups(scales)) @ x,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Only the first half of each row is summed: a byte holds two numbers, and k counts"
+            " numbers.",
+            lambda y, packed, scales, x: (
+                (numbers_of(packed) * by_groups(scales))[:, : len(x) // 2] @ x[: len(x) // 2]
+            ),
+        ),
     ),
 )
 
@@ -431,6 +535,13 @@ def exact_product(out, x, zeros, x_scales, w, w_scales):
     real_x = (x.astype(np.float64) - zeros[:, None]) * x_scales[:, None]
     real_w = w.astype(np.float64) * w_scales[:, None]
     return real_x @ real_w.T
+
+
+def zeros_of_columns(out, x, zeros, x_scales, w, w_scales):
+    """With the zero point that has the number of w's row."""
+    bare = x.astype(np.float64) @ w.astype(np.float64).T
+    by_column = zeros[np.arange(len(w)) % len(zeros)] * w.astype(np.float64).sum(1)
+    return (bare - by_column) * x_scales[:, None] * w_scales
 
 
 ZERO_POINT = Exercise(
@@ -521,6 +632,33 @@ def int8_matmul(out, x, zeros, x_scales, w, w_scales):
                 x.astype(np.float64) @ w.astype(np.float64).T * x_scales[:, None] * w_scales
             ),
         ),
+        Hypothesis(
+            "wrong_value",
+            "The zero point is chosen by the column of the result. It belongs to x's row.",
+            zeros_of_columns,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The scale of w is chosen by the row of the result. Row c of w makes column c.",
+            lambda out, x, zeros, x_scales, w, w_scales: (
+                exact_product(out, x, zeros, x_scales, w, np.ones_like(w_scales))
+                * w_scales[np.arange(len(x)) % len(w_scales)][:, None]
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The scales of w are missing.",
+            lambda out, x, zeros, x_scales, w, w_scales: exact_product(
+                out, x, zeros, x_scales, w, np.ones_like(w_scales)
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The codes of x go from 0 to 255. Read as int8, those from 128 on are negative.",
+            lambda out, x, zeros, x_scales, w, w_scales: exact_product(
+                out, x.view(np.int8), zeros, x_scales, w, w_scales
+            ),
+        ),
     ),
 )
 
@@ -556,6 +694,14 @@ def large_and_many(rng, shape):
 def mean_of_short_squares(out, x):
     with np.errstate(over="ignore"):
         return np.mean(x * x, axis=1, dtype=np.float64)
+
+
+def mean_of_short_sums(out, x):
+    total = np.zeros(len(x), np.float32)
+    with np.errstate(over="ignore"):
+        for column in x.astype(np.float32).T:
+            total = (total + column * column).astype(np.float16).astype(np.float32)
+    return total / x.shape[1]
 
 
 SQUARES = Exercise(
@@ -619,6 +765,21 @@ def mean_square(out, x):
             "wrong_value",
             "The sum is float32, but each product of two float16 numbers is a float16 again.",
             mean_of_short_squares,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The squares are float32, but their sum becomes a float16 again at each step.",
+            mean_of_short_sums,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "This divides by the number of rows. The mean is over the numbers of one row.",
+            lambda out, x: np.square(x.astype(np.float64)).sum(1) / len(x),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "This is the mean of the numbers, not of their squares.",
+            lambda out, x: x.astype(np.float64).mean(1),
         ),
     ),
 )
@@ -693,7 +854,44 @@ def by_chance(rounded, bits, random):
         ("(bits[i] + random[i]) >> 16", "(bits[i] >> 16) + (random[i] >> 15)", "wrong_value"),
         ("bits[i] + random[i]", "bits[i] - random[i]", "wrong_value"),
         ("bits[i] + random[i]", "bits[i] + random[0]", "wrong_value"),
+        (
+            "(bits[i] + random[i]) >> 16",
+            "(bits[i] >> 16) + (random[i] < (bits[i] & 0xFFFF))",
+            "wrong_value",
+        ),
         ("i < bits.size", "True", "missing_guard"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "This rounds to the nearest, whatever `random` says.",
+            lambda rounded, bits, random: up_or_down(rounded, bits, np.uint32(0x8000)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Here every number moves away from zero with a chance of one half. The chance must be"
+            " as large as the part that is cut off.",
+            lambda rounded, bits, random: ((bits >> 16) + (random >> 15)).astype(np.uint16),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "As many random values as the task asks for move a number away from zero, but the"
+            " smallest ones. It must be the largest: then no comparison is needed.",
+            lambda rounded, bits, random: ((bits >> 16) + (random < bits & 0xFFFF)).astype(
+                np.uint16
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "This subtracts `random`, so numbers move toward zero, and even those that need no"
+            " rounding do.",
+            lambda rounded, bits, random: ((bits - random) >> 16).astype(np.uint16),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "All numbers are rounded by the same random value, `random[0]`.",
+            lambda rounded, bits, random: up_or_down(rounded, bits, random[:1]),
+        ),
     ),
 )
 
@@ -733,7 +931,10 @@ QUIZZES = (
     one_of(
         "low_precision.q_largest",
         "e4m3's largest number is 448, e5m2's 57,344, both in 8 bits. What does e4m3 get for it?",
-        ("Nothing: it is the older format", "Both are of one age. Count the bits of its mantissa."),
+        (
+            "Nothing: it is the older format",
+            "Both were proposed together. Count its bits of mantissa.",
+        ),
         (
             "Twice as many numbers between 1 and 2",
             "One bit more of mantissa: 8 steps per octave instead of 4.",
