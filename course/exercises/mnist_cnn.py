@@ -589,6 +589,11 @@ __global__ void pool_backward(float* dx, const float* dy, const unsigned char* w
             "Places 1 and 2 of a window are swapped: 1 is to the right of 0, 2 below it.",
             pool_transposed,
         ),
+        Hypothesis(
+            "wrong_value",
+            "The winner gets a quarter of the gradient, as in average pooling. It gets all of it.",
+            lambda dx, dy, winner, N, H, W: pool_reference(dx, dy / 4, winner, N, H, W),
+        ),
     ),
     wrong=(
         ("if (winner[window] == place)\n            ", "", "wrong_value"),
@@ -639,7 +644,7 @@ SOFTMAX = Exercise(
     task=(
         "One thread per row of ten logits: `p[b, k]` is exp(z[b, k]) over the sum of all ten. The"
         " logits come from a network in its first steps: some are in the hundreds, and some rows"
-        " are far below zero. This kernel makes nan of them."
+        " are far below zero. This kernel makes NaN of those."
     ),
     starter="""
 @cuda.jit
@@ -688,6 +693,17 @@ def softmax(p, z):
             "Nothing is subtracted: the exponential of a large logit is infinite, and infinity over"
             " infinity is no number.",
             lambda p, z: softmax_with(z, 0),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "This subtracts the row's first logit. Another one may be larger by hundreds: subtract"
+            " the largest.",
+            lambda p, z: softmax_with(z, z[:, :1]),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "These are the ten exponentials. Each must be divided by their sum.",
+            lambda p, z: np.exp(z.astype(float) - z.max(1, keepdims=True)),
         ),
     ),
     wrong=(
