@@ -162,7 +162,7 @@ def minutes_in_list(chapter: Chapter, by_rule: float) -> int:
     """The minutes that the list says, put right where they are far off."""
     if minutes.is_close(chapter.minutes, by_rule):
         return chapter.minutes
-    right = max(minutes.STEP, minutes.STEP * round(by_rule / minutes.STEP))
+    right = minutes.STEP * round(by_rule / minutes.STEP) or max(1, round(by_rule))
     text = LIST.read_text(encoding="utf-8")
     line = re.compile(rf'("{chapter.name}",\s+".*",\s+)\d+,')
     write_whole(LIST, line.sub(rf"\g<1>{right},", text))

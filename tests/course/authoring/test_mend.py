@@ -10,6 +10,7 @@ from course.authoring import book, exercise, mend
 from course.authoring.exercise import TASK
 from course.chapters import CHAPTERS
 from course.exercises import EXERCISES
+from course.publish import minutes
 
 GUARD = EXERCISES["first_kernels.scale_guard"]
 STARTER = GUARD.starter.strip()
@@ -106,6 +107,18 @@ def test_the_lists_minutes_are_put_right_where_they_are_far_off(
     after = path.read_text()
     assert f'"First kernels",\n        {right},' in after
     assert len(after.splitlines()) == len(text.splitlines())
+
+
+@pytest.mark.parametrize("by_rule, right", [(0.2, 1), (2.2, 2), (2.6, 5), (7.4, 5), (7.6, 10)])
+def test_a_chapter_that_has_just_begun_states_minutes_that_its_test_accepts(
+    by_rule, right, tmp_path, monkeypatch
+):
+    chapter = next(each for each in CHAPTERS if each.key == "first_kernels")
+    path = tmp_path / "chapters.py"
+    path.write_text(mend.LIST.read_text())
+    monkeypatch.setattr(mend, "LIST", path)
+    assert mend.minutes_in_list(dataclasses.replace(chapter, minutes=30), by_rule) == right
+    assert minutes.is_close(right, by_rule)
 
 
 def test_the_glossary_follows_a_heading_of_its_cell():
