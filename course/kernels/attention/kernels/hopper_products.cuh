@@ -91,6 +91,13 @@ __device__ void take_registers() {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS));
 }
 
+// ---- warp groups
+
+// As the compiler should see it: the same for all lanes of a warp, so that descriptors are, too.
+__device__ int own_warpgroup() {
+    return __shfl_sync(~0u, (int)threadIdx.x / 128, 0);
+}
+
 // ---- turns: a named barrier for each of two warp groups, passed when the other has arrived
 
 __device__ void wait_for_turn(int warpgroup) {

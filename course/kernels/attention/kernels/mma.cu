@@ -35,20 +35,38 @@ __device__ const number* piece(const number (*tile)[DIM], int row, int p) {
     return &tile[row][(p ^ row % 8) * 8];
 }
 
-// Starts copying ROWS rows of a head, zeros where there are none. from: the first row.
-template <int ROWS>
-__device__ void start(number (*tile)[DIM], const number* from, long long stride, int rows) {
-    constexpr int AT_A_TIME = THREADS / PIECES;  // a multiple of 8: a thread's pieces lie alike
-    int row = threadIdx.x / PIECES;
-    int p = threadIdx.x % PIECES;
-    number* to = (number*)piece(tile, row, p);
-    from += row * stride + p * 8;
+// Where this thread's first piece of a tile is, and how it goes on: AT_A_TIME rows further each
+// time, a multiple of 8, so that all its pieces lie alike in shared memory.
+struct Copies {
+    static constexpr int AT_A_TIME = THREADS / PIECES;
+    static_assert(AT_A_TIME % 8 == 0 && KEYS % AT_A_TIME == 0 && QUERIES % AT_A_TIME == 0);
+    const number* from;
+    long long stride;
+
+    __device__ Copies(const number* rows, long long row_stride)
+        : from(rows + threadIdx.x / PIECES * row_stride + threadIdx.x % PIECES * 8),
+          stride(row_stride) {}
+
+    // Starts copying ROWS rows; from row `end` on there are none, and zeros are written.
+    template <int ROWS>
+    __device__ void start(number (*tile)[DIM], int end) const {
+        int row = threadIdx.x / PIECES;
+        number* to = (number*)piece(tile, row, threadIdx.x % PIECES);
 #pragma unroll
-    for (int i = 0; i < ROWS; i += AT_A_TIME) {
-        bool inside = row + i < rows;
-        copy16(to + i * DIM, inside ? from + i * stride : from - p * 8 - row * stride, inside);
+        for (int i = 0; i < ROWS; i += AT_A_TIME) {
+            bool inside = row + i < end;
+            copy16(to + i * DIM, inside ? from + i * stride : from - row * stride, inside);
+        }
     }
-}
+    // The same where all rows are there.
+    template <int ROWS>
+    __device__ void start(number (*tile)[DIM]) const {
+        number* to = (number*)piece(tile, threadIdx.x / PIECES, threadIdx.x % PIECES);
+#pragma unroll
+        for (int i = 0; i < ROWS; i += AT_A_TIME)
+            copy16(to + i * DIM, from + i * stride, true);
+    }
+};
 
 // scores = q kᵀ
 __device__ void multiply_keys(float (&scores)[DOWN][KEYS / 2], const number (*q)[DIM],
@@ -123,25 +141,25 @@ __global__ __launch_bounds__(THREADS, BLOCKS) void attention(number* out, const 
     int warp_row = threadIdx.x / 32 * OWN;
     int own_row = row + warp_row + threadIdx.x % 32 / 4;
     int tiles = (seen(p, min(row + QUERIES, p.queries) - 1) + KEYS - 1) / KEYS;
-    k += of_k.at(batch, 0, head / p.group);
-    v += of_v.at(batch, 0, head / p.group);
-    auto start_tiles = [&](int t) {
-        int first = t * KEYS;
-        start<KEYS>(s.k[t % 2], k + first * of_k.row, of_k.row, p.keys - first);
-        start<KEYS>(s.v[t % 2], v + first * of_v.row, of_v.row, p.keys - first);
-    };
-
+    int last = max(tiles - 1, 0) * KEYS;  // of the only tile that may have fewer keys
+    Copies copy_q(q + of_q.at(batch, row, head), of_q.row);
+    Copies copy_k(k + of_k.at(batch, last, head / p.group), of_k.row);
+    Copies copy_v(v + of_v.at(batch, last, head / p.group), of_v.row);
     Rows rows[DOWN];
     float results[DOWN][DIM / 2] = {};
-    start<QUERIES>(s.q, q + of_q.at(batch, row, head), of_q.row, p.queries - row);
-    if (tiles > 0)
-        start_tiles(tiles - 1);
+    copy_q.start<QUERIES>(s.q, p.queries - row);
+    copy_k.start<KEYS>(s.k[(tiles - 1) & 1], p.keys - last);
+    copy_v.start<KEYS>(s.v[(tiles - 1) & 1], p.keys - last);
     close_group();
     for (int t = tiles - 1; t >= 0; --t) {
         wait_for_groups<0>();
         __syncthreads();  // everyone's copies are there, and nobody reads the tiles before
-        if (t > 0)
-            start_tiles(t - 1);
+        if (t > 0) {
+            copy_k.from -= KEYS * of_k.row;
+            copy_v.from -= KEYS * of_v.row;
+            copy_k.start<KEYS>(s.k[(t - 1) % 2]);
+            copy_v.start<KEYS>(s.v[(t - 1) % 2]);
+        }
         close_group();
 
         float scores[DOWN][KEYS / 2];

@@ -128,7 +128,7 @@ __global__ __launch_bounds__(384, 1) void attention(const __grid_constant__ Tens
     Maps maps = {&q, &k, &v, &out};
     int first = plan[blockIdx.x];
     int count = plan[blockIdx.x + 1] - first;
-    int warpgroup = threadIdx.x / 128 - 1;  // -1: the producer
+    int warpgroup = own_warpgroup() - 1;  // -1: the producer
     if (threadIdx.x == 0)
         init_barriers(s);
     __syncthreads();

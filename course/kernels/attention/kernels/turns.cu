@@ -64,7 +64,7 @@ __global__ __launch_bounds__(384, 1) void attention(const __grid_constant__ Tens
     Shared& s = *(Shared*)raw;
     Maps maps = {&q, &k, &v, &out};
     Tile tile = {(int)blockIdx.z, (int)blockIdx.y, (int)blockIdx.x * QUERIES};
-    int warpgroup = threadIdx.x / 128 - 1;  // -1: the producer
+    int warpgroup = own_warpgroup() - 1;  // -1: the producer
     if (threadIdx.x == 0)
         init_barriers(s);
     __syncthreads();
