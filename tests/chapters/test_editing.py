@@ -191,7 +191,18 @@ def printed(cells, folder):
     return ["".join(out.get("text", "") for out in cell.outputs) for cell in notebook.cells]
 
 
-@pytest.mark.parametrize("name", EDITS)
+ANOTHER = pytest.mark.nightly("by day one edit of each chapter, by make chapter the chapter's own")
+
+
+def names():
+    """pytest.param(name) of each edit, marked after the first one of a chapter."""
+    chapters = set()
+    for name, edit in EDITS.items():
+        yield pytest.param(name, marks=[ANOTHER] if edit.chapter in chapters else [])
+        chapters.add(edit.chapter)
+
+
+@pytest.mark.parametrize("name", list(names()))
 def test_a_change_arrives_and_goes(name, tmp_path, monkeypatch):
     edit = EDITS[name]
     monkeypatch.setenv("PYTHONPATH", str(ROOT))

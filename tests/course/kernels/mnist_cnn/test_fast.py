@@ -18,7 +18,10 @@ from utils.engine import has_gpu
 from utils.tools import yours
 
 # on the CPU runtime "tf32" does not round
-ROUNDED = [*dict.fromkeys([*fast.precisions(), "fp16"])] if has_gpu() else ["bf16", "fp16"]
+ROUNDED = [*dict.fromkeys([*fast.precisions(), "fp16"])]
+if not has_gpu():
+    OTHER = pytest.mark.nightly("by day the same gradients in bfloat16")
+    ROUNDED = ["bf16", pytest.param("fp16", marks=OTHER)]
 EXACT = fast.precisions()[-1]  # the most exact: tf32, bf16 where that does not fit, or fp16
 
 
@@ -119,10 +122,13 @@ def one_step(weights, images, labels, precision, **switches):
         return trainer.losses()[0], trainer.step_logits(), trainer.gradients(), trainer.weights()
 
 
+SMALLER = pytest.mark.nightly("by day more images than a tile of 64 has, and than there are blocks")
+
+
 @without_gpu("a GPU's tensor cores round")
 @pytest.mark.parametrize(
-    "batch", [1, 3, 70]
-)  # 70: more than a tile of 64 images, more images than blocks
+    "batch", [pytest.param(1, marks=SMALLER), pytest.param(3, marks=SMALLER), 70]
+)
 def test_every_gradient_is_that_of_autograd(batch):
     weights, images, labels = problem(batch, seed=batch)
     loss, logits, gradients = pytorch.loss_and_gradients(weights, images, labels)
@@ -168,6 +174,7 @@ def test_steps_follow_sgd():
     np.testing.assert_allclose(losses, expected, rtol=2e-2 if has_gpu() else 1e-4)
 
 
+@pytest.mark.nightly("by day without an optimization the results are the same, in test_race.py")
 def test_switches_change_nothing_but_the_time():
     weights, images, labels = problem(6)
     loss, _, gradients, _ = one_step(weights, images, labels, EXACT)
