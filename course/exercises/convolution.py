@@ -318,6 +318,17 @@ def rows_of(x, side, corners):
     return np.where(inside[..., None], pixels, 0).reshape(len(first), -1)
 
 
+def times_zero(x, side, corners):
+    """The same, where what is beyond an edge is a pixel of the other side times 0."""
+    found = rows_of(x, side, corners)
+    h, w, channels = x.shape
+    around = np.tile(x, (3, 3, 1))
+    wrapped = rows_of(around, side, np.asarray(corners) + (h, w))
+    there = rows_of(np.ones_like(x), side, corners) == 1
+    with np.errstate(invalid="ignore"):
+        return np.where(there, found, wrapped * 0)
+
+
 def corners_of(count, x, side, stride, padding, across=None):
     """Where the first tap of each of `count` places lies. across: places counted in a line."""
     across = across or (x.shape[1] + 2 * padding - side) // stride + 1
@@ -457,6 +468,14 @@ def gather(matrix, x, side, stride, padding):
             "The first place of the filter begins `padding` pixels before the picture.",
             lambda matrix, x, side, stride, padding: rows_of(
                 x, side, corners_of(matrix.shape[0], x, side, stride, padding) + padding
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Beyond an edge you multiply some pixel by 0, and infinity times 0 is NaN. Choose the"
+            " zero instead.",
+            lambda matrix, x, side, stride, padding: times_zero(
+                x, side, corners_of(matrix.shape[0], x, side, stride, padding)
             ),
         ),
         Hypothesis(
@@ -857,6 +876,11 @@ __global__ void slopes(float* dx, const float* dy, const float* taps, int h, int
             "wrong_value",
             "The filter is not turned: this filters dy as the forward pass filtered x.",
             lambda dx, dy, taps, h, w, side: slopes_of(dx, dy, taps, h, w, side, turned=False),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The filter is turned in one direction only: both r and s count backwards.",
+            lambda dx, dy, taps, h, w, side: slopes_of(dx, dy, taps[::-1], h, w, side),
         ),
         Hypothesis(
             "wrong_value",

@@ -338,6 +338,15 @@ def fft_rows(out, x):
             "Each pass turns forwards. This is the inverse transform, without its factor 1/128.",
             lambda out, x: as_pairs(np.fft.ifft(as_complex(x)) * POINTS),
         ),
+        Hypothesis(
+            "wrong_value",
+            "The last pass is missing: these are two transforms of 64 points each.",
+            lambda out, x: as_pairs(
+                np.concatenate(
+                    [np.fft.fft(as_complex(x)[..., half::2]) for half in (0, 1)], axis=-1
+                )
+            ),
+        ),
     ),
 )
 
@@ -631,6 +640,11 @@ def apart(out, z):
             "wrong_value",
             "The part that belongs to b has not been divided by i.",
             lambda out, z: as_pairs(as_complex(taken_apart(z)) * np.array([[1], [1j]])),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "b's imaginary part has the wrong sign: x + i y divided by i is y - i x.",
+            lambda out, z: np.stack([taken_apart(z)[0], taken_apart(z)[1] * (1, -1)]),
         ),
         Hypothesis(
             "wrong_value",

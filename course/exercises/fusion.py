@@ -79,6 +79,20 @@ def other_sign(out, largest, sums):
     return states
 
 
+def larger_sum(out, largest, sums):
+    """What comes out if the larger of the two scaled sums is taken."""
+    pairs = np.asarray(largest, np.float64).reshape(-1, 2), np.asarray(sums).reshape(-1, 2)
+    alone = [joined_states(out, *one_part(*pairs, part))[:, 1] for part in (0, 1)]
+    states = joined_states(out, largest, sums)
+    states[:, 1] = np.maximum(*alone)
+    return states
+
+
+def one_part(largest, sums, part):
+    """The states of parts where of each two one alone has a sum."""
+    return largest, np.where(np.arange(2) == part, sums, 0)
+
+
 def halves_joined(out, largest, sums):
     """What comes out if part i is joined with the one half the array behind it."""
     largest, sums = (np.asarray(v).reshape(2, -1).T for v in (largest, sums))
@@ -162,6 +176,11 @@ def join_softmax(out, largest, sums):
             "wrong_value",
             "The exponent has the wrong sign: its own largest value minus the common one.",
             other_sign,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The larger of the two scaled sums is taken. Both parts count: add them.",
+            larger_sum,
         ),
         Hypothesis(
             "wrong_value",
