@@ -30,6 +30,7 @@ SECTION = "chapters/05_first_kernels/5-the-same-kernel-in-cuda-c"
 SINKS = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src"}
 #: The site is built in the time of the first test that needs it, minutes on a busy machine
 pytestmark = pytest.mark.timeout(1800)
+AT_NIGHT = pytest.mark.nightly("by day pages are read as files; a few are measured in a browser")
 
 
 class Page(HTMLParser):
@@ -225,6 +226,7 @@ def open_page(page, built, name):
     page.goto((built.folder / name).as_uri())
 
 
+@AT_NIGHT
 def test_search_finds_the_page_that_teaches_a_word(page, built):
     page.context.set_offline(True)
     open_page(page, built, "index.html")
@@ -271,6 +273,7 @@ def test_no_page_is_wider_than_a_phone_or_endless(page, built, longest):
     assert (wide, endless) == ([], [])
 
 
+@AT_NIGHT
 def test_the_races_letters_can_be_read_on_a_phone(page, built):
     page.set_viewport_size({"width": 390, "height": 800})
     open_page(page, built, "index.html")
@@ -281,6 +284,7 @@ def test_the_races_letters_can_be_read_on_a_phone(page, built):
     assert race.evaluate(inside) and race.evaluate(CUT_OFF) == []
 
 
+@AT_NIGHT
 @pytest.mark.parametrize("name", ["index", "about", SECTION, "course/glossary"])
 def test_no_page_is_wider_than_the_screen(page, built, name):
     open_page(page, built, f"{name}.html")
@@ -289,6 +293,7 @@ def test_no_page_is_wider_than_the_screen(page, built, name):
         assert not is_wide(page, width)
 
 
+@AT_NIGHT
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_follows_the_readers_colours(page, built, scheme):
     page.emulate_media(color_scheme=scheme)
@@ -313,6 +318,7 @@ def address_of(pixels):
     return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
+@AT_NIGHT
 def test_white_drawings_are_dark_in_the_dark_and_photographs_are_not(page, built):
     chart = np.full((100, 200, 3), 255)
     chart[20:60, 10:150] = 0, 114, 178
@@ -325,7 +331,7 @@ def test_white_drawings_are_dark_in_the_dark_and_photographs_are_not(page, built
     assert page.evaluate(SHOW, address_of(chart)) == ["drawing", False]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=AT_NIGHT)])
 @pytest.mark.parametrize("name", ["index", SECTION])
 def test_everybody_can_read_and_use_it(page, built, name, scheme):
     """Contrast, names of fields, the order of headings and so on, as axe-core sees them."""
@@ -339,6 +345,7 @@ def test_everybody_can_read_and_use_it(page, built, name, scheme):
     ] == []
 
 
+@AT_NIGHT
 def test_a_words_meaning_shows_below_its_paragraph(page, built):
     page.set_viewport_size({"width": 600, "height": 800})
     open_page(page, built, f"{SECTION}.html")
@@ -365,6 +372,7 @@ ON_PAPER = """() => ({
 })"""
 
 
+@AT_NIGHT
 def test_a_page_prints_whole_on_white_with_its_answers(page, built):
     page.emulate_media(media="print", color_scheme="dark")
     page.set_viewport_size({"width": 688, "height": 1000})  # A4's, at 96 an inch, less margins
@@ -379,6 +387,7 @@ def test_a_page_prints_whole_on_white_with_its_answers(page, built):
     assert not any(page.evaluate(ON_PAPER)["answers"])
 
 
+@AT_NIGHT
 def test_words_of_code_do_not_look_like_links(page, built):
     page.emulate_media(color_scheme="dark")
     open_page(page, built, f"{SECTION}.html")
@@ -387,6 +396,7 @@ def test_words_of_code_do_not_look_like_links(page, built):
     assert underlined == 0
 
 
+@AT_NIGHT
 def test_a_quiz_replies_to_every_answer(page, built):
     name = next(
         name
@@ -407,6 +417,7 @@ def test_a_quiz_replies_to_every_answer(page, built):
     assert output.inner_text().startswith("✓ Right.")
 
 
+@AT_NIGHT
 def test_each_hint_of_an_exercise_opens_by_itself_by_a_key(page, built):
     hints = EXERCISES["matmul.tile"].hints
     open_page(page, built, "chapters/11_matmul/4-rungs-1-to-5-from-memory-to-registers.html")
@@ -420,6 +431,7 @@ def test_each_hint_of_an_exercise_opens_by_itself_by_a_key(page, built):
     assert second.locator("p").inner_text() == hints[1].replace("`", "")
 
 
+@AT_NIGHT
 def test_the_navigation_shows_where_the_reader_is(page, built):
     name = next(name for name in built.pages if "20_beating_pytorch/15-" in name)
     open_page(page, built, name)
@@ -435,6 +447,7 @@ def test_no_page_offers_a_hint_that_needs_a_kernel(built):
     assert shown == sum(len(entry.hints) for entry in ours)
 
 
+@AT_NIGHT
 def test_long_code_folds_and_unfolds(page, built):
     open_page(page, built, f"{SECTION}.html")
     fold = page.locator("button.fold").first
@@ -445,6 +458,7 @@ def test_long_code_folds_and_unfolds(page, built):
     assert page.locator(".cell_input.folded").count() == 0
 
 
+@AT_NIGHT
 def test_the_first_pages_sliders_draw_the_launch(page, built):
     open_page(page, built, "index.html")
     launch = page.locator(".launch")
@@ -455,6 +469,7 @@ def test_the_first_pages_sliders_draw_the_launch(page, built):
     assert (launch.locator(".missed").count(), launch.locator(".idle").count()) == (0, 4)
 
 
+@AT_NIGHT
 def test_the_first_page_says_what_to_type_on_each_system(page, built):
     open_page(page, built, "index.html")
     tabs = page.locator(".tabs")
