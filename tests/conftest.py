@@ -44,8 +44,8 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 
 def pytest_xdist_auto_num_workers():
-    """One worker more than cores: many tests wait, for a browser, a kernel or a time limit."""
-    return (os.cpu_count() or 1) + 1
+    """Two workers more than cores: many tests wait, for a browser, a kernel or a time limit."""
+    return (os.cpu_count() or 1) + 2
 
 
 #: Files with few tests that take long come first, or one worker ends minutes after the others.

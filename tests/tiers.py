@@ -5,8 +5,8 @@
     make nightly    --tier=nightly    everything there is, on inputs drawn anew
 
 A test marked `nightly("why")` says what another one says, too, at another order of threads, size or
-place: `make test` leaves it out, and nothing else. `make nightly` leaves out nothing. Without this
-plugin pytest runs what it is given, whole.
+place, or asks a browser once more: `make test` leaves it out, and nothing else. `make nightly`
+leaves out nothing. Without this plugin pytest runs what it is given, whole.
 
 --shard=2/4 takes the second of four parts, --seed=N repeats a night's inputs.
 """
