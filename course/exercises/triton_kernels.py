@@ -521,7 +521,7 @@ DESCRIBED = TritonExercise(
         "`c = a bᵀ`: a has m rows of k, and b has n rows of k, as `torch.nn.Linear` keeps its"
         " weights. k and n are multiples of 4, since a descriptor's rows must be multiples of 16"
         " bytes apart. The starter takes b for a matrix of k × n. Describe b as it lies, ask for"
-        " the block that you need, and turn it. No address, no mask."
+        " the block that you need, and turn it."
     ),
     starter="""
 @triton.jit
