@@ -53,10 +53,11 @@ __device__ int key_tiles(const Problem& p, int row) {
 }
 
 __device__ void init_barriers(Shared& s) {
-    for (int i = 0; i < BUFFERS * CONSUMERS; ++i) {
-        barrier_init(&s.q_full[0][i], 1);
-        barrier_init(&s.q_empty[0][i], 1);
-    }
+    for (int buffer = 0; buffer < BUFFERS; ++buffer)
+        for (int i = 0; i < CONSUMERS; ++i) {
+            barrier_init(&s.q_full[buffer][i], 1);
+            barrier_init(&s.q_empty[buffer][i], 1);
+        }
     for (int i = 0; i < STAGES; ++i) {
         barrier_init(&s.full[i], 1);
         barrier_init(&s.empty[i], CONSUMERS);

@@ -217,7 +217,7 @@ def most_exponentials_between_waits(code: str) -> int:
 
 OLD = [
     ("mma.cu", "sm_75", ("-DHALF", *classic.SMALL.flags(128, torch.float16)[1:])),
-    ("mma.cu", "sm_80", ()),
+    ("mma.cu", "sm_80", ("-DDIM=64",)),
     ("naive.cu", "sm_75", ()),
     ("online.cu", "sm_75", ()),
 ]
