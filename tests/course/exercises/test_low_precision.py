@@ -101,12 +101,28 @@ def first_scale(y, packed, scales, x):
         y[row] = total * scales[row, 0]
 
 
+@cuda.jit
+def smallest_go_up(rounded, bits, random):
+    i = cuda.grid(1)
+    if i < bits.size:
+        rounded[i] = (bits[i] >> 16) + (1 if random[i] < bits[i] & 0xFFFF else 0)
+
+
+@cuda.jit
+def no_lower_bound(codes, x, scale):
+    i = cuda.grid(1)
+    if i < x.size:
+        codes[i] = min(round(x[i] / scale), 127)
+
+
 MISTAKES = [
-    ("low_precision.saturate", cut_off, "cuts off what is behind the point"),
+    ("low_precision.by_chance", smallest_go_up, "but the smallest ones"),
+    ("low_precision.saturate", no_lower_bound, "those below -127 lose their upper bits"),
+    ("low_precision.saturate", cut_off, "drops the fraction"),
     ("low_precision.saturate", half_added, "rounds up only above zero"),
     ("low_precision.saturate", up_at_a_half, "always goes up here"),
     ("low_precision.nibbles", halves_swapped, "numbers of each byte are swapped"),
-    ("low_precision.zero_point", zero_once, "taken off once, from the whole sum"),
+    ("low_precision.zero_point", zero_once, "subtracted once, from the whole sum"),
     ("low_precision.balance", ratio, "has only changed sides"),
     ("low_precision.four_bits", first_scale, "the scale of its first 32 numbers"),
     ("low_precision.nibbles", never_below_zero, "no number is below zero"),
