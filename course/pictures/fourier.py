@@ -285,7 +285,7 @@ def _square(axes, x, y, colour, text):
 
 def two_passes(side=8, together=2):
     """A long transform as a matrix: tiles of columns in the first pass, of rows in the second."""
-    alt = f"A matrix of {side} rows: first {together} columns per block, then {together} rows per block."
+    alt = f"A matrix of {side} rows: a block takes {together} columns, and then {together} rows."
     fig = figure(6, 2.8, alt=alt)
     titles = ("1: transform columns, turn", "2: transform rows, transpose")
     for axis, (axes, title) in enumerate(zip(fig.subplots(1, 2), titles, strict=True)):
