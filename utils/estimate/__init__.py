@@ -12,7 +12,9 @@ Three steps, a module each, from the kernel up:
    CPU engine under the tracer. Counted are requests, sectors, lines, passes, atomics and barriers,
    as the tracer counts them; instructions by class, from the statements that ran; and the chain of
    waits of the busiest thread. Blocks are taken as alike; where they loop for long, counts at three
-   small sizes are carried on along a straight line, or there is no estimate.
+   small sizes are carried on along a straight line, or there is no estimate. A CUDA C kernel is
+   always counted so, from the CPU runtime's record: its accesses, atomics and barriers, not its
+   arithmetic.
 2. **Constants** (`gpus`). How many of each thing a GPU does per second and how long one takes, by
    microbenchmarks (`course/kernels/machine`), or scaled from them by data sheets.
 3. **Time** (`model`). Each resource alone would take amount / rate; the times are joined so that

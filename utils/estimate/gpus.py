@@ -42,10 +42,11 @@ CAPABILITY = {
     "RTX 5090": (12, 0),
     "B200": (10, 0),
 }
-#: SMs of GPUs whose data sheet does not say so
+#: SMs of GPUs whose data sheet does not say so; B200's, and its L2, as Chips and Cheese report it
+#: (chipsandcheese.com/p/nvidias-b200-keeping-the-cuda-juggernaut)
 SMS = {"H200": 132, "B200": 148}
-#: L2 caches in MiB: white papers of Turing, Ampere, GA102, Hopper, Ada, RTX Blackwell; B200 as
-#: cudaDeviceProp has it (github.com/NVIDIA/cuda-samples deviceQuery, 126 MB)
+#: L2 caches in MiB: NVIDIA's white papers of Turing, A100, GA102, H100, Ada and RTX Blackwell,
+#: which the table of the data sheets names
 L2 = {"T4": 4, "A100": 40, "RTX 3090": 6, "RTX 4090": 72, "H100": 50, "H200": 50}
 L2 |= {"RTX 5090": 96, "B200": 126}
 FP32_UNITS_OF_SM = 128

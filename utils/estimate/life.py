@@ -11,9 +11,12 @@ from dataclasses import dataclass
 
 from utils.tracer.record import ATOMIC, BARRIER, GRID_BARRIER, LINE, NOT_TAKEN, READ, TAKEN, WRITE
 
+from .operations import Statement
+
 UNROLL = 4  # iterations whose loads are under way together
 #: Cycles of each kind of wait while the chain is followed; only which is longest depends on them
 TYPICAL = {"memory": 700, "l1": 40, "shared": 30, "atomic": 700}
+FLOP = 4  # cycles of what is done with a value that was read
 DECIDE = 12  # cycles from a condition to the first instruction behind the jump
 
 
@@ -136,5 +139,29 @@ def life(events, statements) -> Counter:
             flush()
             thread.barrier()
     flush()
+    end = latest(thread.now, thread.stored if thread.now.parts["barriers"] else thread.now)
+    return end.parts
+
+
+def life_of_accesses(events) -> Counter:
+    """The same of a CUDA C thread, of which only accesses and barriers are known.
+
+    A write waits for all that was read since the one before; reads wait for nothing, but of one
+    place no more than UNROLL are under way.
+    """
+    thread = Thread()
+    read = set()
+    for event in events:
+        if event.kind == READ:
+            name = f"{event.place} {event.space}"
+            reads = Counter(access=1)
+            made = Statement(event.place, reads, FLOP, frozenset(), frozenset([name]), adds_up=True)
+            thread.run(made, [event])
+            read.add(name)
+        elif event.kind in (WRITE, ATOMIC):
+            thread.run(Statement(event.place, Counter(access=1), 0, frozenset(read)), [event])
+            read.clear()
+        elif event.kind in (BARRIER, GRID_BARRIER):
+            thread.barrier()
     end = latest(thread.now, thread.stored if thread.now.parts["barriers"] else thread.now)
     return end.parts

@@ -17,11 +17,13 @@ from utils.cpu.numba_cuda.device_arrays import DeviceNDArray
 from utils.cpu.numba_cuda.dispatcher import check_limits
 from utils.cpu.numba_cuda.settings import only_blocks
 from utils.occupancy import ceil_div
-from utils.tracer import TooManyEvents, counts
+from utils.tracer import TooManyEvents, TraceError, counts
+from utils.tracer.cuda_c import is_cuda_c, record_cuda_c
 from utils.tracer.grouping import group
 from utils.tracer.record import (
     ATOMIC,
     BARRIER,
+    FIELDS,
     GRID_BARRIER,
     READ,
     WRITE,
@@ -30,9 +32,10 @@ from utils.tracer.record import (
     check_kernel,
     whole,
 )
+from utils.tracer.result import MAX_THREADS
 
 from . import operations
-from .life import Access, life
+from .life import Access, life, life_of_accesses
 
 MAX_EVENTS = 400_000  # of one block: about two seconds
 SECONDS = 6
@@ -45,6 +48,8 @@ NEVER = np.iinfo(np.int64).max
 #: Sectors that a block touches before it comes back to one: L1 may hold so many for it
 DISTANCES = (0, 64, 256, 1024, 4096)
 NEAR = 1024
+ADDRESS = 3  # instructions of a CUDA C access beside itself
+BEGIN = 8  # and of its beginning
 UNREAD = 4  # instructions of a statement whose source nobody read
 
 
@@ -119,6 +124,8 @@ def sampled(launch: Launch) -> list[tuple[int, Block]]:
     grid = whole(launch.grid, "grid")
     block = whole(launch.block, "block")
     check_limits(grid, block, int(launch.shared_bytes))
+    if is_cuda_c(launch.kernel):
+        raise TooManyEvents("a CUDA C kernel is counted at small sizes")
     check_kernel(launch.kernel)
     count = launch.blocks
     typical = block_of(launch, grid, block, count // 2)
@@ -136,6 +143,8 @@ def middle(launch: Launch) -> Block:
 
 def block_of(launch, grid, block, number) -> Block:
     """Run one block and count."""
+    if is_cuda_c(launch.kernel):
+        return block_in_cuda_c(launch, grid, block, number)
     function = getattr(launch.kernel, "py_func", launch.kernel)
     names = function.__code__.co_varnames
     ready = [argument(arg) for arg in launch.args]
@@ -156,7 +165,57 @@ def block_of(launch, grid, block, number) -> Block:
         statements = operations.statements_of(function, types)
     except (OSError, TypeError, SyntaxError) as error:
         raise Unknown(f"the kernel's source is not to be had: {error}") from error
-    return counted(events, statements, function, launch)
+    gathers = frozenset().union(*(one.gathers for one in statements.values()))
+    waits = life(chain(events, statements), statements)
+    return counted(events, launch, instructions(events, statements), waits, gathers)
+
+
+def block_in_cuda_c(launch, grid, block, number) -> Block:
+    """Run a small launch of a CUDA C kernel and count one block of it.
+
+    Accesses, atomics and barriers are seen, the arithmetic between them is not: of that nothing is
+    counted but what addresses need.
+    """
+    threads = math.prod(block)
+    args = [host_argument(arg) for arg in launch.args]
+    try:
+        recording = record_cuda_c(
+            launch.kernel,
+            grid,
+            block,
+            args,
+            launch.shared_bytes,
+            max_threads=MAX_THREADS,
+            limit=MAX_EVENTS,
+        )
+    except TooManyEvents:
+        raise
+    except TraceError as error:
+        raise Unknown(f"it cannot be traced: {error}") from error
+    if recording.error:
+        said = str(recording.error).strip().splitlines()[0]
+        raise Unknown(f"a small launch of it does not come to its end: {said}")
+    table = np.frombuffer(recording.recorder.events, np.int64).reshape(-1, FIELDS)
+    mine = table[table[:, 1] // threads == number]
+    recording.recorder.events = mine.tobytes()
+    events = counts.Events(recording)
+    waits = life_of_accesses(chain(events, {}))
+    made = counted(events, launch, unseen_instructions(events, launch.threads), waits, frozenset())
+    made.amounts["barriers"] = made.amounts["jump"] = waits["barriers"] * made.amounts["warps"]
+    return made
+
+
+def host_argument(arg):
+    """An argument of a CUDA C kernel as the CPU runtime takes it."""
+    return np.zeros(arg.shape, arg.dtype) if isinstance(arg, Blank) else arg
+
+
+def unseen_instructions(events, threads) -> Counter:
+    """What a CUDA C kernel's accesses and barriers need, by listings of nvcc's code."""
+    numbers, _ = counts.requests(events, events.accesses("global", "shared"))
+    accesses = int(numbers.max(initial=-1)) + 1
+    integer = ADDRESS * accesses + BEGIN * ceil_div(threads, WARP)
+    return Counter(access=accesses, integer=integer)
 
 
 def argument(arg):
@@ -170,18 +229,17 @@ def argument(arg):
     return arg
 
 
-def counted(events, statements, function, launch) -> Block:
+def counted(events, launch, needed, waits, gathers) -> Block:
     """A Block of the events of one."""
     amounts = amounts_of(events)
     _, away = reuse(events)
     for distance in DISTANCES:
         amounts[f"l2_read_{distance}"] = int((away > distance).sum())
-    amounts.update(instructions(events, statements))
+    amounts.update(needed)
     amounts["warps"] = ceil_div(launch.threads, WARP)
     arrays, hottest = touched(events)
-    shared = {m.root: m.start + size_of(m) for m in events.memories if m.space == "shared"}
-    waits = life(chain(events, statements), statements)
-    gathers = frozenset().union(*(one.gathers for one in statements.values()))
+    used = [events.memories[number] for number in np.unique(events.memory)]
+    shared = {m.root: m.start + size_of(m) for m in used if m.space == "shared"}
     static = sum(shared.values())
     return Block(amounts, waits, arrays, hottest, static, len(events), gathers)
 

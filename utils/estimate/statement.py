@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from utils.files import ASSETS
 from utils.timing import format_ms
+from utils.tracer.cuda_c import is_cuda_c
 
 from . import model
 from .gpus import Gpu, gpu
@@ -102,12 +103,14 @@ def estimate(
     """
     card = gpu(gpu_name)
     counted = count(launch, size, small)
-    return Estimate(card, counted, terms(counted, card), factor_of(card.name))
+    kernel = (launch if isinstance(launch, Launch) else launch(size)).kernel
+    language = "cuda_c" if is_cuda_c(kernel) else "numba"
+    return Estimate(card, counted, terms(counted, card), factor_of(card.name, language))
 
 
-def factor_of(name: str) -> float:
+def factor_of(name: str, language: str) -> float:
     """Within which factor nine of ten judged kernels lie, of this GPU or of none like it."""
-    found = judged().get("gpus", {}).get(name)
+    found = judged().get("gpus", {}).get(name, {}).get(language)
     return found["held_out"]["p90_factor"] if found else UNJUDGED
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from utils.tracer import TooManyEvents
+from utils.tracer.cuda_c import is_cuda_c
 
 from .model import Counts
 from .sampling import PIECE, Block, Launch, Unknown, middle, sampled
@@ -82,7 +83,7 @@ def grown(make: Callable[[int], Launch], size: int, small: tuple) -> Counts:
     amounts = carried_on([block.amounts for block in blocks], small, size)
     waits = carried_on([block.waits for block in blocks], small, size)
     arrays = {}
-    names = launch.kernel.py_func.__code__.co_varnames
+    names = parameters_of(launch.kernel)
     sizes = {
         name: arg.nbytes
         for name, arg in zip(names, launch.args, strict=False)
@@ -106,6 +107,13 @@ def grown(make: Callable[[int], Launch], size: int, small: tuple) -> Counts:
     )
     total = Counter({name: amount * launch.blocks for name, amount in amounts.items()})
     return whole_launch(launch, typical, total, blocks)
+
+
+def parameters_of(kernel) -> list[str]:
+    """The names of a kernel's parameters, in order."""
+    if is_cuda_c(kernel):
+        return [parameter.name for parameter in kernel.signature.parameters]
+    return list(kernel.py_func.__code__.co_varnames)
 
 
 def carried_on(counted: list[Counter], small, size, even: bool = True) -> Counter:

@@ -31,6 +31,15 @@ CALIBRATION = ("vector_add_block", "roofline/polynomial")
 
 
 @dataclass(frozen=True)
+class Growing:
+    """make(size): a launch counted at three small sizes."""
+
+    make: Callable[[int], Launch]
+    size: int
+    small: tuple
+
+
+@dataclass(frozen=True)
 class Case:
     """A recorded time `name`/time and what was launched for it.
 
@@ -40,7 +49,7 @@ class Case:
 
     name: str
     family: str
-    launches: tuple[Launch, ...] = ()
+    launches: tuple[Launch | Growing, ...] = ()
     growing: Callable[[int], Launch] | None = None
     size: int | None = None
     small: tuple | None = None
@@ -49,6 +58,12 @@ class Case:
     @property
     def held_out(self) -> bool:
         return is_held_out(self.name)
+
+    @property
+    def language(self) -> str:
+        """ "cuda_c" or "numba": CUDA C kernels alone are counted as they grow, launch by launch."""
+        grows = self.launches and isinstance(self.launches[0], Growing)
+        return "cuda_c" if grows else "numba"
 
     @property
     def calibrates(self) -> bool:

@@ -18,9 +18,10 @@ import math
 import statistics
 import time
 
-from course.kernels.machine.cases import Case, cases
+from course.kernels.machine import cases_cuda_c
+from course.kernels.machine.cases import Case, Growing, cases
 from utils import plots, results
-from utils.estimate import Unknown
+from utils.estimate import Launch, Unknown
 from utils.estimate.gpus import OVERLAP, Gpu, gpu, recorded_name
 from utils.estimate.model import Counts, Terms, terms
 from utils.estimate.statement import JUDGED
@@ -29,6 +30,7 @@ from utils.files import ASSETS, write_whole
 from utils.plots.picture import themed
 
 GPUS = ("H200", "H100")
+LANGUAGES = ("numba", "cuda_c")
 TIE = 1.05  # of two measured times: closer ones are in no order
 PICTURE = ASSETS / "estimates.svg"
 LINES = 1.5  # factors between which nine in ten should lie
@@ -42,7 +44,13 @@ def counts_of(case: Case) -> list[Counts]:
     if case.growing is not None:
         first = [count(case.growing, case.size, case.small)]
         return first + [count(launch) for launch in case.also]
-    return [count(launch) for launch in case.launches]
+    return [counts_of_launch(launch) for launch in case.launches]
+
+
+def counts_of_launch(launch: Launch | Growing) -> Counts:
+    if isinstance(launch, Growing):
+        return count(launch.make, launch.size, launch.small)
+    return count(launch)
 
 
 def terms_of(counted: list[Counts], card: Gpu) -> list[Terms]:
@@ -71,6 +79,7 @@ def row_of(case: Case, counted: list[Counts], card: str) -> dict | None:
     return {
         "name": case.name,
         "family": case.family,
+        "language": case.language,
         "gpu": card,
         "held_out": case.held_out,
         "calibrates": case.calibrates,
@@ -154,21 +163,26 @@ def said(what, found) -> str:
 
 
 def report(rows: list[dict]) -> dict:
-    """Errors by GPU: of all kernels, of those held out, of each family. Calibration is left out."""
+    """Errors by GPU and language: of all kernels, of those held out, of each family.
+
+    Calibration kernels are left out.
+    """
     found = {}
     rows = [row for row in rows if not row["calibrates"]]
-    for card in GPUS:
-        mine = [row for row in rows if row["gpu"] == card]
+    for card, language in itertools.product(GPUS, LANGUAGES):
+        mine = [row for row in rows if (row["gpu"], row["language"]) == (card, language)]
+        if not mine:
+            continue
         held_out = [row for row in mine if row["held_out"]]
         families = sorted({row["family"] for row in mine})
-        found[card] = {
+        numbers = found.setdefault(card, {})[language] = {
             "all": summary(mine),
             "families": {
                 name: summary([row for row in mine if row["family"] == name]) for name in families
             },
         }
         if held_out:
-            found[card]["held_out"] = summary(held_out)
+            numbers["held_out"] = summary(held_out)
     return found
 
 
@@ -241,7 +255,8 @@ def main() -> None:
         write_whole(OVERLAP, json.dumps(found, indent=1) + "\n")
         print(f"exponent {found['exponent']}, from {len(found['kernels'])} kernels")
         return
-    chosen = [case for case in cases() if options.held_out or not case.held_out]
+    every = [*cases(), *cases_cuda_c.cases()]
+    chosen = [case for case in every if options.held_out or not case.held_out]
     if options.only:
         chosen = [case for case in chosen if options.only in case.name]
     rows, unknown = judge(chosen)
@@ -250,10 +265,11 @@ def main() -> None:
     for name, reason in unknown.items():
         print(f"no estimate: {name}: {reason}")
     found = report(rows)
-    for card, by in found.items():
+    for card, language in itertools.product(GPUS, LANGUAGES):
+        by = found.get(card, {}).get(language, {"families": {}})
         for what in ("all", "held_out"):
             if what in by:
-                print(said(f"{card}, {what}", by[what]))
+                print(said(f"{card}, {language}, {what}", by[what]))
         for family, numbers in by["families"].items():
             print(said(f"    {family}", numbers))
     if options.held_out and not options.only:

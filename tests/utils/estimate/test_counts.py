@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from numba import cuda, float32
 
+from tests.needs import cpp_compiler, without_gpu
+from utils import cuda_c
 from utils.estimate import Blank, Launch, Unknown, sampling
 from utils.estimate.totals import count
 from utils.tracer import trace
@@ -59,6 +61,18 @@ def wait_for(flag):
 def all_meet(a):
     cuda.cg.this_grid().sync()
     a[cuda.grid(1)] = 1
+
+
+ADD = """
+__global__ void add(float* out, const float* a, int n) {
+    __shared__ float tile[64];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    tile[threadIdx.x] = i < n ? a[i] : 0;
+    __syncthreads();
+    if (i < n)
+        out[i] = tile[2 * threadIdx.x % 64];
+}
+"""
 
 
 def totals_of_trace(t):
@@ -165,3 +179,23 @@ def test_counters_of_its_own_for_each():
     counted = count(Launch(add_to, blocks, THREADS, (Blank(n, np.int32), n)))
     adds, elements, _ = counted.hottest["counters"]
     assert (adds, elements) == (1, n)
+
+
+@without_gpu("CUDA C is traced on the CPU runtime only")
+def test_cuda_c_is_counted_as_it_grows(tmp_path):
+    cpp_compiler()
+    path = tmp_path / "add.cu"
+    path.write_text(ADD)
+    add = cuda_c.load(path).add
+
+    def make(n):
+        return Launch(add, n // THREADS, THREADS, (Blank(n), Blank(n), np.int32(n)))
+
+    n = 1 << 24
+    counted = count(make, n, (4 * THREADS, 8 * THREADS, 12 * THREADS))
+    blocks = n // THREADS
+    assert counted.moved == {"read": 4 * n, "write": 4 * n}
+    assert counted.amounts["read_sectors"] == counted.amounts["write_sectors"] == n // 8
+    assert counted.amounts["shared_passes"] == blocks * (2 + 2 * 2)  # two ways when read
+    assert counted.amounts["barriers"] == 2 * blocks
+    assert counted.waits["barriers"] == 1

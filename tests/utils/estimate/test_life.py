@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from utils.estimate.life import UNROLL, Access, life
+from utils.estimate.life import UNROLL, Access, life, life_of_accesses
 from utils.estimate.operations import Statement
 from utils.tracer.record import BARRIER, LINE, READ, WRITE
 
@@ -73,3 +73,11 @@ def test_what_l1_has_is_no_wait_for_memory():
     uses = statement(2, uses="x")
     found = waits([loads, uses], line(1), read(1, in_l1=True), line(2), write(2))
     assert found["l1"] == 1 and found["memory a"] == 0
+
+
+def test_of_accesses_alone_a_write_waits_for_what_was_read_before_it():
+    both = life_of_accesses([read(1), read(2, "b"), write(3)])
+    assert both["memory a"] + both["memory b"] == 1  # under way together
+    turns = 2 * UNROLL
+    many = life_of_accesses([event for _ in range(turns) for event in (read(1), write(2))])
+    assert many["memory a"] == turns

@@ -25,6 +25,7 @@ def row(measured, estimate, family="f", **more):
         "calibrates": False,
         "held_out": False,
         "gpu": "H200",
+        "language": "numba",
         **more,
     }
 
@@ -46,15 +47,19 @@ def test_pairs_are_of_one_family_and_ties_of_the_clock_are_left_out():
 
 def test_calibration_kernels_have_no_stated_error():
     rows = [row(1, 1), row(1, 9, calibrates=True)]
-    found = judge.report([*rows, row(1, 1, gpu="H100")])
-    assert found["H200"]["all"]["kernels"] == 1
+    found = judge.report([*rows, row(1, 1, gpu="H100"), row(1, 2, language="cuda_c")])
+    assert found["H200"]["numba"]["all"]["kernels"] == 1
+    assert found["H200"]["cuda_c"]["all"]["median_error"] == 1
+    assert found["H100"].keys() == {"numba"}
     assert any(case.calibrates for case in cases())
     assert all(case.name.startswith(CALIBRATION) for case in cases() if case.calibrates)
 
 
-def test_every_case_is_recorded_and_about_a_third_is_held_out():
-    all_cases = cases()
-    names = [case.name for case in all_cases]
+def test_every_case_is_recorded_and_about_a_third_is_held_out(recorded):
+    assert {case.language for case in cases()} == {"numba"}
+    in_c = {one["name"] for one in recorded["kernels"] if one["language"] == "cuda_c"}
+    assert len(in_c) > 20  # to ask cases_cuda_c would compile them all
+    names = [*(case.name for case in cases()), *in_c]
     assert len(set(names)) == len(names)
     for name in names:
         assert results.find(f"{name}/time", "NVIDIA H200"), name
