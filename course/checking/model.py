@@ -254,6 +254,7 @@ class Exercise:
     large: tuple | None = None  # a shape for one launch: more than 16 bits, or a block, can count
     needs: tuple = ()  # keys of `work.MEANS`: what a right answer must use
     without: tuple = ()  # keys of `work.FORBIDDEN`: what it must not use
+    no_more: tuple = ()  # keys of `work.NO_MORE`: what it must not use more often than the solution
 
     def __post_init__(self):
         wrong = [shape for shape in self.shapes if not isinstance(shape, tuple)]

@@ -38,6 +38,10 @@ FORBIDDEN = {
     "partial": "Some threads end before a `__syncthreads()` that the others come to: let every"
     " thread of the block reach it.",
 }
+NO_MORE = {
+    "barriers": "`__syncthreads()` makes all threads of the block wait for each other more often"
+    " than they have to.",
+}
 
 STORED_TWICE = "Threads store to elements that other threads have stored to."
 WAITS = (
@@ -113,6 +117,9 @@ def unmet(work, least, exercise):
     for means in exercise.without:
         if getattr(work, means):
             return "barrier" if means == "partial" else "other_means", FORBIDDEN[means]
+    for means in exercise.no_more:
+        if getattr(work, means) > getattr(least, means):
+            return "other_means", NO_MORE[means]
     spare = SPARE if exercise.effort > 1 else 0
     if work.busiest > exercise.effort * least.busiest + spare:
         if work.total * least.busiest > least.total * work.busiest * EVENLY:
