@@ -468,76 +468,151 @@ def address(row, column):
 )
 
 
-# ---- tensor_cores.ring: which slot, and which phase of its barriers
+# ---- tensor_cores.ring: a producer, a consumer, and a ring of slots between them
+
+RING_HEAD = """
+#include <cuda/barrier>
+using barrier = cuda::barrier<cuda::thread_scope_block>;
+// Warp 0 copies tiles of 32 numbers, warp 1 adds up, of each tile, a number times the next one.
+// out: 32 sums, then the `stages` slots as they are at the end. steps: tiles, no fewer than slots.
+__global__ void ring(float* out, const float* tiles, int steps, int stages) {
+    __shared__ float slots[4][32];
+    __shared__ barrier full[4], empty[4];  // of which `stages` are used
+    bool produces = threadIdx.x < 32;
+    int lane = threadIdx.x % 32;
+    if (threadIdx.x < stages) {
+        init(&full[threadIdx.x], 32);  // arrivals
+        init(&empty[threadIdx.x], 32);
+    }
+    __syncthreads();
+    float sum = 0;
+"""
+RING_TAIL = """
+    __syncthreads();
+    if (!produces)
+        out[lane] = sum;
+    for (int slot = 0; produces && slot < stages; ++slot)
+        out[32 + slot * 32 + lane] = slots[slot][lane];
+}
+"""
+ONE_SLOT = """
+    for (int step = 0; step < steps; ++step) {
+        if (produces)
+            slots[0][lane] = tiles[step * 32 + lane];
+        __syncthreads();
+        if (!produces)
+            sum += slots[0][lane] * slots[0][(lane + 1) % 32];
+        __syncthreads();
+    }
+"""
+MANY_SLOTS = """
+    for (int step = 0; step < steps; ++step) {
+        int slot = step % stages;
+        int lap = step / stages;
+        if (produces) {
+            empty[slot].wait_parity((lap + 1) % 2);
+            slots[slot][lane] = tiles[step * 32 + lane];
+            (void)full[slot].arrive();
+        } else {
+            full[slot].wait_parity(lap % 2);
+            sum += slots[slot][lane] * slots[slot][(lane + 1) % 32];
+            (void)empty[slot].arrive();
+        }
+    }
+"""
 
 
-def waits(step, stages):
-    lap = step // stages
-    return step % stages, (lap + 1) % 2, lap % 2
+def ring_of(body):
+    """The whole file with this loop."""
+    return RING_HEAD + body.lstrip("\n") + RING_TAIL.lstrip("\n")
 
 
+def ring_inputs(rng, shape):
+    """shape: (tiles, slots)."""
+    steps, stages = shape
+    tiles = rng.integers(-9, 10, (steps, 32)).astype(np.float32)
+    return {"out": Out((1 + stages, 32)), "tiles": tiles, "steps": steps, "stages": stages}
+
+
+def ring_results(out, tiles, steps, stages):
+    """The sums, and in each slot the last tile that came there."""
+    wide = tiles.astype(float)
+    sums = (wide * np.roll(wide, -1, axis=1)).sum(0)
+    last = [max(range(slot, steps, stages)) for slot in range(stages)]
+    return np.vstack([sums, wide[last]])
+
+
+def slots_for_steps_in_blocks(out, tiles, steps, stages):
+    """What lies in the slots if each slot keeps its tiles for a while, and is not taken in turn."""
+    results = ring_results(out, tiles, steps, stages)
+    each = -(-steps // stages)
+    last = [min(steps, (slot + 1) * each) - 1 for slot in range(stages)]
+    results[1:] = tiles[last]
+    return results
+
+
+PRODUCER_WAITS = "            empty[slot].wait_parity((lap + 1) % 2);\n"
+CONSUMER_WAITS = "            full[slot].wait_parity(lap % 2);\n"
+CONSUMER_ARRIVES = "            (void)empty[slot].arrive();\n"
+ADDS = "            sum += slots[slot][lane] * slots[slot][(lane + 1) % 32];\n"
 RING = Exercise(
     id="tensor_cores.ring",
-    title="The ring",
-    minutes=10,
-    kind="function",
+    title="More than one slot",
+    minutes=12,
+    kind="cuda_c",
+    kernel_name="ring",
+    path="build/ring_of_slots.cu",
+    one_block=True,
     task=(
-        "Steps 0, 1, 2 and so on go round a ring of `stages` slots. Before it copies, the producer "
-        "waits at the slot's `empty` barrier; before they multiply, the consumers wait at its "
-        "`full` one. The parity says for which phase: a wait for parity p ends when the phase that "
-        "is going on has the other parity. Return (slot, the producer's parity, the consumers' "
-        "parity) for a step."
+        "The starter has one slot, and in each step producer and consumer meet twice at"
+        " `__syncthreads()`, so neither works while the other does. Build the ring: step s uses"
+        " slot `s % stages`. The producer waits at the slot's `empty` until it may overwrite the"
+        " slot, copies, and arrives at `full`. The consumer waits at `full`, adds up, and arrives"
+        " at `empty`. `b.wait_parity(p)` ends when the phase of parity p is over, and"
+        " `(void)b.arrive();` arrives. No `__syncthreads()` in the loop."
     ),
-    starter="""
-def waits(step, stages):
-    # how often has the ring been gone round before this step?
-    ...
-""",
-    solution=waits,
-    inputs=arguments_of(waits),
-    reference=waits,
-    shapes=((0, 4), (3, 4), (4, 4), (9, 4), (0, 3), (3, 3), (7, 3), (5, 1), (6, 2), (11, 3)),
-    fresh=lambda rng: (int(rng.integers(0, 64)), int(rng.integers(1, 7))),
+    starter="\n%%writefile build/ring_of_slots.cu" + ring_of(ONE_SLOT),
+    solution=ring_of(MANY_SLOTS),
+    inputs=ring_inputs,
+    reference=ring_results,
+    rtol=0,
+    shapes=((1, 1), (5, 1), (2, 2), (7, 2), (9, 3), (12, 4), (4, 4), (13, 4)),
+    fresh=lambda rng: (int(rng.integers(4, 20)), int(rng.integers(1, 5))),
+    launches=lambda shape: [Launch((1, 1, 1), (64, 1, 1))],
+    extents=lambda shape: (64, 1, 1),
+    is_square=lambda shape: False,
+    specials="finite",
+    race_free=True,
+    no_more=("barriers",),
+    effort=4,
     hints=(
-        "In lap 0 the consumers wait for the first phase of `full`, phase 0. And in lap 1?",
-        "In lap 0 the producer need not wait at all: nothing lies in the slot. A wait for parity 1 "
-        "ends at once while phase 0 is going on.",
-        "`lap = step // stages`; the consumers wait for `lap % 2`, the producer for the lap "
-        "before, `(lap + 1) % 2`.",
+        "How often has the ring been gone round before step s? Call that the lap: `step / stages`.",
+        "In lap 0 the consumer waits for the first phase of `full`, parity 0; in lap 1 for the"
+        " second, parity 1: `lap % 2`.",
+        "The producer waits for what the consumer did in the lap before: `(lap + 1) % 2`. In lap 0"
+        " that is parity 1, the phase before the first, and a fresh barrier lets it pass.",
+        "Arrive at `empty` after the tile has been used, not before.",
     ),
     wrong=(
+        Wrong(ring_of(ONE_SLOT), "uninitialized"),
+        ("(lap + 1) % 2", "lap % 2", "barrier"),
+        (PRODUCER_WAITS, "", "barrier"),
+        (CONSUMER_WAITS, "", "race"),
+        ("full[slot].wait_parity(lap % 2)", "full[slot].wait_parity(step % 2)", "barrier"),
+        (CONSUMER_ARRIVES, "", "barrier"),
+        (ADDS + CONSUMER_ARRIVES, CONSUMER_ARRIVES + ADDS, "race"),
+        ("step % stages", "0", "barrier"),
         (
-            "(lap + 1) % 2, lap",
-            "step // stages % 2, step // stages",
-            "wrong_value",
-            (
-                "Then the producer waits in lap 0 for slots that nobody has filled, and nothing "
-                "begins: it must wait for the lap before."
-            ),
+            MANY_SLOTS,
+            ONE_SLOT.replace("slots[0]", "slots[step % stages]"),
+            "other_means",
         ),
-        (
-            "(lap + 1) % 2, lap % 2",
-            "lap % 2, (lap + 1) % 2",
+    ),
+    hypotheses=(
+        Hypothesis(
             "wrong_value",
-            "Producer and consumers are exchanged: it is `full` that the consumers wait for.",
-        ),
-        (
-            "(lap + 1) % 2, lap",
-            "(step + 1) % 2, step",
-            "wrong_value",
-            "A slot's barriers count laps, not steps: a phase ends once each time round.",
-        ),
-        (
-            "(lap + 1) % 2, lap % 2",
-            "step // stages - 1, step // stages",
-            "wrong_value",
-            "A parity is 0 or 1: the lap modulo 2.",
-        ),
-        (
-            "step % stages, (lap + 1) % 2, lap",
-            "step, (step // stages + 1) % 2, step // stages",
-            "wrong_value",
-            "There are only `stages` slots, which are used in turn: take the step modulo `stages`.",
+            "The sums are right, but slots must be taken in turn: step s uses slot `s % stages`.",
+            slots_for_steps_in_blocks,
         ),
     ),
 )
