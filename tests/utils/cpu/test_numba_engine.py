@@ -336,6 +336,22 @@ def run_with_seeds(kernel, launch, args, seeds=12):
     return results
 
 
+def test_only_some_blocks_run_within_the_whole_grid():
+    @cuda.jit
+    def note(sizes, who):
+        sizes[cuda.blockIdx.x] = cuda.gridsize(1)
+        who[cuda.grid(1)] = cuda.blockIdx.x
+
+    sizes, who = np.zeros(1000, np.int64), np.full(4000, -1)
+    with settings.only_blocks([0, 7, 999]):
+        note[1000, 4](sizes, who)
+    assert np.flatnonzero(sizes).tolist() == [0, 7, 999]
+    assert set(sizes[[0, 7, 999]]) == {4000}
+    assert np.flatnonzero(who >= 0).tolist() == [0, 1, 2, 3, 28, 29, 30, 31, 3996, 3997, 3998, 3999]
+    note[1000, 4](sizes, who)
+    assert (who == np.arange(4000) // 4).all()  # all of them again
+
+
 def test_a_racing_add_loses_updates_within_a_block_and_between_blocks():
     @cuda.jit
     def racing(out):
