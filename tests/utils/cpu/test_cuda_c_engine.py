@@ -370,6 +370,39 @@ def test_cache_and_folders(tmp_path, monkeypatch):
     assert run(first).stdout == "1\n" and run(changed).stdout == "22\n"
 
 
+@pytest.mark.parametrize(
+    "source, flags, shared",
+    [
+        ("{}/p.cu", (), True),
+        ("{}/p.cu", ("-DN=3", "-O3", "-I{}/all"), True),
+        ("p.cu", (), False),
+        ("{}/p.cu", ("-Iown",), False),
+        ("{}/p.cu", ("-I", "own"), False),
+        ("{}/p.cu", ("-include", "own/value.h"), False),
+    ],
+)
+def test_what_means_the_same_in_every_folder_is_built_once(
+    tmp_path, monkeypatch, source, flags, shared
+):
+    """And what a folder's own files go into is built for each folder."""
+    text = "#include <cstdio>\n#if __has_include(<value.h>)\n#include <value.h>\n#endif\n"
+    text += '#ifndef VALUE\n#define VALUE 0\n#endif\nint main() { printf("%d", VALUE); }\n'
+    (tmp_path / "all").mkdir()
+    programs = []
+    for number in (1, 2):
+        folder = tmp_path / str(number)
+        (folder / "own").mkdir(parents=True)
+        (folder / "own" / "value.h").write_text(f"#define VALUE {number}\n")
+        for place in (tmp_path, folder):
+            (place / "p.cu").write_text(text)
+        monkeypatch.chdir(folder)
+        options = [flag.format(tmp_path) for flag in flags]
+        programs.append(build_program(source.format(tmp_path), options))
+    said = [run(program).stdout for program in programs]
+    assert said == (["1", "2"] if "own" in "".join(flags) else ["0", "0"])
+    assert (programs[0] == programs[1]) == shared
+
+
 def test_builds_at_the_same_time(tmp_path):
     source = tmp_path / "p.cu"
     source.write_text('#include <cstdio>\nint main() { printf("ok\\n"); }\n')

@@ -71,6 +71,8 @@ FEW = 4
 NO_FILE = "there is no such file"
 BEGIN_C = "struct cuda_cpu_begin_c;"  # where a C source begins, see include/detail/c.h
 ASM = re.compile(rb"\basm\b|\b__asm")
+#: Options that mean the same in every folder
+ANYWHERE = re.compile(r"-(I|L|isystem|include)/.*|-[DUOWfgmlsw][^/]*|-pthread|--param|-?tsan-[^/]*")
 ASKS_FOR_DEVICE = re.compile(rb"__CUDA_ARCH|__CUDACC_RTC__")
 #: malloc, free, and the operators new and delete: runtime/device_heap.cpp has others in their place
 HEAP = "malloc free _Znwm _Znam _ZdlPv _ZdaPv _ZdlPvm _ZdaPvm".split()
@@ -152,8 +154,17 @@ class Wanted:
         """A hash of all that it is made from but the sources' text."""
         command = compiler()
         asked = {**vars(self), "gpu": str(self.gpu), "headers": str(self.headers)}
-        text = json.dumps([asked, os.getcwd(), command])
+        text = json.dumps([asked, self.folder(), command])
         return hash_of(text, own_hash(), compiler_version(tuple(command)))
+
+    def folder(self) -> str:
+        """This folder where a source or an option is meant as seen from it; else "": what a chapter
+        has built of the course's own files, tests and other folders need not build again.
+        """
+        from_here = [source for source in self.sources if not Path(source).is_absolute()]
+        words = [*self.flags, *self.linking]
+        from_here += [word for word in words if not ANYWHERE.fullmatch(word)]
+        return os.getcwd() if from_here else ""
 
 
 def _wanted(
