@@ -569,7 +569,7 @@ RING = Exercise(
         " slot `s % stages`. The producer waits at the slot's `empty` until it may overwrite the"
         " slot, copies, and arrives at `full`. The consumer waits at `full`, adds up, and arrives"
         " at `empty`. `b.wait_parity(p)` ends when the phase of parity p is over, and"
-        " `(void)b.arrive();` arrives. No `__syncthreads()` in the loop."
+        " `(void)b.arrive();` arrives. Use no `__syncthreads()` in the loop."
     ),
     starter="\n%%writefile build/ring_of_slots.cu" + ring_of(ONE_SLOT),
     solution=ring_of(MANY_SLOTS),
