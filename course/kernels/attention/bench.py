@@ -144,6 +144,9 @@ def check_all(report: Report) -> None:
         error = report.attempt(name, rightness.check, name)
         if error is not None:
             report.put("checks", name, error)
+    if RUNGS[FASTEST].able():
+        error = report.attempt("packed", rightness.check_packed)
+        report.put("checks", "packed", error)
 
 
 if __name__ == "__main__":

@@ -101,7 +101,7 @@ def attention(
         shape = batch, heads, queries, k.shape[1], problem.group, dim, causal
         starts, tiles = plan(shape, form.keys, q.device)
         launch = kernel(form)[len(starts) - 1, THREADS, form.shared]
-        launch(*maps, lse, starts, tiles, problem)
+        launch(*maps, lse, starts, tiles, problem, None, None)
     else:
         grid = ceil_div(queries, QUERIES), heads, batch
         kernel(form)[grid, THREADS, form.shared](*maps, lse, problem)
@@ -152,7 +152,11 @@ def order(shape: tuple, width: int) -> list[tuple[int, tuple]]:
 @functools.lru_cache(maxsize=64)
 def plan(shape: tuple, width: int, device) -> tuple[torch.Tensor, torch.Tensor]:
     """(starts int32 [blocks + 1], tiles int32 [n, 4]): each tile to who will be free first."""
-    ordered = order(shape, width)
+    return assign(order(shape, width), device)
+
+
+def assign(ordered: list[tuple[int, tuple]], device) -> tuple[torch.Tensor, torch.Tensor]:
+    """As `plan`, of [(cost, tile)]."""
     blocks = min(len(ordered), machine().sms or CPU_SMS)
     free = [(0.0, b) for b in range(blocks)]
     lists = [[] for _ in range(blocks)]
@@ -166,3 +170,70 @@ def plan(shape: tuple, width: int, device) -> tuple[torch.Tensor, torch.Tensor]:
     tiles = [tile for mine in lists for tile in mine]
     like = {"dtype": torch.int32, "device": device}
     return torch.tensor(starts, **like), torch.tensor(tiles, **like)
+
+
+# ---- sequences of any lengths, packed one behind the other
+
+
+class Packed:
+    """Attention of packed sequences: run() -> (out, lse).
+
+    q [all queries, heads, dim], k and v [all keys, key heads, dim]: bfloat16. query_starts and
+    key_starts: where each sequence begins, and where the last one ends. out: as q; lse: float32
+    [heads, all queries]. Each sequence has maps of its own, beyond whose end nothing is read or
+    written; what is planned and described is made once, here.
+    """
+
+    def __init__(self, q, k, v, query_starts, key_starts, causal: bool = False, *, form=None):
+        self.form = form or form_for(q.shape[-1])
+        check(q[None], k[None], v[None], torch.bfloat16, (self.form.dim,))
+        if len(query_starts) != len(key_starts):
+            raise ValueError("as many sequences of keys as of queries are needed")
+        self.out = torch.zeros_like(q)
+        self.lse = torch.full((q.shape[1], len(q)), -torch.inf, device=q.device)
+        self._kept = []  # tensors that maps describe
+        problems, maps, ordered = [], [], []
+        pairs = zip(spans(query_starts), spans(key_starts), strict=True)
+        for (first, end), (first_key, end_key) in pairs:
+            if end == first or end_key == first_key:
+                continue  # nobody asks, or nobody sees a key
+            mine = [x[None, first:end] for x in (q, self.out)]
+            theirs = [x[None, first_key:end_key] for x in (k, v)]
+            problem = problem_of(mine[0], theirs[0], causal)
+            problem.lse_rows = len(q)
+            problem.lse_first = first
+            maps += [rows_of(mine[0], ROWS), *(rows_of(x, self.form.keys) for x in theirs)]
+            maps.append(rows_of(mine[1], ROWS))
+            lengths = end - first, end_key - first_key
+            for number, cost in enumerate(costs(*lengths, causal, self.form.keys)):
+                row = number * QUERIES
+                ordered += [(cost, (0, h, row, len(problems))) for h in range(q.shape[1])]
+            problems.append(problem)
+        if not problems:
+            raise ValueError("there is no sequence with a query and a key")
+        self._kept += maps
+        ordered.sort(key=lambda x: -x[0])
+        starts, tiles = assign(ordered, q.device)
+        self._launch = kernel(self.form)[len(starts) - 1, THREADS, self.form.shared]
+        arrays = [_in_memory(structures, q.device) for structures in (maps, problems)]
+        self._given = [*maps[3:4], *maps[:3], self.lse, starts, tiles, problems[0], *arrays]
+
+    def run(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Queue the work; (out, lse)."""
+        self._launch(*self._given)
+        return self.out, self.lse
+
+
+def spans(starts) -> list[tuple[int, int]]:
+    """[(where a sequence begins, where it ends)]."""
+    starts = [int(start) for start in starts]
+    return list(zip(starts[:-1], starts[1:], strict=True))
+
+
+def _in_memory(structures: list, device) -> torch.Tensor:
+    """The bytes of ctypes structures, one behind the other, in the device's memory.
+
+    PyTorch's own allocations begin at multiples of 64 bytes, as tensor maps must.
+    """
+    raw = b"".join(bytes(structure) for structure in structures)
+    return torch.frombuffer(bytearray(raw), dtype=torch.uint8).to(device, copy=True)

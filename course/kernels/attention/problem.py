@@ -16,6 +16,8 @@ class Problem(ctypes.Structure):
         ("heads", ctypes.c_int),
         ("first", ctypes.c_int),
         ("scale", ctypes.c_float),
+        ("lse_rows", ctypes.c_int),
+        ("lse_first", ctypes.c_int),
     ]
 
 
@@ -35,7 +37,7 @@ def problem_of(q, k, causal: bool) -> Problem:
     keys, key_heads = k.shape[1:3]
     first = keys - queries + 1 if causal else keys
     scale = dim**-0.5 * math.log2(math.e)
-    return Problem(queries, keys, heads // key_heads, heads, first, scale)
+    return Problem(queries, keys, heads // key_heads, heads, first, scale, queries, 0)
 
 
 def strides_of(tensor) -> Strides:

@@ -2,7 +2,7 @@
 
 import torch
 
-from course.kernels.attention import reference
+from course.kernels.attention import hopper, reference
 from course.kernels.attention.reference import Case
 from course.kernels.attention.rungs import RUNGS, Rung
 
@@ -31,11 +31,16 @@ def error_of(rung: Rung, case: Case, *, spread: float = 1.0, packed: bool = Fals
     out = torch.full(case.shape_of_queries, torch.nan, dtype=rung.dtype, device=q.device)
     lse = torch.full((case.batch, case.heads, case.queries), torch.nan, device=q.device)
     rung.run(q, k, v, case.causal, out=out, lse=lse)
-    exact, exact_lse = reference.attention(q, k, v, case.causal)
+    return error_in(out, lse, q, k, v, case.causal)
+
+
+def error_in(out, lse, q, k, v, causal: bool) -> float:
+    """The largest error of results, as a share of what roundings explain."""
+    exact, exact_lse = reference.attention(q, k, v, causal)
     # |out| would be this if nothing cancelled: roundings of weights are shares of it
-    without_signs, _ = reference.attention(q, k, v.abs(), case.causal)
+    without_signs, _ = reference.attention(q, k, v.abs(), causal)
     largest = 1 + reference.largest_score(q, k)
-    share = 3 * HALF_STEP[rung.dtype] + IN_FLOAT32 * largest
+    share = 3 * HALF_STEP[out.dtype] + IN_FLOAT32 * largest
     bound = share * without_signs + 2**-30
     error = ((out.double() - exact).abs() / bound).max()
     sees = exact_lse > -torch.inf
@@ -77,3 +82,29 @@ def check(name: str) -> float:
         prove(name, rung, LARGE, spread=SPREAD),
     ]
     return max(errors)
+
+
+#: Where packed sequences begin: some without queries, without keys, of one row, with more queries
+QUERY_STARTS = (0, 70, 70, 200, 201, 260, 530)
+KEY_STARTS = (0, 70, 90, 210, 215, 215, 300)
+
+
+def check_packed(causal: bool = True) -> float:
+    """The largest error of packed sequences of unlike lengths; AssertionError where it is wrong."""
+    q, _, _ = reference.inputs(Case(1, QUERY_STARTS[-1], heads=4, dim=64))
+    _, k, v = reference.inputs(Case(1, KEY_STARTS[-1], heads=2, dim=64), seed=1)
+    starts = QUERY_STARTS, KEY_STARTS
+    out, lse = hopper.Packed(q[0], k[0], v[0], *starts, causal).run()
+    worst = 0.0
+    spans = zip(*(hopper.spans(each) for each in starts), strict=True)
+    for number, (mine, theirs) in enumerate(spans):
+        rows = slice(*mine)
+        keys = slice(*theirs)
+        if theirs[0] == theirs[1]:
+            assert not out[rows].any(), "a sequence without keys has the result zero"
+        elif mine[0] < mine[1]:
+            given = [q[:, rows], k[:, keys], v[:, keys]]
+            error = error_in(out[None, rows], lse[None, :, rows], *given, causal)
+            assert error <= 1, f"sequence {number}: {error:.3g} times what roundings explain"
+            worst = max(worst, error)
+    return worst

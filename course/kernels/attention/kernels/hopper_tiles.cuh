@@ -30,6 +30,7 @@ struct Maps {
 
 struct Tile {
     int batch, head, row;  // row: of its first query
+    int sequence;  // which of the sequences that are packed
 };
 
 struct QueryTile {
@@ -159,8 +160,8 @@ __device__ void store(Shared& s, const Maps& maps, const Problem& p, float* lse,
     int row = tile.row + warpgroup * ROWS;
     QueryTile& staged = s.q[buffer][warpgroup];
     rows.finish(out);
-    rows.store_lse(lse + ((size_t)tile.batch * p.heads + tile.head) * p.queries, p.scale,
-                   row + thread / 32 * 16 + thread % 32 / 4, p.queries);
+    lse += ((size_t)tile.batch * p.heads + tile.head) * p.lse_rows + p.lse_first;
+    rows.store_lse(lse, p.scale, row + thread / 32 * 16 + thread % 32 / 4, p.queries);
     int matrix = thread % 32 / 8;  // of the four 8 x 8 matrices that a warp stores at a time
     int y = thread / 32 * 16 + matrix % 2 * 8 + thread % 8;
     meet_warpgroup(warpgroup + 1);  // nobody multiplies these queries any more

@@ -71,7 +71,7 @@ __global__ __launch_bounds__(384, 1) void attention(const __grid_constant__ Tens
     extern __shared__ __align__(1024) unsigned char raw[];
     Shared& s = *(Shared*)raw;
     Maps maps = {&q, &k, &v, &out};
-    Tile tile = {(int)blockIdx.z, (int)blockIdx.y, (int)blockIdx.x * QUERIES};
+    Tile tile = {(int)blockIdx.z, (int)blockIdx.y, (int)blockIdx.x * QUERIES, 0};
     int warpgroup = own_warpgroup() - 1;  // -1: the producer
     if (threadIdx.x == 0)
         init_barriers(s);

@@ -14,6 +14,7 @@ struct Problem {
     int heads;  // of queries
     int first;  // keys that query 0 sees, each further query one more; below 0: none yet
     float scale;  // of a score, times log2(e): weights are powers of 2
+    int lse_rows, lse_first;  // rows of lse for each head, and which of them is query 0's
 };
 
 // From one number of a tensor [batch, row, head, dim] to the next, in numbers; of dim: 1.

@@ -6,7 +6,7 @@
 //   with V, and weighed meanwhile. So its queries are fetched early, into a second buffer
 // - only tiles of keys that some query does not see whole are masked
 // Grid: as many blocks as plan has entries, less one; block: 384 threads, dynamic shared memory:
-// Shared. plan[b], plan[b + 1]: first and last tile of block b; tiles: (batch, head, row, 0).
+// Shared. plan[b], plan[b + 1]: first and last tile of block b; tiles: (batch, head, row, sequence).
 #define BUFFERS 2
 #include "hopper_tiles.cuh"
 
@@ -14,42 +14,61 @@
 #define TURNS 0  // 1: warp groups multiply in turns, as in turns.cu
 #endif
 
-__device__ Tile planned(const int4* tiles, int i) {
-    int4 tile = tiles[i];
-    return {tile.x, tile.y, tile.z};
-}
+// What a block has to do. Of packed sequences each has a problem and four maps of its own, which end
+// where it ends; else there is one for all.
+struct Work {
+    const int4* tiles;
+    int count;
+    Maps maps;
+    Problem problem;
+    const TensorMap* packed_maps;  // of each sequence: q, k, v, out; or null
+    const Problem* packed_problems;
+
+    __device__ Tile tile(int i) const {
+        int4 tile = tiles[i];
+        return {tile.x, tile.y, tile.z, tile.w};
+    }
+    __device__ Maps maps_of(Tile tile) const {
+        const TensorMap* own = packed_maps + tile.sequence * 4;
+        return packed_maps ? Maps{own, own + 1, own + 2, own + 3} : maps;
+    }
+    __device__ Problem problem_of(Tile tile) const {
+        return packed_problems ? packed_problems[tile.sequence] : problem;
+    }
+};
 
 // K of each tile of keys before V of the one before, across all tiles of queries.
-__device__ void produce(Shared& s, const Maps& maps, const Problem& p, const int4* plan,
-                        int count) {
+__device__ void produce(Shared& s, const Work& work) {
     Slot slot;
-    Tile before = {-1};  // whose values come next: of this batch and head, from this row on
-    for (int i = 0; i < count; ++i) {
-        Tile tile = planned(plan, i);
-        int head = tile.head / p.group;
-        for (int t = key_tiles(p, tile.row) - 1; t >= 0; --t) {
-            ask_for(s, maps.k, slot, head, t * KEYS, tile.batch);
-            if (before.batch >= 0)
-                ask_for(s, maps.v, slot, before.head, before.row, before.batch);
-            before = {tile.batch, head, t * KEYS};
+    auto ask_for_values = [&](Tile tile, int t) {
+        int head = tile.head / work.problem_of(tile).group;
+        ask_for(s, work.maps_of(tile).v, slot, head, t * KEYS, tile.batch);
+    };
+    for (int i = 0; i < work.count; ++i) {
+        Tile tile = work.tile(i);
+        int group = work.problem_of(tile).group;
+        int last = key_tiles(work.problem_of(tile), tile.row) - 1;
+        for (int t = last; t >= 0; --t) {
+            ask_for(s, work.maps_of(tile).k, slot, tile.head / group, t * KEYS, tile.batch);
+            if (t < last)
+                ask_for_values(tile, t + 1);
+            else if (i > 0)
+                ask_for_values(work.tile(i - 1), 0);
         }
     }
-    ask_for(s, maps.v, slot, before.head, before.row, before.batch);
+    ask_for_values(work.tile(work.count - 1), 0);
 }
 
-__device__ void consume(Shared& s, const Maps& maps, const Problem& p, float* lse, const int4* plan,
-                        int count, int warpgroup) {
-    Slot slot;
+__device__ void consume(Shared& s, const Work& work, float* lse, int warpgroup) {
     Rows rows;
     float out[DIM / 2] = {};
     float scores[KEYS / 2];
     unsigned weights[KEYS / 4];
     float factor[2];
+    Slot slot, values;  // where the next K is, and where the next V, behind it
     int own_row = warpgroup * ROWS + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
 
-    Slot values;  // where the next V is: behind the next K
-
-    // Queues tile t's scores and the product of the weights before, and waits for the scores.
+    // Queues the next scores and the product of the weights before, and waits for the scores.
     auto begin = [&](const QueryTile& q) {
         barrier_wait(&s.full[values.i], values.parity);
         if (TURNS)
@@ -62,8 +81,8 @@ __device__ void consume(Shared& s, const Maps& maps, const Problem& p, float* ls
         give_back(s, slot);
     };
     // Weighs them meanwhile, and waits for the product.
-    auto finish = [&] {
-        rows.weigh(scores, p.scale, factor);
+    auto finish = [&](float scale) {
+        rows.weigh(scores, scale, factor);
         settle(scores);
         values.next();
         barrier_wait(&s.full[values.i], values.parity);  // the next K, or the last V
@@ -71,7 +90,8 @@ __device__ void consume(Shared& s, const Maps& maps, const Problem& p, float* ls
         give_back(s, slot);
         values.next();
     };
-    Tile tile = planned(plan, 0);
+    Tile tile = work.tile(0);
+    Problem p = work.problem_of(tile);
     int t = key_tiles(p, tile.row) - 1;
     barrier_wait(&s.q_full[0][warpgroup], 0);
     barrier_wait(&s.full[slot.i], slot.parity);
@@ -84,65 +104,69 @@ __device__ void consume(Shared& s, const Maps& maps, const Problem& p, float* ls
     barrier_wait(&s.full[slot.i], slot.parity);
     values = slot;
     values.next();
-    for (int i = 0; i < count; ++i) {
+    for (int i = 0; i < work.count; ++i) {
         int buffer = i % 2;
         int whole = seen(p, tile.row + warpgroup * ROWS) / KEYS;  // of these all see every key
         while (--t >= 0) {
             begin(s.q[buffer][warpgroup]);
             if (t >= whole)
                 hide(scores, p, tile.row + own_row, t * KEYS);
-            finish();
+            finish(p.scale);
             Rows::shrink(out, factor);
             pack(weights, scores);
         }
-        if (i + 1 == count)
+        if (i + 1 == work.count)
             break;
-        Tile next = planned(plan, i + 1);
-        t = key_tiles(p, next.row) - 1;
+        Tile before = tile;
+        tile = work.tile(i + 1);
+        p = work.problem_of(tile);
+        t = key_tiles(p, tile.row) - 1;
         barrier_wait(&s.q_full[buffer ^ 1][warpgroup], (i + 1) / 2 % 2);
         begin(s.q[buffer ^ 1][warpgroup]);
-        hide(scores, p, next.row + own_row, t * KEYS);
+        hide(scores, p, tile.row + own_row, t * KEYS);
         Rows old = rows;
         rows = Rows();
-        finish();
+        finish(p.scale);
         pack(weights, scores);
-        store(s, maps, p, lse, tile, out, old, warpgroup, buffer);
+        store(s, work.maps_of(before), work.problem_of(before), lse, before, out, old, warpgroup,
+              buffer);
 #pragma unroll
         for (int j = 0; j < DIM / 2; ++j)
             out[j] = 0;
-        tile = next;
     }
     queue_values(out, weights, s.ring[slot.i]);
     wait_for_products<0>(out);
     give_back(s, slot);
-    store(s, maps, p, lse, tile, out, rows, warpgroup, (count - 1) % 2);
+    store(s, work.maps_of(tile), p, lse, tile, out, rows, warpgroup, (work.count - 1) % 2);
 }
 
 __global__ __launch_bounds__(384, 1) void attention(const __grid_constant__ TensorMap out,
                                                     const __grid_constant__ TensorMap q,
                                                     const __grid_constant__ TensorMap k,
                                                     const __grid_constant__ TensorMap v, float* lse,
-                                                    const int* plan, const int4* tiles, Problem p) {
+                                                    const int* plan, const int4* tiles, Problem p,
+                                                    const TensorMap* packed_maps,
+                                                    const Problem* packed_problems) {
     extern __shared__ __align__(1024) unsigned char raw[];
     Shared& s = *(Shared*)raw;
-    Maps maps = {&q, &k, &v, &out};
     int first = plan[blockIdx.x];
     int count = plan[blockIdx.x + 1] - first;
+    Work work = {tiles + first, count, {&q, &k, &v, &out}, p, packed_maps, packed_problems};
     int warpgroup = own_warpgroup() - 1;  // -1: the producer
     if (threadIdx.x == 0)
         init_barriers(s);
     __syncthreads();
     if (warpgroup < 0) {
-        keep_registers<24>();
+        keep_registers<40>();
         if (threadIdx.x == 0)
-            produce(s, maps, p, tiles + first, count);
+            produce(s, work);
         for (int i = 0; i < count && threadIdx.x == 32; ++i)
-            ask_for_queries(s, maps, planned(tiles, first + i), i);
+            ask_for_queries(s, work.maps_of(work.tile(i)), work.tile(i), i);
     } else {
-        take_registers<240>();
+        take_registers<232>();
         if (TURNS && warpgroup == 1)
             pass_turn(1);  // the first turn is warp group 0's
-        consume(s, maps, p, lse, tiles + first, count, warpgroup);
+        consume(s, work, lse, warpgroup);
         if (TURNS && warpgroup == 0)
             wait_for_turn(0);  // the last one passed: nobody leaves with a barrier half full
         if (threadIdx.x % 128 == 0)

@@ -13,7 +13,7 @@ from course.kernels.attention import bench, classic, hopper, problem, reference,
 from course.kernels.attention.reference import Case
 from course.kernels.attention.rungs import RUNGS, Rung
 from tests.compiling import compiled, needs_nvcc, sass, unspilled
-from utils import has_gpu
+from utils import cuda_c, has_gpu
 
 # ---- the reference
 
@@ -88,6 +88,32 @@ def test_the_fastest_is_right_for_every_length(length):
     for causal in (False, True):
         case = Case(1, length, heads=2, key_heads=1, dim=64, causal=causal)
         rightness.prove("stay", RUNGS["stay"], [case])
+
+
+@pytest.mark.nightly("by day rows of one length are held to float64")
+@pytest.mark.skipif(not RUNGS["stay"].able(), reason="this GPU has no wgmma")
+@pytest.mark.parametrize("causal", [False, True])
+def test_packed_sequences_are_right(causal):
+    assert 0 < rightness.check_packed(causal)
+
+
+def test_packed_sequences_that_do_not_fit_are_refused():
+    q, k, v = (x[0] for x in tensors())
+    for words, starts in {
+        "as many sequences": ([0, 8], [0, 4, 8]),
+        "no sequence with": ([0, 8], [0, 0]),
+    }.items():
+        with pytest.raises(ValueError, match=words):
+            hopper.Packed(q, k, v, *starts)
+
+
+@pytest.mark.nightly("by day they run without the slow checks")
+@pytest.mark.skipif(has_gpu(), reason="the CPU runtime's checks")
+@pytest.mark.parametrize("name", RUNGS)
+def test_the_cpu_runtime_finds_no_race(name):
+    case = Case(1, 150, 190, heads=4, key_heads=2, dim=64, causal=True)
+    with cuda_c.checked():
+        rightness.prove(name, RUNGS[name], [case])
 
 
 def without_mask(q, k, v, causal, out, lse):
