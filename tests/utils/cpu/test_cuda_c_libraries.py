@@ -644,12 +644,12 @@ def test_a_wrong_pointer_is_told_with_the_call_of_the_library(tmp_path, check):
 def test_headers_survive_the_programs_macros(tmp_path):
     letters = [chr(c) for c in (*range(ord("A"), ord("Z") + 1), *range(ord("a"), ord("z") + 1))]
     macros = letters + "BLOCK TILE WIDTH SIZE size count rows tile alpha sum block".split()
-    standard = "algorithm complex cstdio functional numeric random tuple vector".split()
+    standard = "algorithm chrono complex cstdio functional mutex numeric random tuple vector"
     libraries = (
         "cublas_v2.h cublasLt.h cublasXt.h cudnn.h cufft.h cusparse.h "
         "curand.h cuda_bf16.h thrust/device_vector.h thrust/random.h cub/cub.cuh"
     ).split()
-    lines = [f"#include <{name}>" for name in standard]
+    lines = [f"#include <{name}>" for name in standard.split()]
     lines += [f"#define {name} 3" for name in macros]
     lines += [f"#include <{name}>" for name in libraries]
     lines += ['int main() { printf("%d\\n", N + x + TILE); }']
