@@ -31,6 +31,7 @@ from utils.plots.picture import themed
 
 GPUS = ("H200", "H100")
 LANGUAGES = ("numba", "cuda_c")
+BOTH = "both"
 TIE = 1.05  # of two measured times: closer ones are in no order
 PICTURE = ASSETS / "estimates.svg"
 LINES = 1.5  # factors between which nine in ten should lie
@@ -169,8 +170,8 @@ def report(rows: list[dict]) -> dict:
     """
     found = {}
     rows = [row for row in rows if not row["calibrates"]]
-    for card, language in itertools.product(GPUS, LANGUAGES):
-        mine = [row for row in rows if (row["gpu"], row["language"]) == (card, language)]
+    for card, language in itertools.product(GPUS, (*LANGUAGES, BOTH)):
+        mine = [row for row in rows if row["gpu"] == card and language in (row["language"], BOTH)]
         if not mine:
             continue
         held_out = [row for row in mine if row["held_out"]]
@@ -265,7 +266,7 @@ def main() -> None:
     for name, reason in unknown.items():
         print(f"no estimate: {name}: {reason}")
     found = report(rows)
-    for card, language in itertools.product(GPUS, LANGUAGES):
+    for card, language in itertools.product(GPUS, (*LANGUAGES, BOTH)):
         by = found.get(card, {}).get(language, {"families": {}})
         for what in ("all", "held_out"):
             if what in by:

@@ -50,7 +50,8 @@ def test_calibration_kernels_have_no_stated_error():
     found = judge.report([*rows, row(1, 1, gpu="H100"), row(1, 2, language="cuda_c")])
     assert found["H200"]["numba"]["all"]["kernels"] == 1
     assert found["H200"]["cuda_c"]["all"]["median_error"] == 1
-    assert found["H100"].keys() == {"numba"}
+    assert found["H200"]["both"]["all"]["kernels"] == 2
+    assert found["H100"].keys() == {"numba", "both"}
     assert any(case.calibrates for case in cases())
     assert all(case.name.startswith(CALIBRATION) for case in cases() if case.calibrates)
 
