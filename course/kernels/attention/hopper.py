@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 
 from course.kernels.attention.problem import check, problem_of, results_for
+from course.kernels.attention.reference import seen
 from course.kernels.convolution.tensor_maps import boxes
 from utils import cuda_c, machine
 from utils.occupancy import ceil_div
@@ -24,7 +25,7 @@ BOX = 64  # numbers of a row that lie together in shared memory
 THREADS = 384
 CPU_SMS = 3  # on the CPU runtime: several blocks, and several tiles for each
 #: Bytes of K and V that the plan keeps in L2 at a time
-TOGETHER = 24 << 20
+TOGETHER = 8 << 20
 #: What a tile of queries costs beside its keys, in tiles of keys
 EXTRA = 1.0
 
@@ -113,7 +114,7 @@ def rows_of(tensor: torch.Tensor, rows: int):
     return _map(tensor, tensor.data_ptr(), tensor.shape, tensor.stride(), rows)
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=16)
 def _map(tensor, address, shape, strides, rows):
     return boxes(tensor, (1, rows, 1, BOX))
 
@@ -126,8 +127,8 @@ def costs(queries: int, keys: int, causal: bool, width: int) -> list[int]:
     result = []
     for row in range(0, queries, QUERIES):
         last = min(row + QUERIES, queries) - 1
-        seen = max(0, min(keys, last + 1 + keys - queries)) if causal else keys
-        result.append(max(1, ceil_div(seen, width)))
+        most = seen(last, queries, keys) if causal else keys
+        result.append(max(1, ceil_div(most, width)))
     return result
 
 

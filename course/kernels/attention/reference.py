@@ -37,14 +37,6 @@ class Case:
         """[batch, keys, key heads, dim]."""
         return self.batch, self.keys or self.queries, self.key_heads or self.heads, self.dim
 
-    def flops(self) -> float:
-        """Of both products; a causal one counts the keys that are seen (half of a square)."""
-        keys = self.shape_of_keys[1]
-        pairs = self.queries * keys
-        if self.causal:
-            pairs = sum(seen(row, self.queries, keys) for row in range(self.queries))
-        return 4.0 * self.batch * self.heads * self.dim * pairs
-
 
 def seen(row: int, queries: int, keys: int) -> int:
     """How many keys a causal query in this row sees: the first ones."""

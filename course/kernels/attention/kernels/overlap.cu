@@ -2,11 +2,12 @@
 // Flash attention on Hopper whose products and exponentials overlap within a warp group, too: the
 // next tile's scores are queued before this tile's weights are multiplied with V, and are weighed
 // while that product is under way.
+// Turns are no longer needed: a warp group that weighs has a product of its own under way.
 // Otherwise as turns.cu. Grid, block and shared memory: as there.
 #include "hopper_tiles.cuh"
 
 #ifndef TURNS
-#define TURNS 1  // 0: warp groups multiply whenever they can
+#define TURNS 0  // 1: warp groups multiply in turns all the same
 #endif
 
 __device__ void attend(Shared& s, const Maps& maps, const Problem& p, float* lse, Tile tile,

@@ -4,14 +4,13 @@
 //   at about the same time
 // - a tile's last step is the next tile's first: its scores are queued beside the last product
 //   with V, and weighed meanwhile. So its queries are fetched early, into a second buffer
-// - only tiles of keys that some query does not see whole are masked
 // Grid: as many blocks as plan has entries, less one; block: 384 threads, dynamic shared memory:
 // Shared. plan[b], plan[b + 1]: first and last tile of block b; tiles: (batch, head, row, sequence).
 #define BUFFERS 2
 #include "hopper_tiles.cuh"
 
 #ifndef TURNS
-#define TURNS 0  // 1: warp groups multiply in turns, as in turns.cu
+#define TURNS 0  // 1: warp groups multiply in turns all the same
 #endif
 
 // What a block has to do. Of packed sequences each has a problem and four maps of its own, which end
