@@ -100,33 +100,44 @@ __device__ void join_warps(const Found<QUERIES>& found, number* out, float* lse,
     }
 }
 
-// The result of all parts. A warp has a query; each lane weighs one part, and all add its values.
+// The result of all parts: a warp has a query, and takes AT_ONCE parts at a time, whose states and
+// values are on their way together. Lanes i and i + 16 have part i's state.
 __device__ void join_parts(number* out, float* lse, const Parts& from, const Decode& d, int row,
                            int count, int parts) {
+    constexpr int AT_ONCE = 16;
     int lane = threadIdx.x % 32;
     for (int query = threadIdx.x / 32; query < count; query += WARPS) {
         size_t place = (size_t)(row + query) * d.parts;
-        const float* states = from.states + place * 2;
         float most = -INFINITY, sum = 0, result[COLUMNS] = {};
-        for (int part = lane; part < parts; part += 32)
-            most = fmaxf(most, states[part * 2]);
-        for (int other = 16; other > 0; other /= 2)
-            most = fmaxf(most, __shfl_xor_sync(~0u, most, other));
-        for (int first = 0; first < parts; first += 32) {
-            int own = min(first + lane, parts - 1);
-            float weight = first + lane < parts ? weight_of(states[own * 2], most) : 0;
-            sum += weight * states[own * 2 + 1];
-#pragma unroll 16
-            for (int i = 0; i < 32; ++i) {
-                size_t one = place + min(first + i, parts - 1);
-                auto values = ((const Columns<float>*)(from.results + one * DIM))[lane];
-                float factor = __shfl_sync(~0u, weight, i);
+        for (int first = 0; first < parts; first += AT_ONCE) {
+            int own = min(first + lane % AT_ONCE, parts - 1);
+            float score = from.states[(place + own) * 2];
+            float weights = from.states[(place + own) * 2 + 1];
+            Columns<float> values[AT_ONCE];
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; ++i) {
+                size_t part = place + min(first + i, parts - 1);
+                values[i] = ((const Columns<float>*)(from.results + part * DIM))[lane];
+            }
+            float next = fmaxf(most, score);
+            for (int other = AT_ONCE / 2; other > 0; other /= 2)
+                next = fmaxf(next, __shfl_xor_sync(~0u, next, other));
+            float factor = weight_of(most, next);
+            float weight = first + lane % AT_ONCE < parts ? weight_of(score, next) : 0;
+            most = next;
+            sum = sum * factor + weight * weights;
+#pragma unroll
+            for (int c = 0; c < COLUMNS; ++c)
+                result[c] *= factor;
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; ++i) {
+                float share = __shfl_sync(~0u, weight, i);
 #pragma unroll
                 for (int c = 0; c < COLUMNS; ++c)
-                    result[c] += factor * values.x[c];
+                    result[c] += share * values[i].x[c];
             }
         }
-        for (int other = 16; other > 0; other /= 2)
+        for (int other = AT_ONCE / 2; other > 0; other /= 2)
             sum += __shfl_xor_sync(~0u, sum, other);
 #pragma unroll
         for (int c = 0; c < COLUMNS; ++c)
