@@ -370,8 +370,9 @@ COPY4 = Exercise(
     path="build/copy4_exercise.cu",
     task=(
         "Copy `n` floats, each once, four a thread, with one load and one store of 16 bytes"
-        " (`float4`, say). The grid has a thread for every four elements, and at least four. `n`"
-        " need not be a multiple of 4: the last `n % 4` elements are copied one by one."
+        " (`float4`, say). The grid has one thread for every four elements, and at least four"
+        " threads: enough for the last elements, too. `n` need not be a multiple of 4: the last"
+        " `n % 4` elements are copied one by one."
     ),
     starter="""%%writefile build/copy4_exercise.cu
 __global__ void copy4(float* out, const float* a, int n) {
