@@ -76,8 +76,8 @@ TIMER = Exercise(
         "`queue.launch()` hands work to a device and returns at once; `queue.wait()` returns when"
         " all work is done; `queue.clock()` is the host's clock in microseconds. The first launch"
         " also compiles. Return the whole microseconds (`//`) of one launch: warm up with one"
-        " launch, then launch `repeats` times **in a row** and wait once, so that the host's work"
-        " for one launch hides behind the device's for another."
+        " launch and wait for it, then launch `repeats` times **in a row** and wait once, so that"
+        " the host's work for one launch hides behind the device's for another."
     ),
     starter="""
 def time_it(queue, repeats):
