@@ -368,7 +368,7 @@ RING = Exercise(
     kernel_name="ring",
     path="build/ring.cu",
     task=(
-        "Each block plays a rank. In step s a rank has to do with part `rank - s`. In step 0 it"
+        "Each block plays a rank. In step s a rank deals with part `rank - s`. In step 0 it"
         " sends its own numbers of that part to the next rank. In steps 1 to n - 1 it waits for the"
         " part, adds its own numbers, and sends the sum on. From step n on what arrives is"
         " complete: keep it and send it on. The last step sends nothing. After a part comes its"
