@@ -66,7 +66,7 @@ def scale_four(out, a, factor):
 
 SCALE_FOUR = Exercise(
     id="memory.scale_four",
-    title="Four elements a thread",
+    title="Four elements per thread",
     minutes=6,
     task=(
         "Each thread of this kernel scales four elements, and the grid has a quarter of the usual"
@@ -363,14 +363,14 @@ TAIL = "    if (i < n % 4)" + COPY4_CU.partition("    if (i < n % 4)")[2].rparti
 
 COPY4 = Exercise(
     id="memory.copy4",
-    title="Sixteen bytes a thread, in CUDA C",
+    title="Sixteen bytes per thread, in CUDA C",
     minutes=10,
     kind="cuda_c",
     kernel_name="copy4",
     path="build/copy4_exercise.cu",
     task=(
-        "Copy `n` floats, each once, four a thread, with one load and one store of 16 bytes"
-        " (`float4`, say). The grid has one thread for every four elements, and at least four"
+        "Copy `n` floats, each once, four per thread, with one load and one store of 16"
+        " bytes (`float4`, say). The grid has one thread for every four elements, and at least four"
         " threads: enough for the last elements, too. `n` need not be a multiple of 4: the last"
         " `n % 4` elements are copied one by one."
     ),
@@ -600,8 +600,8 @@ def attainable(flops, bytes_moved, gflop_per_s, gb_per_s): ...  # the lower of t
     draws=some_kernels,
     hints=(
         (
-            "Arithmetic intensity is FLOPs a byte: `flops / bytes_moved`. Memory that brings"
-            " `gb_per_s` bytes a nanosecond feeds intensity times that many FLOPs."
+            "Arithmetic intensity is FLOPs per byte: `flops / bytes_moved`. Memory that brings"
+            " `gb_per_s` bytes per nanosecond feeds intensity times that many FLOPs."
         ),
         (
             "One roof is `flops * gb_per_s // bytes_moved`, the other `gflop_per_s`. Which of the"

@@ -177,10 +177,10 @@ LIMIT = Exercise(
     kind="function",
     task=(
         "A kernel took `seconds`, moved `nbytes` and did `flops`, on a GPU that copies `bandwidth`"
-        " bytes and computes `peak` FLOPs a second. Return 1 (memory) or 2 (arithmetic), whichever"
-        " alone would have taken longer, or 3 (latency) when even that one would have taken less"
-        " than half of the measured time. A kernel may move nothing, or compute nothing; no two"
-        " limits are alike."
+        " bytes and computes `peak` FLOPs per second. Return 1 (memory) or 2 (arithmetic),"
+        " whichever alone would have taken longer, or 3 (latency) when even that one would have"
+        " taken less than half of the measured time. A kernel may move nothing, or compute"
+        " nothing; no two limits are alike."
     ),
     starter="""
 def speed_limit(seconds, nbytes, flops, bandwidth, peak):
