@@ -7,7 +7,7 @@ from course.checking.inputs import a_thread_each, lengths, some_length, uniform
 from course.checking.model import Exercise, Hypothesis, Out
 from course.checking.quiz import Quiz, one_of
 
-# ---- bytes_moved: one kernel an operation, or one for all
+# ---- bytes_moved: one kernel per operation, or one for all
 
 
 def bytes_moved(inputs_of, distinct, n, itemsize):
@@ -25,7 +25,7 @@ BYTES_MOVED = Exercise(
         "An expression is computed by elementwise operations on arrays of `n` elements of"
         " `itemsize` bytes. `inputs_of[k]` says how many arrays operation k reads; each writes one."
         " Together they start from `distinct` different arrays. Return `(bytes one by one, bytes"
-        " fused)`: with one kernel an operation, and with a single kernel for all of them. For"
+        " fused)`: with one kernel per operation, and with a single kernel for all of them. For"
         " relu(a*x + b) the call is `bytes_moved([1, 2, 1], 2, n, 4)`."
     ),
     starter="""
@@ -152,7 +152,7 @@ def kernels_after_fusion(operations):
             'operation == "matmul" or before != "elementwise"',
             "True",
             "wrong_value",
-            "This is one kernel an operation: nothing is fused.",
+            "This is one kernel per operation: nothing is fused.",
         ),
         (
             "return kernels",
@@ -205,7 +205,7 @@ CLAMP_LINE = Exercise(
     title="One kernel for another expression",
     minutes=8,
     task=(
-        "Write y = max(a*x + b, low) as **one** kernel: one thread an element, each input read"
+        "Write y = max(a*x + b, low) as **one** kernel: one thread per element, each input read"
         " once, each result written once. `a` and `low` are numbers, the others are arrays."
     ),
     starter="""
