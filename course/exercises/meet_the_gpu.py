@@ -227,7 +227,7 @@ LITTLES_LAW = Exercise(
         "The memory delivers `gb_per_s` GB/s, and a load takes `latency_ns` nanoseconds. Each"
         " thread has `bytes_per_thread` bytes on their way at any time. Return how many warps each"
         " of the `sms` SMs needs so that the memory is never idle: a whole number, rounded up. (1"
-        " GB/s is 1 byte a nanosecond.)"
+        " GB/s is 1 byte per nanosecond.)"
     ),
     starter="""
 def warps_per_sm(gb_per_s, latency_ns, bytes_per_thread, sms):
@@ -256,7 +256,7 @@ def warps_per_sm(gb_per_s, latency_ns, bytes_per_thread, sms):
         some.integers(1, 256),
     ),
     hints=(
-        "Little's law: what is under way = rate × waiting time. The rate is in bytes a nanosecond.",
+        "Little's law: what is under way = rate × waiting time. The rate: bytes per nanosecond.",
         (
             "`gb_per_s * latency_ns` bytes must be under way. How many bytes has one warp of 32"
             " threads under way?"
@@ -394,7 +394,7 @@ def matmul_cost(m, k, n, itemsize): ...  # return (flops, bytes)
 )
 
 
-# ---- amdahl: speed-up of a program, one thread a number of processors
+# ---- amdahl: speed-up of a program, one thread per number of processors
 
 
 @cuda.jit
@@ -412,7 +412,7 @@ def law(speedup, processors, parallel):
 
 AMDAHL = Exercise(
     id="meet_the_gpu.amdahl",
-    title="Amdahl's law, one thread a machine",
+    title="Amdahl's law, one thread per machine",
     minutes=10,
     task=(
         "Thread i asks: how many times faster is the whole program on `processors[i]` processors,"
@@ -503,7 +503,7 @@ QUIZZES = (
         "meet_the_gpu.q_hide",
         (
             "An SM runs 8 warps. Each issues one instruction, then waits 15 cycles for its data."
-            " The scheduler can issue one instruction a cycle. In what share of the cycles does it"
+            " The scheduler can issue one instruction per cycle. In what share of the cycles does it"
             " issue?"
         ),
         ("1 in 16", "That is one warp alone. The other seven issue while it waits."),
