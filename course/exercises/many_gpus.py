@@ -394,7 +394,7 @@ RING = Exercise(
     inputs=ring_inputs,
     reference=summed,
     rtol=0,
-    shapes=((2, 1), (1, 5), (2, 40), (3, 7), (4, 33), (5, 2), (8, 4)),
+    shapes=((2, 1), (1, 5), (2, 40), (3, 7), (4, 33), (5, 2), (8, 4), (2, 150)),
     fresh=some_numbers((2, 6), (1, 40)),
     launches=lambda shape: [
         Launch((shape[0], 1, 1), (32, 1, 1)),
