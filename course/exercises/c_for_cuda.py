@@ -144,7 +144,7 @@ BODY = "((size_t)z * height + y) * width + x"
 
 INDEX_EXERCISE = CppExercise(
     id="c_for_cuda.index",
-    title="Pictures in a row, even many",
+    title="One picture in a long stack",
     minutes=8,
     path="build/index.h",
     task=(

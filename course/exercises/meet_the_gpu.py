@@ -118,7 +118,7 @@ DIVERGENCE = Exercise(
     kind="function",
     task=(
         "In a block of `threads` threads those with `i < split` run `then_cost` instructions and"
-        " the others `else_cost`. Return how many instructions the block's warps issue together. A"
+        " the others `else_cost`. Return how many instructions the block's warps issue in all. A"
         " warp issues a side if at least one of its lanes takes it; the last warp may have fewer"
         " than 32 threads."
     ),
