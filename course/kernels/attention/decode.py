@@ -102,18 +102,18 @@ class Form:
 
     file: str
     queries: int = 1
-    warps: int = 4
-    blocks: int = 8
+    warps: int = 8
+    blocks: int = 4
 
     def flags(self, dim: int, page: int) -> tuple[str, ...]:
         """The compiler's flags."""
-        named = {"DIM": dim, "PAGE": page, "WARPS": self.warps, "BLOCKS": self.blocks}
+        named = {"DIM": dim, "PAGE": page, "WARPS": self.warps}
         return tuple(f"-D{name}={value}" for name, value in named.items())
 
 
 SIMPLE = Form("decode_simple")
 SPLIT = Form("decode_split")
-GROUP = Form("decode_group", queries=8, blocks=3)
+GROUP = Form("decode_group", queries=8, blocks=1)
 
 
 # ---- how long a part is

@@ -10,7 +10,7 @@
 #define PAGE 0  // keys of a page; 0: the cache is one tensor
 #endif
 #ifndef WARPS
-#define WARPS 4  // of a block
+#define WARPS 8  // of a block
 #endif
 
 constexpr int THREADS = 32 * WARPS;
@@ -73,9 +73,8 @@ __device__ void store(number* out, float* lse, int row, int x, float result, flo
 // One result of what the warps found: the final one if there is one part, else this part's.
 // row: of the first query among all heads of the batch; count: how many queries there are.
 template <int QUERIES>
-__device__ void join_warps(const Found<QUERIES>& found, number* out, float* lse,
-                           const Parts& to, const Decode& d, int row, int count, int part,
-                           int parts) {
+__device__ void join_warps(const Found<QUERIES>& found, number* out, float* lse, const Parts& to,
+                           const Decode& d, int row, int count, int part, int parts) {
     for (int i = threadIdx.x; i < count * DIM; i += THREADS) {
         int query = i / DIM;
         int x = i % DIM;
@@ -145,6 +144,17 @@ __device__ void join_parts(number* out, float* lse, const Parts& from, const Dec
     }
 }
 
+// Counts a block that has arrived, and returns how many came before it. Whoever sees the count sees
+// what those blocks wrote before their __syncthreads(), too: cheaper than a fence by every thread.
+__device__ unsigned arrive(unsigned* arrived) {
+    unsigned before;
+    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;"
+                 : "=r"(before)
+                 : "l"(arrived)
+                 : "memory");
+    return before;
+}
+
 // All of it: what the warps found becomes the block's part, and the block that comes last joins the
 // parts. counter: which of `arrived` is these queries'.
 template <int QUERIES>
@@ -154,14 +164,12 @@ __device__ void finish(Found<QUERIES>& found, number* out, float* lse, const Par
     join_warps(found, out, lse, of, d, row, count, part, parts);
     if (parts == 1)
         return;
-    __threadfence();  // whoever sees that this block has arrived sees its part too
     __syncthreads();
     if (threadIdx.x == 0)
-        found.last = atomicAdd(&of.arrived[counter], 1u) == parts - 1;
+        found.last = arrive(&of.arrived[counter]) == parts - 1;
     __syncthreads();
     if (!found.last)
         return;
-    __threadfence();
     join_parts(out, lse, of, d, row, count, parts);
     if (threadIdx.x == 0)
         of.arrived[counter] = 0;

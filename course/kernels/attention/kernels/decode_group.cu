@@ -10,10 +10,6 @@
 #include "decode.cuh"
 #include "mma.cuh"
 
-#ifndef BLOCKS
-#define BLOCKS 3  // of an SM, at the same time
-#endif
-
 constexpr int QUERIES = 8;  // of a block: the columns of an mma
 constexpr int KEYS = 16;  // of a warp's tile: the rows of an mma
 constexpr int K_PIECES = DIM / 32;  // of 16 bytes, for each lane in each of 2 keys
@@ -190,10 +186,12 @@ __device__ void attend(Found<QUERIES>& found, const Source& source, const Piece 
     keep(found, state, out);
 }
 
-__global__ __launch_bounds__(THREADS, BLOCKS) void attention(
-    number* out, float* lse, const number* q, const number* k, const number* v, const int* lengths,
-    const int* table, float* results, float* states, unsigned* arrived, Decode d, Strides of_k,
-    Strides of_v) {
+__global__ __launch_bounds__(THREADS) void attention(number* out, float* lse, const number* q,
+                                                     const number* k, const number* v,
+                                                     const int* lengths, const int* table,
+                                                     float* results, float* states,
+                                                     unsigned* arrived, Decode d, Strides of_k,
+                                                     Strides of_v) {
     __shared__ Found<QUERIES> found;
     int part = blockIdx.x;
     int batch = blockIdx.z;

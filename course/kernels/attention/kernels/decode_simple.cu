@@ -6,8 +6,8 @@
 
 __global__ __launch_bounds__(THREADS) void attention(number* out, float* lse, const number* q,
                                                      const number* k, const number* v,
-                                                     const int* lengths, const int* table,
-                                                     Decode d, Strides of_k, Strides of_v) {
+                                                     const int* lengths, const int* table, Decode d,
+                                                     Strides of_k, Strides of_v) {
     __shared__ Found<1> found;
     int head = blockIdx.y;
     int batch = blockIdx.z;
