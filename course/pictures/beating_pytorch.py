@@ -619,6 +619,35 @@ def short_race(times: Mapping[str, tuple], mine: Sequence[str] = (), gpu: str = 
     return sheet
 
 
+def solved_table() -> Table:
+    """The trainer with the four exercises' solutions, beside PyTorch's best mode and ours.
+
+    Ours was measured in turn with it (course.solved_trainer), PyTorch's best in the race.
+    """
+    solved = recorded("mnist/yours/")
+    entries = race()
+    best = best_times(entries)
+    batches = [batch for batch in best if f"{batch}/time" in solved]
+    if not batches:
+        how = "nothing is recorded yet: `python -m course.solved_trainer` on a GPU does it"
+        return Table(["the trainer with the exercises solved", "µs per step"], [], how)
+    theirs = [best[batch] for batch in batches]
+    ours = [solved[f"{batch}/ours"] for batch in batches]
+    with_solutions = [solved[f"{batch}/time"] for batch in batches]
+    factors = [them / it["value"] for them, it in zip(theirs, with_solutions, strict=True)]
+    rows = [
+        ["PyTorch's best", *(f"{value:,.1f}" for value in theirs)],
+        ["the course's kernels", *(f"{entry['value']:,.1f}" for entry in ours)],
+        ["with the four solutions", *(f"{entry['value']:,.1f}" for entry in with_solutions)],
+        ["PyTorch's best ÷ with the solutions", *(f"**{factor:.2f}×**" for factor in factors)],
+    ]
+    head = ["µs per step", *(f"batch {batch:,}" for batch in batches)]
+    note = f"{origin(solved)}; PyTorch's best: {origin(entries)}."
+    if "accuracy" in solved:
+        note += f" Test accuracy with the solutions: {solved['accuracy']['value']:.2%}."
+    return Table(head, rows, note)
+
+
 #: The waterfall's rows of PyTorch, and the race's names for them.
 PYTORCH_ROWS = {
     "PyTorch, eager, fp32": "pytorch/eager_fp32",

@@ -127,6 +127,22 @@ def test_nothing_recorded_is_said(none):
         assert "nothing recorded yet" in fig.alt and fig._repr_mimebundle_()["text/html"]
 
 
+def test_the_solved_trainer_stands_beside_pytorchs_best(some, monkeypatch):
+    assert "nothing is recorded yet" in repr(beating_pytorch.solved_table())
+    solved = [
+        entry("mnist/yours/64/time", 128.0),
+        entry("mnist/yours/64/ours", 60.0),
+        entry("mnist/yours/4096/time", 9.0),  # where the race has no batch of this size
+        entry("mnist/yours/4096/ours", 9.0),
+        entry("mnist/yours/accuracy", 0.9897, "1"),
+    ]
+    monkeypatch.setattr(results, "load", lambda: [*ENTRIES[:-1], *solved])
+    table = beating_pytorch.solved_table()
+    assert table.head == ["µs per step", "batch 64"]
+    assert [row[1] for row in table.rows] == ["256.0", "60.0", "128.0", "**2.00×**"]
+    assert "98.97%" in table.note and "G, 2026-01-31" in table.note
+
+
 def test_the_waterfall_shows_each_change(some):
     fig = beating_pytorch.waterfall(
         {"first": 100.0, "better": 25.0, "worse": 30.0}, title="", predicted={"better": 20.0}
