@@ -65,7 +65,7 @@ CHAPTERS = (
         GROUND,
         "02_your_gpu",
         "Your GPU",
-        65,
+        70,
         "Drivers, toolkits and versions that match: know your machine, and repair it.",
     ),
     Chapter(
@@ -79,7 +79,7 @@ CHAPTERS = (
         GROUND,
         "04_meet_the_gpu",
         "Meet the GPU",
-        110,
+        120,
         "Why thousands of slow threads beat a few fast ones: SMs, warps, bandwidth.",
     ),
     Chapter(
