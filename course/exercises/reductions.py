@@ -202,7 +202,7 @@ def scan_by_rounds(a, first=0, last=64, kept=1):
 SCAN = Exercise(
     id="reductions.scan",
     title="Repair a scan",
-    minutes=10,
+    minutes=5,
     one_block=True,
     task=(
         "One block of 128 threads replaces `a` (up to 128 elements) by its running sums. This"
@@ -399,7 +399,7 @@ def reads_of_others(trace):
 LOOK_BACK = Exercise(
     id="reductions.look_back",
     title="Look back",
-    minutes=15,
+    minutes=18,
     one_block=True,
     task=(
         "Each block is one thread and has one tile. `tiles[FLAG, t]` says what tile t has"
@@ -408,7 +408,8 @@ LOOK_BACK = Exercise(
         " anything.) The starter publishes the sum at once, and every fourth tile its prefix at the"
         " end. In between, find the sum of all tiles before yours: go back tile by tile, wait where"
         " nothing is published, add sums, and stop at the first prefix."
-        " `cuda.atomic.add(tiles, (FLAG, t), 0)` reads a flag."
+        " `cuda.atomic.add(tiles, (FLAG, t), 0)` reads a flag; a `cuda.threadfence()` must follow"
+        " before you read what the flag announces."
     ),
     starter="""
 @cuda.jit
