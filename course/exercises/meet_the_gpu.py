@@ -503,8 +503,8 @@ QUIZZES = (
         "meet_the_gpu.q_hide",
         (
             "An SM runs 8 warps. Each issues one instruction, then waits 15 cycles for its data."
-            " The scheduler can issue one instruction per cycle. In what share of the cycles does it"
-            " issue?"
+            " The scheduler can issue one instruction per cycle. In what share of the cycles does"
+            " it issue?"
         ),
         ("1 in 16", "That is one warp alone. The other seven issue while it waits."),
         (

@@ -215,8 +215,8 @@ def peak_bandwidth(memory_khz, bus_bits): ...  # kHz -> transfers a second -> bi
     ),
     hints=(
         (
-            "How many transfers per second? Twice the clock, and the clock is in thousands of cycles"
-            " per second."
+            "How many transfers per second? Twice the clock, and the clock is in thousands of"
+            " cycles per second."
         ),
         "Each transfer carries `bus_bits` bits, that is `bus_bits // 8` bytes.",
         "`2 * memory_khz * 1000 * bus_bits // 8 // 10**9`",
