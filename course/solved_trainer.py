@@ -6,10 +6,12 @@ The solutions of the four exercises that have a socket (course.kernels.mnist_cnn
 together. Nothing is recorded before the losses of the first steps are PyTorch's and the accuracy
 has passed the race's gate. Then both trainers take turns, and what was measured is written into
 assets/results: `mnist/yours/accuracy`, and for each batch size `mnist/yours/64/time` and `.../ours`
-(µs per step), `.../share_of_ours` and `.../launches`.
+(µs per step), `.../only_head` and so on with one of the four alone, `.../share_of_ours` and
+`.../launches`.
 """
 
 import argparse
+import contextlib
 import statistics
 import sys
 import tempfile
@@ -27,7 +29,7 @@ from utils.timing import median_and_spread
 
 BATCHES = (64, 256)
 PREFIX = "mnist/yours"
-OURS, SOLVED = "ours", "solved"
+OURS, SOLVED, ONLY = "ours", "solved", "only_"
 DIFFERENT = 8  # batches that the steps go round
 
 
@@ -44,6 +46,20 @@ def solutions(folder: Path) -> dict[str, Path]:
             path.write_text(exercise.solution, encoding="utf-8")
             files[exercise.kernel_name] = path
     return files
+
+
+def versions(mine: Mapping[str, Path]) -> dict[str, dict[str, Path]]:
+    """Which files go into the sockets: none, all, and each alone."""
+    alone = {f"{ONLY}{name}": {name: path} for name, path in mine.items()}
+    return {OURS: {}, SOLVED: dict(mine), **alone}
+
+
+def build(mine: Mapping[str, Path]) -> None:
+    """Let nvcc do its work beforehand, all versions side by side."""
+    kind = fast.precisions()[0]
+    files = [sockets.checked(chosen) for chosen in versions(mine).values()]
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda chosen: fast.build(kind, chosen), files))
 
 
 def batches_of(size: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -119,17 +135,17 @@ def row(batch: int, mine: Mapping[str, Path], steps: int, repeats: int) -> dict[
     weights, batches = initial_weights(0), batches_of(batch)
     checked = min(race.CHECKED_STEPS, 2 * steps)
     expected = expected_losses(weights, batches, checked)
-    with (
-        fast.Trainer(weights, batch, race.LR) as ours,
-        fast.Trainer(weights, batch, race.LR, mine=mine) as solved,
-    ):
-        trainers = {OURS: ours, SOLVED: solved}
+    with contextlib.ExitStack() as stack:
+        trainers = {}
+        for name, files in versions(mine).items():
+            trainer = fast.Trainer(weights, batch, race.LR, mine=files)
+            trainers[name] = stack.enter_context(trainer)
         off = verify(trainers, batches, expected)
-        print(f"batch {batch}: losses off by {off[OURS]:.1e} (ours), {off[SOLVED]:.1e} (solved)")
-        launches = solved.launches()
+        print(f"batch {batch}: losses off by {max(off.values()):.1e} at most", flush=True)
+        launches = trainers[SOLVED].launches()
         times = measure(trainers, batches, steps, repeats)
-    our_us, our_spread = median_and_spread(times[OURS])
-    solved_us, solved_spread = median_and_spread(times[SOLVED])
+    took = {name: median_and_spread(samples) for name, samples in times.items()}
+    (our_us, our_spread), (solved_us, solved_spread) = took.pop(OURS), took.pop(SOLVED)
     share = our_us / solved_us
     share_spread = share * (our_spread / our_us + solved_spread / solved_us)
     return {
@@ -137,6 +153,7 @@ def row(batch: int, mine: Mapping[str, Path], steps: int, repeats: int) -> dict[
         "ours": (our_us, "µs", our_spread),
         "share_of_ours": (share, "1", share_spread),
         "launches": (launches, "1", 0.0),
+        **{name: (micro, "µs", spread) for name, (micro, spread) in took.items()},
     }
 
 
@@ -165,8 +182,8 @@ def accuracy(mine: Mapping[str, Path], seeds: int, epochs: int, batch: int) -> t
     return statistics.mean(found), statistics.stdev(found)
 
 
-def gate(mine: Mapping[str, Path]) -> tuple[float, float]:
-    """The accuracy, if it is within the race's gate of PyTorch's recorded one; else NotShown."""
+def gate(mine: Mapping[str, Path]) -> tuple[float, str, float]:
+    """The accuracy as a result, if it is within the race's gate of PyTorch's recorded one; else NotShown."""
     wanted = results.find("mnist/accuracy/pytorch")
     if wanted is None:
         raise NotShown("no accuracy of PyTorch is recorded to compare with: run the race first")
@@ -174,7 +191,7 @@ def gate(mine: Mapping[str, Path]) -> tuple[float, float]:
     print(f"accuracy {mean:.2%} ± {spread:.2%}, PyTorch's {wanted['value']:.2%}", flush=True)
     if abs(mean - wanted["value"]) > race.GATE:
         raise NotShown(f"an accuracy of {mean:.2%} has not passed the gate")
-    return mean, spread
+    return mean, "1", spread
 
 
 def entries_of(found: Mapping[str, tuple]) -> list[dict]:
@@ -200,21 +217,19 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     with tempfile.TemporaryDirectory() as folder:
         mine = solutions(Path(folder))
-        kind, checked = fast.precisions()[0], sockets.checked(mine)
-        with ThreadPoolExecutor() as pool:  # nvcc's two long compilations side by side
-            list(pool.map(lambda files: fast.build(kind, files), ({}, checked)))
+        build(mine)
         try:
-            mean, spread = gate(mine)
-            found = {"accuracy": (mean, "1", spread)}
+            found = {"accuracy": gate(mine)}
             for batch in options.batches:
                 of_batch = row(batch, mine, race.STEPS, race.REPEATS)
                 found |= {f"{batch}/{name}": value for name, value in of_batch.items()}
+                # written at once: whoever stops the command keeps what was measured
+                written = results.add(entries_of(found), hardware.this_gpu())
         except NotShown as no:
-            print(f"nothing is recorded. {no}", file=sys.stderr)
+            print(f"nothing more is recorded. {no}", file=sys.stderr)
             return 1
     for name, (value, unit, spread) in found.items():
-        print(f"{PREFIX}/{name:20} {value:10,.4g} ± {spread:.2g} {unit if unit != '1' else ''}")
-    written = results.add(entries_of(found), hardware.this_gpu())
+        print(f"{PREFIX}/{name:24} {value:10,.4g} ± {spread:.2g} {unit if unit != '1' else ''}")
     print("wrote", written.name)
     return 0
 

@@ -46,6 +46,7 @@ def test_a_toy_row(tmp_path):
     found = solved_trainer.row(2, solved_trainer.solutions(tmp_path), steps=1, repeats=1)
     time_us, ours_us = found["time"][0], found["ours"][0]
     assert found["share_of_ours"][:2] == (pytest.approx(ours_us / time_us), "1")
+    assert {name for name in found if name.startswith("only_")} == {f"only_{n}" for n in SOCKETS}
     assert found["launches"][0] > 8  # sockets convert between floats and the trainer's 16 bits
 
 
@@ -72,7 +73,7 @@ def test_the_gate_is_the_races(accuracy, passed, monkeypatch):
     monkeypatch.setattr(results, "find", lambda name: {"value": 0.9901})
     monkeypatch.setattr(solved_trainer, "accuracy", lambda *_: (accuracy, 4e-4))
     if passed:
-        assert solved_trainer.gate({}) == (accuracy, 4e-4)
+        assert solved_trainer.gate({}) == (accuracy, "1", 4e-4)
         return
     with pytest.raises(solved_trainer.NotShown, match=r"98\.85% has not passed"):
         solved_trainer.gate({})
@@ -101,3 +102,25 @@ def test_entries_are_sound(monkeypatch, tmp_path):
 def test_without_a_gpu_it_says_so(monkeypatch, capsys):
     monkeypatch.setattr(engine, "gpu", lambda: None)
     assert solved_trainer.main([]) == 1 and "need an NVIDIA GPU" in capsys.readouterr().err
+
+
+def test_each_batch_is_written_at_once(monkeypatch, tmp_path):
+    """The second batch size fails: what the first found is in the file."""
+
+    def row(batch, *_):
+        if batch == 256:
+            raise solved_trainer.NotShown("off")
+        return {"time": (78.6, "µs", 0.1)}
+
+    gpu = {"name": "G", "compute_capability": "9.0", "sms": 1, "memory_bytes": 1}
+    gpu |= {"driver": "580", "cuda": "13.0"}
+    monkeypatch.setattr(engine, "gpu", lambda: GPU)
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+    monkeypatch.setattr(solved_trainer.hardware, "this_gpu", lambda: gpu)
+    monkeypatch.setattr(solved_trainer, "build", lambda mine: None)
+    monkeypatch.setattr(solved_trainer, "gate", lambda mine: (0.989, "1", 4e-4))
+    monkeypatch.setattr(solved_trainer, "row", row)
+    assert solved_trainer.main(["--batches", "64", "256"]) == 1
+    kept = {entry["name"]: entry["value"] for entry in results.everything()}
+    assert kept == {"mnist/yours/accuracy": 0.989, "mnist/yours/64/time": 78.6}
+    assert solved_trainer.main(["--batches", "64"]) == 0
