@@ -221,15 +221,15 @@ def main(arguments: list[str] | None = None) -> int:
         try:
             found = {"accuracy": gate(mine)}
             for batch in options.batches:
-                of_batch = row(batch, mine, race.STEPS, race.REPEATS)
-                found |= {f"{batch}/{name}": value for name, value in of_batch.items()}
+                for name, value in row(batch, mine, race.STEPS, race.REPEATS).items():
+                    found[f"{batch}/{name}"] = value
                 # written at once: whoever stops the command keeps what was measured
                 written = results.add(entries_of(found), hardware.this_gpu())
         except NotShown as no:
             print(f"nothing more is recorded. {no}", file=sys.stderr)
             return 1
     for name, (value, unit, spread) in found.items():
-        print(f"{PREFIX}/{name:24} {value:10,.4g} ± {spread:.2g} {unit if unit != '1' else ''}")
+        print(f"{name:24} {value:10,.4g} ± {spread:.2g} {unit if unit != '1' else ''}")
     print("wrote", written.name)
     return 0
 

@@ -638,14 +638,24 @@ def solved_table() -> Table:
     rows = [
         ["PyTorch's best", *(f"{value:,.1f}" for value in theirs)],
         ["the course's kernels", *(f"{entry['value']:,.1f}" for entry in ours)],
-        ["with the four solutions", *(f"{entry['value']:,.1f}" for entry in with_solutions)],
-        ["PyTorch's best ÷ with the solutions", *(f"**{factor:.2f}×**" for factor in factors)],
+        ["with all four solutions", *(f"{entry['value']:,.1f}" for entry in with_solutions)],
+        *_alone(solved, batches),
+        ["PyTorch's best ÷ with all four", *(f"**{factor:.2f}×**" for factor in factors)],
     ]
     head = ["µs per step", *(f"batch {batch:,}" for batch in batches)]
     note = f"{origin(solved)}; PyTorch's best: {origin(entries)}."
     if "accuracy" in solved:
         note += f" Test accuracy with the solutions: {solved['accuracy']['value']:.2%}."
     return Table(head, rows, note)
+
+
+def _alone(solved, batches):
+    """Rows of the trainers in which one kernel alone is a solution."""
+    first = f"{batches[0]}/only_"
+    names = [name.removeprefix(first) for name in solved if name.startswith(first)]
+    for name in names:
+        found = [solved.get(f"{batch}/only_{name}") for batch in batches]
+        yield [f"with {name} alone", *(f"{one['value']:,.1f}" if one else "–" for one in found)]
 
 
 #: The waterfall's rows of PyTorch, and the race's names for them.
