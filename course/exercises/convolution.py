@@ -203,7 +203,7 @@ def picture_tiles(shape):
 BLUR = Exercise(
     id="convolution.blur",
     title="A halo where edges go on",
-    minutes=15,
+    minutes=18,
     one_block=True,
     task=(
         "Blur `a`: each result is the mean of the 3 × 3 pixels around it, and beyond an edge the"
@@ -370,9 +370,9 @@ GATHER = Exercise(
     minutes=12,
     task=(
         "`x` is a picture (height, width, channels). Write its im2col matrix: a row for each place"
-        " of the filter, places counted line by line; columns count taps line by line, and within"
-        " a tap channels. Beyond the edges (`padding` pixels) are zeros. One thread writes one"
-        " element."
+        " of the filter, places counted line by line; tap (r, s) of channel c is column"
+        " `(r * side + s) * channels + c`. Beyond the edges (`padding` pixels) are zeros. One thread"
+        " writes one element."
     ),
     starter="""
 @cuda.jit
@@ -489,7 +489,7 @@ def gather(matrix, x, side, stride, padding):
 )
 
 
-# ---- layer: a product with a matrix that nobody makes
+# ---- layer: an implicit GEMM, a product whose left matrix is never stored
 
 LAYER_CU = """
 // x: h x w x c. filters: k of side x side x c. y: p x q x k. Blocks of 16 x 16 threads.
@@ -593,17 +593,17 @@ def tiles_of_layer(shape):
 
 LAYER = Exercise(
     id="convolution.layer",
-    title="A product whose matrix nobody makes",
-    minutes=12,
+    title="An implicit GEMM",
+    minutes=8,
     kind="cuda_c",
     kernel_name="layer",
     path="build/layer.cu",
     one_block=True,
     task=(
         "This is a tiled matrix product. Its left factor is the im2col matrix of `x`, and its"
-        " right one holds a filter in each column. Nobody has made the left matrix. Let each thread"
-        " work out which number of `x` stands at (`row`, `at`), and put that, or a zero, into the"
-        " tile."
+        " right one holds a filter in each column. The left matrix is stored nowhere. Let each"
+        " thread work out which number of `x` stands at (`row`, `at`), and put that, or a zero,"
+        " into the tile."
     ),
     starter="""%%writefile build/layer.cu
 // x: h x w x c. filters: k of side x side x c. y: p x q x k. Blocks of 16 x 16 threads.
@@ -793,7 +793,7 @@ def slopes_inputs(rng, shape):
 SLOPES = Exercise(
     id="convolution.slopes",
     title="The data gradient, in CUDA C",
-    minutes=12,
+    minutes=10,
     kind="cuda_c",
     kernel_name="slopes",
     path="build/slopes.cu",
@@ -801,9 +801,8 @@ SLOPES = Exercise(
         "The forward pass filtered a picture x (h × w) with `taps` (side × side, odd), as large as"
         " the picture, zeros beyond its edges. Given `dy`, the derivative (slope) of the loss by"
         " each result, write `dx`, its derivative by each pixel: which results did this pixel go"
-        " into, and by which tap? One thread writes one element of `dx`. A slope may be infinite,"
-        " and 0 times infinity is NaN: leave out what lies beyond the edges instead of multiplying"
-        " it by 0."
+        " into, and by which tap? One thread writes one element of `dx`. Leave out what lies beyond"
+        " the edges instead of multiplying it by 0."
     ),
     starter="""%%writefile build/slopes.cu
 // dy: h x w. taps: side x side, side odd. The forward pass was "same":
@@ -842,7 +841,8 @@ __global__ void slopes(float* dx, const float* dy, const float* taps, int h, int
             " this for y."
         ),
         "`y = i - r + half`, `x = j - s + half`: the filter, turned by 180 degrees.",
-        "Guard: only results with 0 <= y < h and 0 <= x < w exist. Sum in a register, write once.",
+        "Guard: only results with 0 <= y < h and 0 <= x < w exist. (A slope may be infinite, and 0"
+        " times infinity is NaN: leave the others out.) Sum in a register, write once.",
     ),
     wrong=(
         (
