@@ -183,7 +183,9 @@ def accuracy(mine: Mapping[str, Path], seeds: int, epochs: int, batch: int) -> t
 
 
 def gate(mine: Mapping[str, Path]) -> tuple[float, str, float]:
-    """The accuracy as a result, if it is within the race's gate of PyTorch's recorded one; else NotShown."""
+    """The accuracy as a result. NotShown unless it is within the race's gate of PyTorch's recorded
+    one.
+    """
     wanted = results.find("mnist/accuracy/pytorch")
     if wanted is None:
         raise NotShown("no accuracy of PyTorch is recorded to compare with: run the race first")
