@@ -15,8 +15,8 @@ import torch
 from course.kernels.attention.classic import DIMS, module
 from course.kernels.attention.problem import flat, strides_of
 from course.kernels.matmul.tensor import AMPERE, Needs, sms
-from utils import has_gpu
-from utils.occupancy import ceil_div
+from utils import has_gpu, machine
+from utils.occupancy import ceil_div, limits
 
 #: Keys of a tile of decode_group.cu: pages and parts hold whole tiles
 TILE = 16
@@ -24,6 +24,9 @@ TILE = 16
 EXTRA = 1
 #: How often the GPU is filled with blocks, at most, before parts get longer
 ROUNDS = 2
+#: Bytes of a cache that is large beside L2, of which other lines have to be driven out first: four
+#: times what an H100 or H200 has
+LARGE = 200 << 20
 
 
 class Decode(ctypes.Structure):
@@ -98,22 +101,47 @@ class Cache:
 
 @dataclass(frozen=True)
 class Form:
-    """How a decoding kernel is compiled and launched. queries: of a block; blocks: of an SM."""
+    """How a decoding kernel is compiled and launched.
+
+    queries: the most of a block. blocks: of an SM. stages: tiles of each warp in shared memory.
+    """
 
     file: str
     queries: int = 1
     warps: int = 8
     blocks: int = 4
+    stages: int = 0
 
     def flags(self, dim: int, page: int) -> tuple[str, ...]:
         """The compiler's flags."""
         named = {"DIM": dim, "PAGE": page, "WARPS": self.warps}
+        if self.stages:
+            named["STAGES"] = self.stages
         return tuple(f"-D{name}={value}" for name, value in named.items())
+
+    def shared(self, dim: int) -> int:
+        """Bytes of shared memory for each block's tiles of keys and values."""
+        return self.warps * self.stages * 2 * TILE * dim * 2
 
 
 SIMPLE = Form("decode_simple")
 SPLIT = Form("decode_split")
 GROUP = Form("decode_group", queries=8, blocks=1)
+RING = Form("decode_ring", queries=8, blocks=1, stages=2)
+STATIC = 34 << 10  # bytes of shared memory that RING has beside its tiles
+
+
+def form_for(cache: Cache) -> Form:
+    """The fastest form: for large caches the ring, where an SM has room for it.
+
+    GROUP's loads mark their lines as the first to leave L2. So what others left there need not be
+    written back, which is quicker at first and slower in the long run.
+    """
+    if cache.nbytes < LARGE:
+        return GROUP
+    needed = RING.shared(cache.keys.shape[3]) + STATIC
+    room = limits(machine().gpu.compute_capability).shared_block if has_gpu() else needed
+    return RING if needed <= room else GROUP
 
 
 # ---- how long a part is
@@ -181,11 +209,14 @@ class Workspace:
 WORKSPACE = Workspace()
 
 
-def attention(q, cache: Cache, *, form: Form = GROUP, out=None, lse=None, chunk=None) -> tuple:
+def attention(
+    q, cache: Cache, *, form: Form | None = None, out=None, lse=None, chunk=None
+) -> tuple:
     """(out, lse) of bfloat16 [batch, 1, heads, dim] against the cache.
 
     lse: float32 [batch, heads, 1], the logarithm of each query's sum of exponentials. out, lse: to
-    write to, made unless given. chunk: keys of a part, as `chunk_for` says unless given.
+    write to, made unless given. form: that of `form_for` unless given. chunk: keys of a part, as
+    `chunk_for` says unless given.
     Calls that run at the same time on several streams must not share this module's workspace.
     Raises ValueError where shapes or types do not fit.
     """
@@ -199,6 +230,7 @@ def attention(q, cache: Cache, *, form: Form = GROUP, out=None, lse=None, chunk=
         out = torch.empty_like(q)
     if lse is None:
         lse = torch.empty(batch, heads, 1, device=q.device)
+    form = form or form_for(cache)
     group = heads // key_heads
     blocks = heads if form.queries == 1 else key_heads * ceil_div(group, form.queries)
     if form is SIMPLE:
@@ -212,7 +244,7 @@ def attention(q, cache: Cache, *, form: Form = GROUP, out=None, lse=None, chunk=
     if form is not SIMPLE:
         arrays += WORKSPACE.get(q.device, batch * heads, parts, dim)
     launch = module(form.file, *form.flags(dim, cache.page)).attention
-    launch[(parts, blocks, batch), 32 * form.warps](
+    launch[(parts, blocks, batch), 32 * form.warps, form.shared(dim)](
         *arrays, told, strides_of(cache.keys), strides_of(cache.values)
     )
     return out, lse
@@ -234,5 +266,7 @@ class Rung:
 DECODING = {
     "simple": Rung(functools.partial(attention, form=SIMPLE)),
     "split": Rung(functools.partial(attention, form=SPLIT)),
-    "group": Rung(attention),
+    "group": Rung(functools.partial(attention, form=GROUP)),
+    "ring": Rung(functools.partial(attention, form=RING)),
+    "fastest": Rung(attention),
 }

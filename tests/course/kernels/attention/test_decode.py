@@ -3,14 +3,16 @@ is; what does not fit; what NVIDIA's compiler makes of the rungs.
 """
 
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from course.kernels.attention import classic, decode, decode_rightness, reference
-from course.kernels.attention.decode import DECODING, GROUP, Cache, Rung
+from course.kernels.attention.decode import DECODING, GROUP, RING, Cache, Rung
 from course.kernels.attention.decode_rightness import Case
 from tests.compiling import needs_nvcc, unspilled
+from utils import has_gpu
 from utils.occupancy import ceil_div
 
 # ---- the rungs
@@ -24,7 +26,8 @@ def able(name):
     return pytest.mark.skipif(not rung.able(), reason=f"needs {rung.needs.words}")
 
 
-RUNGS = [pytest.param(name, marks=able(name)) for name in DECODING]
+# the fastest is one of the others, as form_for says
+RUNGS = [pytest.param(name, marks=able(name)) for name in DECODING if name != "fastest"]
 
 
 @pytest.mark.parametrize("name", RUNGS)
@@ -168,6 +171,24 @@ def test_the_bytes_are_those_of_keys_and_values_that_there_are():
 
 
 @needs_nvcc
-def test_the_fastest_compiles_without_spills(tmp_path):
-    path = classic.KERNELS / f"{GROUP.file}.cu"
-    unspilled(path, tmp_path, "sm_80", *GROUP.flags(128, 64))
+@pytest.mark.parametrize(
+    "form", [GROUP, pytest.param(RING, marks=pytest.mark.nightly("by day the other form"))]
+)
+def test_the_forms_compile_without_spills(form, tmp_path):
+    path = classic.KERNELS / f"{form.file}.cu"
+    unspilled(path, tmp_path, "sm_80", *form.flags(128, 64))
+
+
+def test_large_caches_take_the_ring_where_there_is_room(monkeypatch):
+    _, cache = Case((40,), heads=4, key_heads=2, dim=64).inputs()
+    assert decode.form_for(cache) is GROUP
+    monkeypatch.setattr(decode, "LARGE", cache.nbytes)
+    if not has_gpu():
+        assert decode.form_for(cache) is RING
+    gpu = SimpleNamespace(compute_capability=(8, 9))  # 99 KB of shared memory for a block
+    monkeypatch.setattr(decode, "has_gpu", lambda: True)
+    monkeypatch.setattr(decode, "machine", lambda: SimpleNamespace(gpu=gpu))
+    _, wide = Case((40,), heads=4, key_heads=2, dim=128).inputs()
+    assert decode.form_for(wide) is GROUP
+    gpu.compute_capability = 9, 0
+    assert decode.form_for(wide) is RING
