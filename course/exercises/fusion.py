@@ -266,7 +266,7 @@ def normed(out, x, residual, gamma, mean=True, add=True, scale=True):
 ADD_NORM = Exercise(
     id="fusion.add_norm",
     title="Add and normalize, in one pass",
-    minutes=15,
+    minutes=12,
     one_block=True,
     task=(
         "With `hidden = x + residual` each row of `out` is hidden / sqrt(mean(hidden²) + 1e-5) ·"
@@ -421,7 +421,7 @@ def scaled_tensors(values, starts, factors, chunks):
 TABLE = Exercise(
     id="fusion.table",
     title="Many tensors, one launch",
-    minutes=10,
+    minutes=5,
     task=(
         "Tensor t is `values[starts[t]:starts[t + 1]]`. Each block multiplies one chunk of one"
         " tensor by that tensor's factor. `chunks[block]` says which: (tensor, number of the chunk"

@@ -31,7 +31,8 @@ def for_numba(tensor):
 class Softmax:
     """Rows of random numbers, `x`; one of them has a -inf, one a NaN, in one all lie far below 0.
 
-    kept: values of a thread where a row stays in registers.
+    kept: values of a thread where a row stays in registers. shorter: the first rows without their
+    last column, so that a thread lacks an element even where a row of `x` fills all places.
     """
 
     def __init__(self):
@@ -45,6 +46,7 @@ class Softmax:
         self.x[1, 3] = torch.nan
         self.x[2] += LOW
         self.y = torch.empty_like(self.x)
+        self.shorter = self.x[:4, :-1].contiguous()
 
     def numba(self, name: str):
         """The course's kernel in Numba."""
@@ -57,9 +59,12 @@ class Softmax:
         kernel = kernel or self.numba(name)
         if is_yours(kernel, self.numba(name)):
             print("[yours: the Numba kernel of your cell]")
-        rivals = {"Numba": self._numba(kernel), "CUDA C": self._cuda_c(name)}
+        rivals = {
+            "Numba": self._numba(kernel),
+            "CUDA C": self._cuda_c(name, self.x, self.y),
+        }
         for label, run in rivals.items():
-            self._check(label, run)
+            self._check(label, run, self.x, self.y)
         return compare(rivals, bytes=2 * self.x.nbytes, name=f"softmax_rungs/{name}")
 
     def tried(self, name: str, kernel=None) -> None:
@@ -69,8 +74,10 @@ class Softmax:
         classic.module.cache_clear()  # what is loaded is built anew, with the checks
         try:
             with cuda_c.checked():
-                run = self._cuda_c(name) if kernel is None else self._numba(kernel)
-                self._check("CUDA C" if kernel is None else "Numba", run)
+                if kernel is None:
+                    self._check_cuda_c(name)
+                else:
+                    self._check("Numba", self._numba(kernel), self.x, self.y)
         except LearnerError as mistake:
             print(mistake)
         else:
@@ -81,20 +88,25 @@ class Softmax:
         arrays = for_numba(self.y), for_numba(self.x)
         return lambda: kernel[self.rows, self.threads](*arrays)
 
-    def _cuda_c(self, name):
+    def _cuda_c(self, name, x, y):
         kept = f", {self.kept}" if name == "one_read" else ""
         kernel = classic.module("softmax.cu")[f"softmax_{name}<float{kept}>"]
-        return lambda: kernel[self.rows, self.threads](self.y, self.x, self.columns)
+        return lambda: kernel[len(x), self.threads](y, x, x.shape[1])
 
-    def _check(self, label, run):
-        self.y.fill_(7)
+    def _check_cuda_c(self, name):
+        """Both matrices; in Numba `kept` and the row's length are fixed when it is compiled."""
+        for x, y in ((self.x, self.y), (self.shorter, torch.empty_like(self.shorter))):
+            self._check("CUDA C", self._cuda_c(name, x, y), x, y)
+
+    def _check(self, label, run, x, y):
+        y.fill_(7)
         run()
-        right = self.x.softmax(-1)
-        near = torch.isclose(self.y, right, rtol=1e-4, atol=1e-7, equal_nan=True).all(-1)
+        right = x.softmax(-1)
+        near = torch.isclose(y, right, rtol=1e-4, atol=1e-7, equal_nan=True).all(-1)
         if not near.all():
             row = int((~near).nonzero()[0])
             kinds = {0: "with a -inf", 1: "with a NaN", 2: "of numbers far below 0"}
-            found, wanted = self.y[row, 0].item(), right[row, 0].item()
+            found, wanted = y[row, 0].item(), right[row, 0].item()
             raise NotRight(
                 f"{label}: row {row} ({kinds.get(row, 'an ordinary one')}) begins with "
                 f"{found:.3g}, and {wanted:.3g} would be right"

@@ -1,6 +1,7 @@
 """Softmax's judge takes the kernel that it is given, and names the row that is wrong."""
 
 import math
+import shutil
 
 import pytest
 from numba import cuda, float32
@@ -45,6 +46,24 @@ def test_a_maximum_that_begins_at_zero_is_found(capsys):
     said = capsys.readouterr().out
     assert "yours" in said
     assert "row 2 (of numbers far below 0) begins with nan" in said
+
+
+def test_what_stands_for_a_missing_element_shows_where_rows_fill_the_block_too(
+    monkeypatch, tmp_path, capsys
+):
+    monkeypatch.setattr(climbing, "pick", lambda gpu, cpu: 320 if cpu == 300 else cpu)
+    judge = climbing.Softmax()
+    assert judge.columns == judge.kept * judge.threads
+    judge.tried("one_read")
+    assert "✓ right" in capsys.readouterr().out
+
+    kernels = shutil.copytree(climbing.classic.KERNELS, tmp_path / "kernels")
+    text = (kernels / "softmax.cu").read_text()
+    assert text.count(": -infinity();") == 1
+    (kernels / "softmax.cu").write_text(text.replace(": -infinity();", ": 0;"))
+    monkeypatch.setattr(climbing.classic, "KERNELS", kernels)
+    judge.tried("one_read")
+    assert "CUDA C: row 0 (with a -inf) begins with" in capsys.readouterr().out
 
 
 def test_the_loss_is_right(capsys):
