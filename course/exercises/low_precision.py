@@ -52,9 +52,9 @@ SATURATE = Exercise(
     minutes=8,
     task=(
         "`codes[i]` is `x[i] / scale`, rounded to the *nearest* whole number. A number halfway"
-        " between two goes to the even one. What does not fit becomes the largest code, 127, or the"
-        " smallest, **-127**. (-128 is left out, so that the code of -x is the negative of the code"
-        " of x.) This kernel is wrong in two ways."
+        " between two goes to the even one, as Python's `round` has it, in a kernel, too. What does"
+        " not fit becomes the largest code, 127, or the smallest, **-127**. (-128 is left out, so"
+        " that the code of -x is the negative of the code of x.) This kernel is wrong in two ways."
     ),
     starter="""
 @cuda.jit
@@ -818,13 +818,12 @@ def up_or_down(rounded, bits, random):
 BY_CHANCE = Exercise(
     id="low_precision.by_chance",
     title="Round by chance",
-    minutes=7,
+    minutes=5,
     task=(
         "bfloat16 is the upper half of a float32. Cut the 32 bits of a float, `bits[i]`, down to"
         " their upper 16, and round away from zero with a *probability* as large as the part that"
-        " is cut off. `random[i]` decides: of its 65,536 possible values, 0 to 65,535, exactly as"
-        " many must round away from zero as the lower 16 bits of `bits[i]` say, and they must be"
-        " the largest ones. No `if` is needed."
+        " is cut off. Let `low` be the lower 16 bits, and `random[i]` a number from 0 to 65,535:"
+        " round away from zero exactly where `random[i] >= 65536 - low`. No `if` is needed."
     ),
     starter="""
 @cuda.jit
