@@ -2,5 +2,6 @@
 
 reference: float64, and what a case is; problem: what kernels are told. classic, hopper: the rungs'
 launchers; rungs: all of them by name; rightness, bench: held to the reference, raced against
-PyTorch's own attention.
+PyTorch's own attention. decode, decode_rightness, bench_decode: the same of one query against a
+cache of keys and values.
 """
