@@ -693,20 +693,20 @@ QUIZZES = (
     one_of(
         "tensor_cores.q_order",
         (
-            "Predict: 132 tiles of 128 × 256 are computed at one time, row by row or as a "
+            "Predict: 128 tiles of 128 × 256 are computed at one time, row by row or as a "
             "patch of 16 rows of tiles. Where does the patch save most?"
         ),
         (
             "at 4096 × 4096",
-            "There a row has 16 tiles: 132 of them are a quarter of C, a patch already.",
+            "There a row has 16 tiles: 128 of them are a quarter of C, a patch already.",
         ),
         (
             "at 8192 × 8192",
-            "There a row has 32 tiles: 132 of them need every column of B, and few rows of A.",
+            "There a row has 32 tiles: 128 of them need every column of B, and few rows of A.",
         ),
         (
             "at both alike",
-            "How many tiles has a row of C at each size, and how many rows are 132 tiles?",
+            "How many tiles has a row of C at each size, and how many rows are 128 tiles?",
         ),
         answer="b",
     ),
