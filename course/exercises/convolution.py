@@ -371,8 +371,8 @@ GATHER = Exercise(
     task=(
         "`x` is a picture (height, width, channels). Write its im2col matrix: a row for each place"
         " of the filter, places counted line by line; tap (r, s) of channel c is column"
-        " `(r * side + s) * channels + c`. Beyond the edges (`padding` pixels) are zeros. One thread"
-        " writes one element."
+        " `(r * side + s) * channels + c`. Beyond the edges (`padding` pixels) are zeros. One"
+        " thread writes one element."
     ),
     starter="""
 @cuda.jit

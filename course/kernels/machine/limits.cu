@@ -9,22 +9,30 @@ constexpr int WORDS = 4096;
 
 struct Fp32 {
     using Type = float;
-    static __device__ float next(float x, float a, float b) { return fmaf(x, a, b); }
+    static __device__ float next(float x, float a, float b) {
+        return fmaf(x, a, b);
+    }
 };
 
 struct Fp64 {
     using Type = double;
-    static __device__ double next(double x, double a, double b) { return fma(x, a, b); }
+    static __device__ double next(double x, double a, double b) {
+        return fma(x, a, b);
+    }
 };
 
 struct Multiply {  // of integers, and add
     using Type = int;
-    static __device__ int next(int x, int a, int b) { return x * a + b; }
+    static __device__ int next(int x, int a, int b) {
+        return x * a + b;
+    }
 };
 
 struct Integer {  // an addition and a bitwise operation: two instructions
     using Type = int;
-    static __device__ int next(int x, int a, int b) { return (x + a) ^ b; }
+    static __device__ int next(int x, int a, int b) {
+        return (x + a) ^ b;
+    }
 };
 
 struct Special {  // the unit of 2^x, sin, 1/sqrt; an addition keeps x small
@@ -38,12 +46,16 @@ struct Special {  // the unit of 2^x, sin, 1/sqrt; an addition keeps x small
 
 struct Divide {  // of floats, rounded as IEEE wants it: a sequence of instructions
     using Type = float;
-    static __device__ float next(float x, float a, float b) { return a / x; }
+    static __device__ float next(float x, float a, float b) {
+        return a / x;
+    }
 };
 
 struct Convert {  // to int and back: two instructions
     using Type = float;
-    static __device__ float next(float x, float a, float b) { return (float)(int)x; }
+    static __device__ float next(float x, float a, float b) {
+        return (float)(int)x;
+    }
 };
 
 struct Shuffle {
