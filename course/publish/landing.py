@@ -87,7 +87,7 @@ def film():
         "<p>Every thread of this kernel takes its neighbour's number. Play it: on the left one "
         "thread reads what another has overwritten already, on the right a barrier makes all of "
         "them read before any of them writes. Such a film can be had of each kernel that you "
-        f"write, with or without a GPU: {link(chapter)}.</p>{player.html}",
+        f"write, with or without a GPU: {link(chapter)}.</p>{inline_only(player.html)}",
     )
 
 

@@ -133,6 +133,7 @@ def test_the_glossary_follows_a_heading_of_its_cell():
         assert mend.glossary_links(book, "07_sync", other) == other
 
 
+@pytest.mark.nightly("the parts of mending have tests of their own")
 def test_a_whole_chapter_is_mended_once(course):
     path = course / "chapters/05_first_kernels.ipynb"
     assert course.run("course.authoring.mend", "first_kernels").returncode == 0

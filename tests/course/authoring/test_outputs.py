@@ -1,11 +1,13 @@
 """`make chapter` gives new outputs to what is new, and runs nothing where nothing is."""
 
 import nbformat
+import pytest
 from nbformat.v4 import new_code_cell
 
 CHAPTER = "chapters/05_first_kernels.ipynb"
 
 
+@pytest.mark.nightly("test_keeping tells by day which cells have run")
 def test_only_what_has_not_run_gets_outputs_and_the_chapter_is_mended_again(course):
     done = course.run("course.authoring.outputs", "first_kernels")
     assert done.returncode == 0 and "every cell has run as it stands" in done.stdout
