@@ -372,6 +372,17 @@ class _Judge:
                 yield i
             i += 1
 
+    def evaluated(self, body: tuple[int, int]) -> Iterator[int]:
+        """The places of `sure` less the operands of sizeof and its like, which nobody computes."""
+        operand_end = 0
+        for i in self.sure(body):
+            if i <= operand_end:
+                continue
+            if self.tokens[i].text in UNEVALUATED and self.tokens[i + 1].text == "(":
+                operand_end = closing(self.tokens, i + 1)
+            else:
+                yield i
+
     def unconfigured(self, declaration: Declaration) -> Findings:
         """Calls of kernels without <<< >>> in a function of the host."""
         begin, end = declaration.body
@@ -394,15 +405,9 @@ class _Judge:
         if any(t.text in ("__device__", "__CUDA_ARCH__") for t in self.tokens[begin:end]):
             return
         own = self.names.device_alone - self.local(declaration)
-        unevaluated = 0  # up to here
-        for i in self.sure(declaration.body):
+        for i in self.evaluated(declaration.body):
             t = self.tokens[i]
-            following = self.tokens[i + 1].text
-            if i <= unevaluated:
-                continue
-            if t.text in UNEVALUATED and following == "(":
-                unevaluated = closing(self.tokens, i + 1)
-            elif t.text in own and following == "(" and self.is_call(i):
+            if t.text in own and self.tokens[i + 1].text == "(" and self.is_call(i):
                 if self.tokens[i - 1].text not in (".", "->", "::"):
                     yield t, CALL_OF_DEVICE.format(t.text, caller)
 
@@ -438,15 +443,10 @@ class _Judge:
         """What a function that runs on devices alone calls and reads of the host's."""
         local = self.local(declaration)
         parameters = _parameters(declaration.head)
-        unevaluated = 0  # up to here
-        for i in self.sure(declaration.body):
+        for i in self.evaluated(declaration.body):
             t = self.tokens[i]
             following = self.tokens[i + 1].text
-            if i <= unevaluated:
-                continue
-            if t.text in UNEVALUATED and following == "(":
-                unevaluated = closing(self.tokens, i + 1)
-            elif t.text == "[" and self.tokens[i + 1].text in parameters:
+            if t.text == "[" and self.tokens[i + 1].text in parameters:
                 if self.is_array(i):
                     yield self.tokens[i + 1], NOT_CONSTANT
             elif t.kind == "name" and is_own(t.file) and t.text not in local:
