@@ -1,11 +1,9 @@
 """The constants of each GPU that the model divides by: measured where it was, else scaled.
 
-A GPU is known by one of three ways, from the best to the worst; `Gpu.how` says which:
+A GPU is known by one of two ways; `Gpu.how` says which:
 
 - measured: `python -m course.kernels.machine.measure` ran on it (names `machine/...` of its results
   file);
-- related: it shares the chip of one that was measured, so its SMs have the same constants; its
-  memory and its L2 are as *Memory* recorded them (`read/...`);
 - data sheet: everything scaled from the measured GPU by SMs, clock and bandwidth of data sheets.
 """
 
@@ -20,7 +18,6 @@ from utils.results import likeness
 
 MIB = 1 << 20
 MEASURED = "NVIDIA H200"  # from which others are scaled
-RELATED = ("NVIDIA H100 80GB HBM3",)  # of the same chip
 #: What a learner may call them -> (name of the results file's GPU, row of the data sheets)
 NAMES = {
     "H200": ("NVIDIA H200", "H200"),
@@ -58,7 +55,7 @@ FP64_SHARE = {(7, 5): 1 / 16, (8, 6): 1 / 32, (8, 9): 1 / 32, (12, 0): 1 / 32}
 
 @dataclass(frozen=True)
 class Gpu:
-    """name: as in NAMES. how: "measured", "related" or "data sheet".
+    """name: as in NAMES. how: "measured" or "data sheet".
 
     rates: things per second of the whole GPU. cycles: latencies. memory: (bytes, seconds) of large
     reads and writes, launch left out. Sizes in bytes, times in seconds, clock in Hz.
@@ -104,7 +101,7 @@ def gpu(name: str) -> Gpu:
     if full in with_constants():
         return measured(name, full)
     base = measured("H200", MEASURED)
-    return related(name, base) if full in RELATED else scaled(name, base)
+    return scaled(name, base)
 
 
 @functools.cache
@@ -197,30 +194,6 @@ def measured(name: str, full: str) -> Gpu:
     )
 
 
-def copy_speed(gpu_name):
-    """Bytes per second of a large copy, from what *Memory* recorded."""
-    entries = [
-        results.find(f"read/memory/{end}", gpu_name) for end in ("bandwidth", "share_of_copy")
-    ]
-    return entries[0]["value"] / entries[1]["value"]
-
-
-def related(name: str, base: Gpu) -> Gpu:
-    """A GPU with the measured one's chip and another memory."""
-    other = NAMES[name][0]
-    memory = copy_speed(other) / copy_speed(MEASURED)
-    cache = (
-        results.find("read/l2/bandwidth", other)["value"]
-        / results.find("read/l2/bandwidth", MEASURED)["value"]
-    )
-    cycles = dict(base.cycles)
-    far = "latency/131072_kib"
-    ratio = results.find(far, other)["value"] / results.find(far, MEASURED)["value"]
-    cycles["memory"] *= ratio
-    cycles["l2"] = results.find("latency/4096_kib", other)["value"]
-    return changed(base, name, "related", 1.0, memory, cache, base.sms, base.clock, cycles)
-
-
 def scaled(name: str, base: Gpu) -> Gpu:
     """A GPU of which only data sheets are known."""
     sheet = data_sheet(NAMES[name][1])
@@ -231,24 +204,21 @@ def scaled(name: str, base: Gpu) -> Gpu:
     clock = sheet["fp32_tflops"] * 1e12 / (2 * units * sms)
     memory = sheet["bandwidth_gb_s"] / reference["bandwidth_gb_s"]
     work = sms * clock / (base.sms * base.clock)
-    made = changed(base, name, "data sheet", work, memory, work, sms, clock, dict(base.cycles))
+    made = changed(base, name, work, memory, sms, clock)
     made.rates["fp32"] *= units / FP32_UNITS_OF_SM
     made.rates["fp64"] *= 2 * FP64_SHARE.get(capability, 1 / 2)
     return made
 
 
-def changed(base, name, how, work, memory, cache, sms, clock, cycles) -> Gpu:
-    """`base` with other rates: of its SMs by `work`, its memory, its L2."""
-    rates = {}
-    for key, value in base.rates.items():
-        factor = cache if key.startswith("l2_") else work
-        rates[key] = value * factor
+def changed(base, name, work, memory, sms, clock) -> Gpu:
+    """`base` with other rates: of its SMs and its L2 by `work`, of its memory by `memory`."""
+    rates = {key: value * work for key, value in base.rates.items()}
     for key in base.rates:
         if key.startswith(("one_", "line_", "blocks_")):  # not of all SMs, but of one place
             rates[key] = base.rates[key] * clock / base.clock
     return Gpu(
         name,
-        how,
+        "data sheet",
         CAPABILITY[name],
         sms,
         clock,
@@ -257,7 +227,7 @@ def changed(base, name, how, work, memory, cache, sms, clock, cycles) -> Gpu:
         base.turn * base.clock / clock,
         base.exponent,
         rates,
-        cycles,
+        dict(base.cycles),
         tuple((size, seconds / memory) for size, seconds in base.reads),
         tuple((size, seconds / memory) for size, seconds in base.writes),
     )
