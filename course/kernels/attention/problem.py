@@ -62,12 +62,13 @@ def results_for(q, out=None, lse=None) -> tuple[torch.Tensor, torch.Tensor]:
     return out, lse
 
 
-def check(q, k, v, dtype: torch.dtype, dims: tuple[int, ...]) -> None:
+def check(q, k, v, dtype: torch.dtype, dims: tuple[int, ...], *, first: str = "q") -> None:
     """Raise ValueError with what does not fit: types, heads, shapes, rows in pieces.
 
-    Copies of 16 bytes want addresses and strides that are multiples of 16 bytes.
+    Copies of 16 bytes want addresses and strides that are multiples of 16 bytes. first: how
+    messages call the first tensor.
     """
-    for name, tensor in {"q": q, "k": k, "v": v}.items():
+    for name, tensor in {first: q, "k": k, "v": v}.items():
         if tensor.dtype != dtype or tensor.dim() != 4:
             raise ValueError(f"{name} must be {dtype} [batch, length, heads, dim]")
         if tensor.shape[-1] not in dims:
@@ -78,6 +79,6 @@ def check(q, k, v, dtype: torch.dtype, dims: tuple[int, ...]) -> None:
             raise ValueError(f"{name}'s rows must be whole, and begin at multiples of 16 bytes")
     if k.shape != v.shape or k.shape[0] != q.shape[0] or q.shape[2] % k.shape[2]:
         shapes = f"{tuple(q.shape)}, {tuple(k.shape)}, {tuple(v.shape)}"
-        raise ValueError(f"q, k and v do not fit together: {shapes}")
+        raise ValueError(f"{first}, k and v do not fit together: {shapes}")
     if 0 in q.shape or 0 in k.shape:
         raise ValueError("there must be a query and a key")

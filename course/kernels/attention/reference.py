@@ -74,6 +74,53 @@ def attention(q, k, v, causal: bool = False, scale: float | None = None) -> tupl
     return (weights @ v).transpose(1, 2), lse
 
 
+@dataclass(frozen=True)
+class Gradients:
+    """What the backward pass computes in float64, and what it comes from.
+
+    dq, dk, dv: as q, k, v. The others are [batch, heads, ...], heads of keys once for each query's.
+    """
+
+    dq: torch.Tensor
+    dk: torch.Tensor
+    dv: torch.Tensor
+    q: torch.Tensor
+    k: torch.Tensor
+    v: torch.Tensor
+    dout: torch.Tensor
+    out: torch.Tensor
+    weights: torch.Tensor
+    ds: torch.Tensor  # of each score
+
+
+def gradients(q, k, v, dout, causal: bool = False) -> Gradients:
+    """Of the sum of dout times attention's out, with respect to q, k and v, in float64."""
+    _, queries, _, dim = q.shape
+    keys, key_heads = k.shape[1:3]
+    group = q.shape[2] // key_heads
+    scale = dim**-0.5
+    out, lse = attention(q, k, v, causal)
+    q, k, v, dout, out = (x.double().transpose(1, 2) for x in (q, k, v, dout, out))
+    k = k.repeat_interleave(group, 1)
+    v = v.repeat_interleave(group, 1)
+    weights = (scale * q @ k.mT - lse[..., None]).exp()
+    if causal:
+        row = torch.arange(queries, device=q.device)[:, None]
+        column = torch.arange(keys, device=q.device)
+        weights.masked_fill_(column > row + keys - queries, 0)
+    delta = (dout * out).sum(-1)
+    ds = weights * (dout @ v.mT - delta[..., None])
+    dq = (scale * ds @ k).transpose(1, 2)
+    dk = over_groups(scale * ds.mT @ q, key_heads)
+    dv = over_groups(weights.mT @ dout, key_heads)
+    return Gradients(dq, dk, dv, q, k, v, dout, out, weights, ds)
+
+
+def over_groups(x: torch.Tensor, key_heads: int) -> torch.Tensor:
+    """[batch, heads, keys, dim] summed over each group of heads: [batch, keys, key heads, dim]."""
+    return x.unflatten(1, (key_heads, -1)).sum(2).transpose(1, 2)
+
+
 def largest_score(q, k) -> float:
     """The largest magnitude of a score, a key that nobody sees among them."""
     group = q.shape[2] // k.shape[2]

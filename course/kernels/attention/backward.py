@@ -1,0 +1,82 @@
+"""The backward pass of attention: its rungs for any GPU, and what all of its rungs share.
+
+Each takes what the forward pass was given and has found, and the gradient of its result; it
+computes the weights again from lse. Source of the algorithm: Dao et al., FlashAttention (2022).
+"""
+
+from dataclasses import dataclass
+
+import torch
+
+from course.kernels.attention.classic import DIMS, described, module
+from course.kernels.attention.problem import check, problem_of
+from utils.occupancy import ceil_div
+
+
+@dataclass
+class Saved:
+    """What the forward pass was given, and what it found.
+
+    q, out: [batch, queries, heads, dim]; k, v: [batch, keys, key heads, dim]; lse: float32
+    [batch, heads, queries], the logarithm of each row's sum of exponentials.
+    """
+
+    q: torch.Tensor
+    k: torch.Tensor
+    v: torch.Tensor
+    out: torch.Tensor
+    lse: torch.Tensor
+    causal: bool = False
+
+    @property
+    def given(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """q, k, v."""
+        return self.q, self.k, self.v
+
+    def check(self, dout: torch.Tensor, dtype: torch.dtype, dims: tuple[int, ...]) -> None:
+        """Raise ValueError with what does not fit together; dout: out's gradient."""
+        check(self.q, self.k, self.v, dtype, dims)
+        for name, tensor in {"out": self.out, "dout": dout}.items():
+            if tensor.shape != self.q.shape:
+                raise ValueError(f"{name} must have q's shape, {tuple(self.q.shape)}")
+            check(tensor, self.k, self.v, dtype, dims, first=name)
+        batch, queries, heads, _ = self.q.shape
+        expected = batch, heads, queries
+        if self.lse.shape != expected or self.lse.dtype != torch.float32:
+            raise ValueError(f"lse must be float32 {expected}")
+        if not self.lse.is_contiguous():
+            raise ValueError("lse must be contiguous")
+
+
+def gradients_for(saved: Saved, gradients=None) -> tuple:
+    """(dq, dk, dv): those given, or new ones."""
+    return gradients or tuple(torch.empty_like(tensor) for tensor in saved.given)
+
+
+WARPS = 4  # of a block of the plain rung: a row each
+
+
+def plain(saved: Saved, dout: torch.Tensor, *, gradients=None) -> tuple:
+    """(dq, dk, dv) of float32, by three kernels with a warp for each row.
+
+    dout: as out. gradients: (dq, dk, dv) to write to, made unless given.
+    Raises ValueError where shapes or types do not fit.
+    """
+    saved.check(dout, torch.float32, DIMS)
+    dq, dk, dv = gradients_for(saved, gradients)
+    problem = problem_of(saved.q, saved.k, saved.causal)
+    batch, queries, heads, dim = saved.q.shape
+    _, keys, key_heads, _ = saved.k.shape
+    kernels = module("backward_plain", f"-DDIM={dim}")
+    (q, k, v, out, d), of_inputs = described(*saved.given, saved.out, dout)
+    (to_q, to_k, to_v), (of_dq, *of_dkv) = described(dq, dk, dv)
+    of_q, of_k, of_v, of_out, of_dout = of_inputs
+    inputs = [q, k, v, d, saved.lse]
+    strides = [of_q, of_k, of_v, of_dout]
+    delta = torch.empty_like(saved.lse)
+    rows = ceil_div(queries, WARPS), heads, batch
+    kernels.multiply_rows[rows, 32 * WARPS](delta, out, d, problem, of_out, of_dout)
+    kernels.for_queries[rows, 32 * WARPS](to_q, *inputs, delta, problem, of_dq, *strides)
+    rows = ceil_div(keys, WARPS), key_heads, batch
+    kernels.for_keys[rows, 32 * WARPS](to_k, to_v, *inputs, delta, problem, *of_dkv, *strides)
+    return dq, dk, dv

@@ -1,0 +1,93 @@
+"""Are the backward rungs right? Against float64, into gradients that were full of NaN."""
+
+import torch
+
+from course.kernels.attention import reference
+from course.kernels.attention.backward import Saved
+from course.kernels.attention.backward_rungs import BACKWARD, Rung
+from course.kernels.attention.reference import Case
+from course.kernels.attention.rightness import (
+    CASES,
+    HALF_STEP,
+    IN_FLOAT32,
+    LARGE,
+    PACKED,
+    SPREAD,
+    together,
+)
+
+
+def saved_of(case: Case, dtype: torch.dtype, *, spread: float = 1.0, packed: bool = False):
+    """(what a forward pass of a case saves, the gradient of its result), of random inputs.
+
+    spread: of q. packed: q, k and v are parts of one tensor.
+    """
+    q, k, v = reference.inputs(case, dtype, spread=spread, seed=case.queries)
+    dout, _, _ = reference.inputs(case, dtype, seed=case.queries + 1)
+    if packed:
+        q, k, v = together(q, k, v)
+    out, lse = reference.attention(q, k, v, case.causal)
+    return Saved(q, k, v, out.to(dtype), lse.float(), case.causal), dout
+
+
+def error_of(rung: Rung, case: Case, **more) -> float:
+    """The largest error of a rung, as a share of what roundings explain: at most 1 where right."""
+    saved, dout = saved_of(case, rung.dtype, **more)
+    gradients = tuple(torch.full_like(tensor, torch.nan) for tensor in saved.given)
+    rung.run(saved, dout, gradients=gradients)
+    return error_in(gradients, saved, dout)
+
+
+def error_in(gradients: tuple, saved: Saved, dout: torch.Tensor) -> float:
+    """The largest error of gradients, as a share of what roundings explain."""
+    exact = reference.gradients(*saved.given, dout, saved.causal)
+    errors = []
+    for mine, theirs, bound in zip(
+        gradients, (exact.dq, exact.dk, exact.dv), bounds(exact, saved), strict=True
+    ):
+        assert not mine.isnan().any(), "a gradient was not written, or is not a number"
+        errors.append(((mine.double() - theirs).abs() / bound).max().item())
+    return max(errors)
+
+
+def bounds(exact: reference.Gradients, saved: Saved) -> list[torch.Tensor]:
+    """What roundings explain of each number of dq, dk and dv.
+
+    A weight's error is a share of it: of its score in float32, of one rounding where it is a
+    factor of 16 bits. A change's error: of its weight, of its own rounding, and of out's rounding,
+    which delta sums up. Errors add up as magnitudes do.
+    """
+    half = HALF_STEP[saved.q.dtype]
+    in_weight = IN_FLOAT32 * (1 + reference.largest_score(saved.q, saved.k))
+    dout, out = exact.dout.abs(), exact.out.abs()
+    in_dp = IN_FLOAT32 * dout @ exact.v.abs().mT
+    in_delta = (half + IN_FLOAT32) * (dout * out).sum(-1, keepdim=True)
+    in_ds = (half + in_weight) * exact.ds.abs() + exact.weights * (in_dp + in_delta)
+    scale = saved.q.shape[-1] ** -0.5
+    key_heads = saved.k.shape[2]
+    of_dq = (scale * in_ds @ exact.k.abs()).transpose(1, 2)
+    of_dk = reference.over_groups(scale * in_ds.mT @ exact.q.abs(), key_heads)
+    of_dv = reference.over_groups((half + in_weight) * exact.weights.mT @ dout, key_heads)
+    both = zip((of_dq, of_dk, of_dv), (exact.dq, exact.dk, exact.dv), strict=True)
+    return [1.5 * of_sum + half * value.abs() + 2**-30 for of_sum, value in both]
+
+
+def prove(name: str, rung: Rung, cases=CASES, **more) -> float:
+    """The largest error over some cases; AssertionError where roundings do not explain it."""
+    worst = 0.0
+    for case in cases:
+        error = error_of(rung, case, **more)
+        assert error <= 1, f"{name} is wrong: {error:.3g} times what roundings explain, {case}"
+        worst = max(worst, error)
+    return worst
+
+
+def check(name: str) -> float:
+    """The largest error of a rung: odd lengths, one tensor, large scores."""
+    rung = BACKWARD[name]
+    errors = [
+        prove(name, rung),
+        prove(name, rung, PACKED, packed=True),
+        prove(name, rung, LARGE, spread=SPREAD),
+    ]
+    return max(errors)
