@@ -174,6 +174,22 @@ class Demand:
 
 
 @dataclass(frozen=True)
+class Speed:
+    """At which size the time of a solved Numba kernel is told.
+
+    of: the words for that size. shape: size -> the shape that `inputs` takes. block: its threads,
+    unless the exercise's own. small: three sizes from which counts are carried on to the size, for
+    kernels that loop for long.
+    """
+
+    of: str
+    size: int
+    shape: Callable = lambda size: (size,)
+    block: tuple | None = None
+    small: tuple | None = None
+
+
+@dataclass(frozen=True)
 class Always:
     """What each value must be that is ever stored in the output, be it for a moment only.
 
@@ -238,6 +254,9 @@ class Exercise:
     # formulas that are equally right differ
     specials: str = "any"
     finite: tuple = ()  # names of arrays that stay so in these launches
+    # two more launches for each array of floats, whose largest number is 2 to this power: () where
+    # the text bounds numbers
+    powers: tuple = (-100, 100)
     shared_output: bool = False  # several threads may write one element (a histogram, a reduction)
     demand: Demand | None = None  # of a right answer's accesses to memory
     race_free: bool = False  # watch every access: a race is rejected, even if the result is right
@@ -251,7 +270,9 @@ class Exercise:
     waits: bool = False
     always: Always | None = None  # a promise about every moment, held at each store
     probe: tuple | None = None  # the shape at which it is counted who does the work
-    large: tuple | None = None  # a shape for one launch: more than 16 bits, or a block, can count
+    # a shape, or several, for one launch each: more than 16 bits, or a block, can count
+    large: tuple | None = None
+    speed: Speed | None = None  # at which size a right answer's time is told
     needs: tuple = ()  # keys of `work.MEANS`: what a right answer must use
     without: tuple = ()  # keys of `work.FORBIDDEN`: what it must not use
     no_more: tuple = ()  # keys of `work.NO_MORE`: what it must not use more often than the solution
@@ -267,6 +288,13 @@ class Exercise:
     def chapter(self):
         """The key of its chapter: "matmul" for "matmul.tile"."""
         return self.id.partition(".")[0]
+
+    @property
+    def large_shapes(self):
+        """The shapes of `large`."""
+        if not self.large:
+            return ()
+        return self.large if isinstance(self.large[0], tuple) else (self.large,)
 
     @property
     def guesses(self):

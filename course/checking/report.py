@@ -8,6 +8,7 @@ import numpy as np
 
 from course.checking.evidence import right, trim, unwritten, where
 from course.checking.model import sentence
+from course.checking.speed import Report
 from course.checking.text import marked_up
 from utils.check.comparison import OK, UNWRITTEN, WRONG
 from utils.check.error_map import error_map
@@ -15,6 +16,7 @@ from utils.plots import svg
 from utils.plots.picture import page
 
 AFTERWARDS = "One way to write it, and what goes wrong"
+ESTIMATE = "#7b1fa2"
 MARKS = {
     "solved": ("✓", "Solved", "#2e7d32"),
     "not yet": ("○", "Not solved yet", "#b26a00"),
@@ -47,6 +49,7 @@ class Outcome:
     seed: int | None = None
     one_way: str = ""
     rejects: tuple = ()
+    speed: Report | None = None
 
     @property
     def solved(self):
@@ -71,6 +74,8 @@ class Outcome:
 
     def __repr__(self):
         parts = [self.headline, *("  " + line for line in self.lines)]
+        if self.speed:
+            parts += ["  " + line for line in self.speed.lines]
         if self.code:
             parts += ["", *("    " + line for line in self.code.splitlines()), ""]
         if self.next_step:
@@ -83,6 +88,8 @@ class Outcome:
         if self.code:
             body += f"<pre style='margin:6px 0;padding:6px'>{html.escape(self.code)}</pre>"
         body += self.picture + self.film
+        if self.speed:
+            body += timed(self.speed)
         if self.solved and self.one_way:
             body += folded(self.one_way, self.rejects)
         elif self.next_step:
@@ -91,6 +98,13 @@ class Outcome:
             f"<div style='border-left:4px solid {colour};padding:4px 12px'>"
             f"<strong>{html.escape(self.headline)}</strong>{body}</div>"
         )
+
+
+def timed(speed):
+    """HTML of how long an answer takes; an estimate has its own colour, and a broken line."""
+    line = f"dashed {ESTIMATE}" if speed.estimated else "solid #2e7d32"
+    body = "".join(f"<div>{marked_up(each)}</div>" for each in speed.lines)
+    return f"<div style='border-left:2px {line};margin-top:6px;padding:0 8px'>{body}</div>"
 
 
 def folded(one_way, rejects):

@@ -19,6 +19,7 @@ from course.checking.model import sentence
 from course.checking.predict import Prediction
 from course.checking.quiz import QuizView
 from course.checking.report import NotSolved, Outcome
+from course.checking.speed import speed_of
 from course.checking.text import Note
 
 __all__ = [
@@ -99,7 +100,12 @@ def check(id, answer, *, seed=None, strict=False):
         from course import progress
 
         progress.record_solved(exercise.id)
-        outcome = replace(outcome, one_way=solution_source(exercise), rejects=rejected(exercise))
+        outcome = replace(
+            outcome,
+            one_way=solution_source(exercise),
+            rejects=rejected(exercise),
+            speed=speed_of(exercise, answer),
+        )
     return outcome
 
 

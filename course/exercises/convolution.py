@@ -4,7 +4,7 @@ import numpy as np
 from numba import cuda
 
 from course.checking.inputs import arguments_of, columns_and_rows, some_numbers, some_zeros, uniform
-from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong
+from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Speed, Wrong
 from course.checking.quiz import one_of
 from utils.occupancy import ceil_div
 
@@ -235,6 +235,7 @@ def blur(out, a):
     demand=Demand((16, 32), reads_again),
     race_free=True,
     orders=1,
+    speed=Speed("a picture of 2048 × 2048", 2048, lambda side: (side, side)),
     hints=(
         (
             "180 pixels, 128 threads: let thread number `t = 16 * ty + tx` load pixels t and"

@@ -6,7 +6,7 @@ import numpy as np
 from numba import cuda
 
 from course.checking.inputs import a_thread_each, lengths, some_numbers, with_zeros
-from course.checking.model import Exercise, Hypothesis, InOut, Launch, Out, Wrong
+from course.checking.model import Exercise, Hypothesis, InOut, Launch, Out, Speed, Wrong
 from course.checking.quiz import Quiz, one_of
 
 # ---- online: the softmax states of two parts
@@ -300,6 +300,7 @@ def add_norm(out, x, residual, gamma):
     inputs=rows_to_norm,
     reference=normed,
     specials="finite",  # the norm of an infinite row is none
+    powers=(-100, 50),  # squares are to fit into a float32
     shapes=((1, 64), (2, 1), (3, 33), (2, 65), (1, 512), (4, 200), (5, 511)),
     fresh=some_numbers((1, 5), (1, 513)),
     launches=lambda shape: [Launch((shape[0], 1, 1), (ROW_THREADS, 1, 1))],
@@ -308,6 +309,7 @@ def add_norm(out, x, residual, gamma):
     race_free=True,
     traffic=1.3,
     probe=(2, 300),
+    speed=Speed("32,768 rows of 512", 1 << 15, lambda rows: (rows, 512)),
     hints=(
         "Which columns does thread t add up? It writes the same columns. What must it keep?",
         (

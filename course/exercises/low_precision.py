@@ -6,7 +6,7 @@ import numpy as np
 from numba import cuda
 
 from course.checking.inputs import a_thread_a_row, a_thread_each, lengths, some_numbers, whole
-from course.checking.model import Exercise, Hypothesis, Out
+from course.checking.model import Exercise, Hypothesis, Out, Speed
 from course.checking.quiz import Quiz, one_of
 
 # ---- saturate: to 8 bits
@@ -73,6 +73,7 @@ def to_int8(codes, x, scale):
     extents=a_thread_each,
     is_square=lambda shape: False,
     other_block=(96, 1, 1),
+    speed=Speed("4 million numbers", 4 << 20, block=(256, 1, 1)),
     hints=(
         "What are `int(2.9)` and `int(-2.9)`? And what do the lower 8 bits of 200 say?",
         "Python's `round` takes halves to the even neighbour, on the GPU too.",
@@ -734,6 +735,7 @@ def mean_square(out, x):
     other_block=(96, 1, 1),
     is_square=lambda shape: False,
     rtol=1e-4,
+    speed=Speed("4096 rows of 4096", 4096, lambda rows: (rows, 4096)),
     hints=(
         "The largest float16 is 65,504. What is the square of 700?",
         "Two places round, the product and the sum: each has the type of its operands.",

@@ -11,7 +11,16 @@ from course.checking.inputs import (
     of_any_size,
     uniform,
 )
-from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong, ceil_div
+from course.checking.model import (
+    Demand,
+    Exercise,
+    Hypothesis,
+    Launch,
+    Out,
+    Speed,
+    Wrong,
+    ceil_div,
+)
 from course.checking.quiz import Quiz, one_of
 
 
@@ -163,6 +172,9 @@ def matmul_tile(c, a, b):
     swapped=(0, 1),
     race_free=True,
     orders=1,
+    speed=Speed(
+        "matrices of 1024 × 1024", 1024, lambda side: (1024, 1024, side), small=(64, 128, 192)
+    ),
     hints=(
         "A step has three parts: every thread stores two elements, all wait, every thread adds"
         " eight products. What must all threads wait for before the next step begins?",

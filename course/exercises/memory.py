@@ -11,7 +11,17 @@ from course.checking.inputs import (
     some_numbers,
     some_zeros,
 )
-from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Wrong, ceil_div, cover
+from course.checking.model import (
+    Demand,
+    Exercise,
+    Hypothesis,
+    Launch,
+    Out,
+    Speed,
+    Wrong,
+    ceil_div,
+    cover,
+)
 from course.checking.quiz import Quiz, one_of
 from utils.occupancy import occupancy
 
@@ -97,6 +107,7 @@ def scale_four(out, a, factor):
     demand=Demand((512,), wasteful, ragged=(456,)),
     effort=1,
     other_block=(96, 1, 1),
+    speed=Speed("4 million elements", 4 << 20, block=(256, 1, 1)),
     hints=(
         (
             "Trace it: `trace(scale_four, 2, 32, out, a, np.float32(2))` with arrays of 256. In one"

@@ -1,0 +1,131 @@
+"""What a solved kernel takes at a GPU's size: measured on a GPU, elsewhere estimated.
+
+A learner without a GPU gets a number, a reason and something to compare it with. An estimate
+refuses nothing: what an exercise demands of memory it counts (`Exercise.demand`).
+"""
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+
+from course.checking.model import Out, cover
+from utils import compare, has_gpu
+from utils.estimate import Blank, Estimate, Launch, Unknown, estimate
+from utils.estimate.model import WORDS
+from utils.timing import format_ms
+
+GPU = "H200"
+ALIKE = 1.1  # of two times: what lies closer is told as equally long
+ANSWER, SOLUTION = "yours", "the solution here"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is told of a solved kernel's time.
+
+    lines: sentences. estimated: whether they are estimates, which are marked as such.
+    """
+
+    lines: tuple
+    estimated: bool
+
+
+def speed_of(exercise, answer) -> Report | None:
+    """The Report of an answer that was accepted; None where there is nothing to tell."""
+    if exercise.kind != "numba" or exercise.speed is None:
+        return None
+    try:
+        if has_gpu():
+            return Report(measured(exercise, answer), estimated=False)
+        return Report(estimated(exercise, answer), estimated=True)
+    except Unknown as unknown:
+        return Report((f"There is no estimate of its time: {unknown}.",), estimated=True)
+
+
+def measured(exercise, answer) -> tuple:
+    """Sentences about the times of an answer and of the solution, taken in turn on this GPU."""
+    launch = launch_of(exercise, exercise.speed.size)
+    arrays = [on_device(arg) for arg in launch.args]
+    rivals = {ANSWER: answer, SOLUTION: exercise.solution}
+    works = {
+        label: functools.partial(kernel[launch.grid, launch.block], *arrays)
+        for label, kernel in rivals.items()
+    }
+    taken = compare(works).timings
+    mine, ours = (taken[label].median for label in (ANSWER, SOLUTION))
+    return (
+        f"With {exercise.speed.of} your kernel takes {format_ms(mine)} on this GPU"
+        f"{beside(mine, ours)}",
+    )
+
+
+def estimated(exercise, answer) -> tuple:
+    """Sentences about the estimates for an answer and for the solution. Raises Unknown."""
+    mine, ours = estimate_of(exercise, answer), of_solution(exercise)
+    first = (
+        f"On an {GPU}, with {exercise.speed.of}, your kernel would take about "
+        f"{format_ms(1e3 * mine.seconds)}{beside(1e3 * mine.seconds, 1e3 * ours.seconds)}"
+    )
+    why = f"What takes longest is {WORDS[mine.limit]}."
+    changes = [
+        f"{words.capitalize()} it would take about {format_ms(1e3 * seconds)}."
+        for words, seconds in mine.changes().items()
+    ]
+    how_far = (
+        "This is an estimate and not a measurement: nine in ten of such estimates lie within a "
+        f"factor of {mine.factor:.1f} of the time that was measured."
+    )
+    return (first, " ".join([why, *changes]), how_far)
+
+
+def on_device(arg):
+    """An argument of a launch on the GPU."""
+    from numba import cuda
+
+    if isinstance(arg, Blank):
+        return cuda.device_array(arg.shape, arg.dtype)
+    return cuda.to_device(arg) if np.ndim(arg) else arg
+
+
+def beside(mine: float, ours: float) -> str:
+    """The end of the first sentence: how a time compares with the solution's."""
+    if max(mine, ours) <= ALIKE * min(mine, ours):
+        return ", as long as the solution of this exercise."
+    ratio = f"{max(mine, ours) / min(mine, ours):.1f} times"
+    if mine > ours:
+        return f", {ratio} as long as the solution of this exercise ({format_ms(ours)})."
+    return f"; the solution of this exercise takes {ratio} as long ({format_ms(ours)})."
+
+
+@functools.cache
+def of_solution(exercise) -> Estimate:
+    """The estimate for the solution, once in a process."""
+    return estimate_of(exercise, exercise.solution)
+
+
+def estimate_of(exercise, kernel) -> Estimate:
+    """The estimate for a kernel at the exercise's GPU size. Raises Unknown."""
+    speed = exercise.speed
+
+    def launch(size):
+        return launch_of(exercise, size, kernel)
+
+    return estimate(launch, GPU, speed.size, speed.small)
+
+
+def launch_of(exercise, size, kernel=None) -> Launch:
+    """A launch of a kernel, with the exercise's own inputs, of a size."""
+    speed = exercise.speed
+    shape = speed.shape(size)
+    launch = cover(exercise.extents(shape), speed.block or exercise.block)[0]
+    inputs = exercise.inputs(np.random.default_rng(0), shape)
+    args = tuple(map(argument, inputs.values()))
+    return Launch(kernel, launch.grid, launch.block, args)
+
+
+def argument(value):
+    """An input as an estimate takes it: the arrays that a kernel fills are Blank."""
+    if isinstance(value, Out):
+        return Blank(value.shape, value.dtype)
+    return getattr(value, "array", value)
