@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import torch
 
-from course.kernels.attention import backward
+from course.kernels.attention import backward, backward_hopper
 from course.kernels.attention.rungs import ANY
-from course.kernels.matmul.tensor import Needs
+from course.kernels.matmul.tensor import HOPPER, Needs
 from utils import has_gpu
 
 
@@ -27,4 +27,5 @@ class Rung:
 #: In the order of the ladder
 BACKWARD = {
     "plain": Rung(backward.plain, torch.float32, ANY),
+    "hopper": Rung(backward_hopper.gradients, torch.bfloat16, HOPPER),
 }
