@@ -2,11 +2,11 @@
 
 import os
 import shutil
-import sys
 
 import pytest
 
 from course.chapters import WRITTEN
+from tests.prepared import Prepared
 from tests.processes import completed
 from utils.files import ROOT
 
@@ -14,6 +14,8 @@ GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsi
 LAST = WRITTEN[-1]
 CHAPTERS = ("04_meet_the_gpu", "05_first_kernels", LAST.name)
 ANSWERS = "tests/course/exercises/answers/right.txt"
+#: What every command imports, and none changes
+UNTOUCHED = ("course.checking.checker", "nbformat")
 NOT_NEEDED = shutil.ignore_patterns("__pycache__", "build", "*.ipynb", ".*")
 
 
@@ -22,15 +24,14 @@ class Copy:
 
     def __init__(self, folder):
         self.folder = folder
+        self.python = Prepared(UNTOUCHED, folder, {**os.environ, "PYTHONPATH": str(folder)})
 
     def __truediv__(self, name):
         return self.folder / name
 
     def run(self, module, *arguments):
         """What `python -m module` says there."""
-        env = {**os.environ, "PYTHONPATH": str(self.folder)}
-        command = [sys.executable, "-m", module, *arguments]
-        return completed(command, cwd=self.folder, env=env)
+        return self.python.run(module, *arguments)
 
     def changed(self):
         """The files that are not as at first, with git's letters: {name: "M"}."""
@@ -59,7 +60,8 @@ def copied(tmp_path_factory):
     made = Copy(folder)
     made.commit()
     first = completed([*GIT, "rev-parse", "HEAD"], cwd=folder, check=True).stdout.strip()
-    return made, first
+    yield made, first
+    made.python.end()
 
 
 @pytest.fixture
