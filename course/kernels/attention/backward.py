@@ -80,3 +80,55 @@ def plain(saved: Saved, dout: torch.Tensor, *, gradients=None) -> tuple:
     rows = ceil_div(keys, WARPS), key_heads, batch
     kernels.for_keys[rows, 32 * WARPS](to_k, to_v, *inputs, delta, problem, *of_dkv, *strides)
     return dq, dk, dv
+
+
+# ---- mma.sync
+
+OWN = 64  # rows of a block
+MMA_WARPS = 4
+
+
+@dataclass(frozen=True)
+class Tile:
+    """How backward_mma.cu is compiled. others: rows of a tile of the other side."""
+
+    others: int = 64
+
+    def flags(self, dim: int, dtype: torch.dtype) -> tuple[str, ...]:
+        """The compiler's flags for it."""
+        flags = f"-DDIM={dim}", f"-DOTHERS={self.others}"
+        return (*flags, "-DHALF") if dtype == torch.float16 else flags
+
+    def shared(self, dim: int) -> int:
+        """Bytes of shared memory for each block: own rows, and two tiles of the others."""
+        return 2 * 2 * dim * (OWN + 2 * self.others) + 2 * 8 * self.others
+
+
+ROOMY = Tile()
+SMALL = Tile(16)  # 48 KB with heads of 128: for GPUs before Ampere
+
+
+def mma(saved: Saved, dout: torch.Tensor, *, gradients=None, tile: Tile = ROOMY) -> tuple:
+    """(dq, dk, dv) of bfloat16 or float16, as `plain`, by mma.sync; the same in every run."""
+    dtype = saved.q.dtype if saved.q.dtype == torch.float16 else torch.bfloat16
+    saved.check(dout, dtype, DIMS)
+    dq, dk, dv = gradients_for(saved, gradients)
+    problem = problem_of(saved.q, saved.k, saved.causal)
+    batch, queries, heads, dim = saved.q.shape
+    _, keys, key_heads, _ = saved.k.shape
+    kernels = module("backward_mma", *tile.flags(dim, dtype))
+    (q, k, v, out, d), of_inputs = described(*saved.given, saved.out, dout)
+    (to_q, to_k, to_v), (of_dq, *of_dkv) = described(dq, dk, dv)
+    of_q, of_k, of_v, of_out, of_dout = of_inputs
+    places = ceil_div(queries, tile.others) * tile.others
+    rows = torch.empty(batch, heads, places, 2, device=q.device)
+    inputs = [q, k, v, d, rows, problem]
+    strides = [of_q, of_k, of_v, of_dout]
+    shape = 32 * MMA_WARPS, tile.shared(dim)
+    every = ceil_div(places, MMA_WARPS), heads, batch
+    kernels.prepare[every, 32 * MMA_WARPS](rows, out, d, saved.lse, problem, of_out, of_dout)
+    grid = ceil_div(keys, OWN), key_heads, batch
+    kernels.for_keys[(grid, *shape)](to_k, to_v, *inputs, *of_dkv, *strides)
+    grid = ceil_div(queries, OWN), heads, batch
+    kernels.for_queries[(grid, *shape)](to_q, *inputs, of_dq, *strides)
+    return dq, dk, dv

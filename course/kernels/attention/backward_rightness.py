@@ -55,19 +55,23 @@ def bounds(exact: reference.Gradients, saved: Saved) -> list[torch.Tensor]:
 
     A weight's error is a share of it: of its score in float32, of one rounding where it is a
     factor of 16 bits. A change's error: of its weight, of its own rounding, and of out's rounding,
-    which delta sums up. Errors add up as magnitudes do.
+    which delta sums up. Below the normal numbers steps no longer shrink. Errors add up as
+    magnitudes do.
     """
     half = HALF_STEP[saved.q.dtype]
+    numbers = torch.finfo(saved.q.dtype)
+    least = numbers.smallest_normal * numbers.eps / 2
     in_weight = IN_FLOAT32 * (1 + reference.largest_score(saved.q, saved.k))
     dout, out = exact.dout.abs(), exact.out.abs()
     in_dp = IN_FLOAT32 * dout @ exact.v.abs().mT
     in_delta = (half + IN_FLOAT32) * (dout * out).sum(-1, keepdim=True)
-    in_ds = (half + in_weight) * exact.ds.abs() + exact.weights * (in_dp + in_delta)
+    in_ds = (half + in_weight) * exact.ds.abs() + exact.weights * (in_dp + in_delta) + least
+    in_factor = (half + in_weight) * exact.weights + least
     scale = saved.q.shape[-1] ** -0.5
     key_heads = saved.k.shape[2]
     of_dq = (scale * in_ds @ exact.k.abs()).transpose(1, 2)
     of_dk = reference.over_groups(scale * in_ds.mT @ exact.q.abs(), key_heads)
-    of_dv = reference.over_groups((half + in_weight) * exact.weights.mT @ dout, key_heads)
+    of_dv = reference.over_groups(in_factor.mT @ dout, key_heads)
     both = zip((of_dq, of_dk, of_dv), (exact.dq, exact.dk, exact.dv), strict=True)
     return [1.5 * of_sum + half * value.abs() + 2**-30 for of_sum, value in both]
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
 from course.kernels.attention import backward, backward_hopper
 from course.kernels.attention.rungs import ANY
-from course.kernels.matmul.tensor import HOPPER, Needs
+from course.kernels.matmul.tensor import AMPERE, HOPPER, VOLTA, Needs
 from utils import has_gpu
 
 
@@ -27,5 +28,7 @@ class Rung:
 #: In the order of the ladder
 BACKWARD = {
     "plain": Rung(backward.plain, torch.float32, ANY),
+    "mma_fp16": Rung(partial(backward.mma, tile=backward.SMALL), torch.float16, VOLTA),
+    "mma": Rung(backward.mma, torch.bfloat16, AMPERE),
     "hopper": Rung(backward_hopper.gradients, torch.bfloat16, HOPPER),
 }
