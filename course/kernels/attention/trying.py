@@ -1,0 +1,98 @@
+"""Attention's kernels as a learner left them in their cells: right, or what is wrong, in words."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from course.kernels import trying
+from course.kernels.attention import backward, classic, hopper, reference
+from course.kernels.attention.problem import flat
+from course.kernels.attention.reference import Case
+from course.kernels.attention.rungs import RUNGS
+from utils import cuda_c
+
+#: More keys than a tile has, fewer queries; a group of heads; the mask crosses a tile
+CASE = Case(1, 40, 200, heads=2, key_heads=1, dim=64, causal=True)
+MOST = {torch.float32: 1e-4, torch.float16: 2**-8, torch.bfloat16: 2**-6}
+ON_HOPPER = ("wgmma", "turns", "overlap", "stay")
+#: Of a backward pass, whose slow checks take a while
+SMALL = Case(1, 12, 20, heads=2, key_heads=1, dim=64, causal=True)
+#: Of a cache: one query of each head, and parts of unlike lengths
+CACHE = Case(1, 1, 200, heads=4, dim=64)
+PARTS = (0, 80, 160, 200)
+BLOCK = 64  # threads of a merge
+
+
+def tried(name: str, case: Case = CASE) -> None:
+    """Print whether a rung of the ladder is right as its file stands now."""
+    rung = RUNGS[name]
+    if not rung.able():
+        print(f"{name} needs {rung.needs.words}, or no GPU at all: then the CPU runs it")
+        return
+    q, k, v = reference.inputs(case, rung.dtype)
+    exact, _ = reference.attention(q, k, v, case.causal)
+    loads = hopper.kernel if name in ON_HOPPER else classic.module
+
+    def compute():
+        out = torch.full_like(q, torch.nan)
+        return rung.run(q, k, v, case.causal, out=out)[0]
+
+    trying.tried(compute, exact, loads, MOST[rung.dtype])
+
+
+def tried_backward(case: Case = SMALL) -> None:
+    """Print whether the plain backward kernels' gradients are right, each beside float64's."""
+    q, k, v = reference.inputs(case, torch.float32)
+    dout = torch.randn_like(q)
+    leaves = [x.double().requires_grad_() for x in (q, k, v)]
+    out, lse = reference.attention(*leaves, case.causal)
+    exact = torch.autograd.grad(out, leaves, dout.double())
+    saved = backward.Saved(q, k, v, out.detach().float(), lse.detach().float(), case.causal)
+    found = {}
+
+    def compute():
+        found.update(zip("qkv", backward.plain(saved, dout), strict=True))
+        return torch.cat([each.flatten() for each in found.values()])
+
+    def places(_):
+        lines = []
+        for (name, gradient), right in zip(found.items(), exact, strict=True):
+            lines.append(
+                f"d{name}: {trying.verdict(trying.numbers(gradient), trying.numbers(right))}"
+            )
+        return "\n".join(lines)
+
+    whole = torch.cat([each.flatten() for each in exact])
+    trying.tried(compute, whole, classic.module, places=places)
+
+
+def merged(file: str | Path) -> None:
+    """Print whether a learner's merge joins the parts of a cache into the result of the whole."""
+    q, k, v = reference.inputs(CACHE, torch.float32)
+    exact, _ = reference.attention(q, k, v)
+    found = [
+        reference.attention(q, k[:, first:end], v[:, first:end])
+        for first, end in zip(PARTS, PARTS[1:], strict=False)
+    ]
+    parts = torch.cat([out for out, _ in found]).float().contiguous()
+    lse = torch.cat([lse for _, lse in found]).float().contiguous()
+    count, rows, dim = len(found), CACHE.heads, CACHE.dim
+    out = torch.full((rows, dim), torch.nan, device=q.device)
+    cuda_c.load(file).merge[rows, BLOCK](*map(flat, (out, parts, lse)), count, rows, dim)
+    print(trying.verdict(trying.numbers(out), trying.numbers(exact).reshape(rows, dim)))
+
+
+def slopes(function, arrays, step: float = 1e-5) -> list[np.ndarray]:
+    """Gradients by finite differences: each number of each array a little up, then a little down.
+
+    function: of all arrays (float64, changed in place for a moment) to a number.
+    """
+    found = [np.zeros_like(array) for array in arrays]
+    for array, slope in zip(arrays, found, strict=True):
+        for place in np.ndindex(array.shape):
+            for sign in (step, -step):
+                array[place] += sign
+                slope[place] += function(*arrays) / (2 * sign)
+                array[place] -= sign
+    return found

@@ -1,0 +1,440 @@
+"""Pictures of the chapter on attention: weights, tiles, turns on an SM, pages, recorded races."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from course.kernels.attention.reference import seen
+from course.pictures.shapes import plain
+from utils import results
+from utils.occupancy import ceil_div
+from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, chart, svg
+
+BLUE, YELLOW, GREEN = BLOCK_COLOURS[:3]
+GIGA = 1 << 30
+
+
+# ---- who looks at whom
+
+
+def weights(words: list[str], matrix: np.ndarray):
+    """The weights as a table: a line for each word that looks, a column for each that is seen."""
+    rows = "; ".join(
+        f"{word} looks at "
+        + ", ".join(f"{other} {weight:.2f}" for other, weight in zip(words, row, strict=True))
+        for word, row in zip(words, matrix, strict=True)
+    )
+    cell, left, top = 84, 110, 40
+    drawing = svg.Drawing(left + cell * len(words) + 20, top + 46 * len(words) + 12, alt=rows)
+    drawing.text(left - 12, top - 18, "looks at", size=13, anchor="end")
+    for column, word in enumerate(words):
+        drawing.text(left + cell * (column + 0.5), top - 18, word, size=15)
+    for y, word in enumerate(words):
+        drawing.text(left - 12, top + 46 * y + 23, word, size=15, anchor="end")
+        for x, weight in enumerate(matrix[y]):
+            place = left + cell * x, top + 46 * y
+            drawing.box(*place, cell - 3, 43, fill=svg.FAINT)
+            drawing.box(*place, cell - 3, 43, fill=BLUE, fill_opacity=float(weight))
+            drawing.text(place[0] + cell / 2, place[1] + 22, f"{weight:.2f}", size=15)
+    return drawing
+
+
+def looks(words: list[str], matrix: np.ndarray, token: int):
+    """One word's weights as lines to all words, each as thick as its weight."""
+    row = matrix[token]
+    said = ", ".join(f"{word} {weight:.2f}" for word, weight in zip(words, row, strict=True))
+    step = 140
+    drawing = svg.Drawing(step * len(words) + 20, 190, alt=f"{words[token]} looks at {said}")
+    for number, (word, weight) in enumerate(zip(words, row, strict=True)):
+        x = 10 + step * (number + 0.5)
+        drawing.named(x - 55, 20, 110, 34, word, GREEN, size=16)
+        drawing.text(x, 8, f"{weight:.2f}", size=14)
+        asks = number == token
+        drawing.named(x - 55, 146, 110, 34, word, YELLOW if asks else IDLE, size=16)
+        if weight > 0:
+            ends = 10 + step * (token + 0.5), 146, x, 54
+            drawing.line(*ends, colour=svg.strong(ACCENT), thick=float(1 + 16 * weight))
+    return drawing
+
+
+# ---- how much memory
+
+HEADS, DIM = 16, 128
+LONGEST = 16384
+
+
+def bytes_of_scores(length: int, heads: int = HEADS) -> int:
+    """Of the score matrices of all heads, in float32."""
+    return 4 * heads * length**2
+
+
+def bytes_of_rows(length: int, heads: int = HEADS, dim: int = DIM) -> int:
+    """Of q, k, v and the result of all heads, in float32."""
+    return 4 * 4 * heads * length * dim
+
+
+def scores_to_scale(length: int):
+    """One head's score matrix beside its q, k, v and out, to scale, up to `LONGEST` rows."""
+    scores, rows = bytes_of_scores(length), bytes_of_rows(length)
+    words = f"{HEADS} heads, {length:,} tokens: scores {in_bytes(scores)}, q, k, v and out "
+    words += in_bytes(rows)
+    drawing = svg.Drawing(560, 350, alt=words)
+    drawing.text_from(10, 14, words, size=15)
+    pixels = 300 / LONGEST
+    side = length * pixels
+    drawing.box(110, 36, side, side, fill=YELLOW, line=svg.GREY)
+    for number, name in enumerate(("q", "k", "v", "out")):
+        x = 10 + 24 * number
+        drawing.box(x, 36, max(DIM * pixels, 1.5), side, fill=ACCENT)
+        drawing.text(x + 2, 36 + side + 10, name, size=12)
+    drawing.text_from(110, 36 + side + 10, "scores", size=12)
+    return drawing
+
+
+def in_bytes(number: float) -> str:
+    """A number of bytes in words: 1,024 bytes are a KiB."""
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if number < 1024 or unit == "GiB":
+            return f"{float(f'{number:.3g}'):,g} {unit}"
+        number /= 1024
+
+
+# ---- online softmax
+
+SCORES = np.array([1.0, 3.0, 2.0, 0.5, 4.0, 1.0, 2.0, 3.5])
+VALUES = np.array([4.0, 1.0, 3.0, 2.0, 8.0, 5.0, 1.0, 6.0])
+A_TILE = 2  # scores
+
+
+@dataclass(frozen=True)
+class State:
+    """What is kept of a row: the largest score, the sum of weights, the sum of weighted values."""
+
+    largest: float = -np.inf
+    total: float = 0.0
+    result: float = 0.0
+    factor: float = 1.0  # by which the sums before this tile shrank
+
+    def after(self, scores, values):
+        """The state after another tile."""
+        largest = max(self.largest, scores.max())
+        factor = np.exp(self.largest - largest)
+        weight = np.exp(scores - largest)
+        total = self.total * factor + weight.sum()
+        return State(largest, total, self.result * factor + weight @ values, factor)
+
+
+def states(scores=SCORES, values=VALUES, tile=A_TILE) -> list[State]:
+    """The state at the start and after each tile."""
+    found = [State()]
+    for first in range(0, len(scores), tile):
+        part = slice(first, first + tile)
+        found.append(found[-1].after(scores[part], values[part]))
+    return found
+
+
+def online(tiles: int):
+    """Online softmax after so many tiles of `SCORES`: the weights so far, and the two sums."""
+    state = states()[tiles]
+    past = A_TILE * tiles
+    words = "nothing seen yet"
+    if tiles:
+        words = f"largest {state.largest:g}, factor {state.factor:.3f}, "
+        words += f"sum {state.total:.3f}, result {state.result:.3f}"
+        words += f", quotient {state.result / state.total:.3f}"
+    if past == len(SCORES):
+        weight = np.exp(SCORES - SCORES.max())
+        words += f" (at once: {weight @ VALUES / weight.sum():.3f})"
+    spaced = " ".join(f"{score:g}" for score in SCORES)
+    alt = f"Online softmax after {tiles} tiles of {spaced}: {words}"
+    drawing = svg.Drawing(660, 240, alt=alt)
+    drawing.text_from(10, 14, words, size=15)
+    for number, (score, value) in enumerate(zip(SCORES, VALUES, strict=True)):
+        x = 96 + 68 * number
+        is_seen = number < past
+        if is_seen:
+            height = float(120 * np.exp(score - state.largest))
+            colour = YELLOW if number >= past - A_TILE else BLUE
+            drawing.box(x, 166 - height, 52, height, fill=colour)
+        drawing.line(x - 4, 166, x + 56, 166, colour=svg.GREY)
+        drawing.text(x + 26, 184, f"{score:g}" if is_seen else "?", size=15)
+        drawing.text(x + 26, 212, f"{value:g}" if is_seen else "?", size=15)
+    for y, name in ((150, "weight"), (184, "score"), (212, "value")):
+        drawing.text(82, y, name, size=14, anchor="end")
+    return drawing
+
+
+# ---- which tiles are visited
+
+WHOLE, EDGE, SKIPPED = "all of it is seen", "partly seen: it needs the mask", "skipped"
+
+
+def kind_of_tile(first_query, first_key, tile, length, causal, window=None) -> str:
+    """What a tile of scores is: WHOLE, EDGE or SKIPPED. window: keys that a query sees at most."""
+    rows = np.arange(first_query, min(first_query + tile, length))[:, None]
+    keys = np.arange(first_key, min(first_key + tile, length))
+    sees = np.ones((len(rows), len(keys)), bool)
+    if causal:
+        sees = keys < np.vectorize(seen)(rows, length, length)
+    if window:
+        sees = sees & (keys > rows - window)
+    if not sees.any():
+        return SKIPPED
+    return WHOLE if sees.all() and len(keys) == tile else EDGE
+
+
+def visits(length: int, tile: int = 16, causal: bool = True, window: int | None = None):
+    """The tiles of a score matrix: which are whole, which need the mask, which are skipped."""
+    tiles = ceil_div(length, tile)
+    firsts = [tile * number for number in range(tiles)]
+    kinds = [[kind_of_tile(q, k, tile, length, causal, window) for k in firsts] for q in firsts]
+    flat = [kind for row in kinds for kind in row]
+    counts = {kind: flat.count(kind) for kind in (WHOLE, EDGE, SKIPPED)}
+    words = "; ".join(f"{count} {kind}" for kind, count in counts.items())
+    cell = 300 / max(tiles, 8)
+    alt = f"{length} queries and keys in tiles of {tile}: {words}"
+    drawing = svg.Drawing(680, 60 + cell * tiles, alt=alt)
+    drawing.text_from(70, 14, "keys →", size=14)
+    drawing.text_from(8, 50, "queries", size=14)
+    drawing.text_from(8, 68, "↓", size=14)
+    colours = {WHOLE: GREEN, EDGE: YELLOW, SKIPPED: svg.FAINT}
+    for kind, colour in colours.items():
+        for y, row in enumerate(kinds):
+            corners = [(70 + cell * x, 30 + cell * y) for x, each in enumerate(row) if each == kind]
+            drawing.cells(corners, cell - 2, fill=colour)
+    for number, (kind, count) in enumerate(counts.items()):
+        y = 46 + 28 * number
+        drawing.box(390, y - 9, 18, 18, fill=colours[kind])
+        drawing.text_from(416, y, f"{count} {kind}", size=14)
+    return drawing
+
+
+# ---- who waits for whom on a Hopper SM
+
+PRODUCT, SOFTMAX = "product", "softmax"
+SCHEMES = ("at the same time", "in turns", "overlapped")
+GROUPS = (0, 1)
+
+
+@dataclass(frozen=True)
+class Span:
+    """What a warp group does from one cycle to another."""
+
+    group: int
+    what: str
+    start: float
+    end: float
+
+
+class Clock:
+    """Two units, one for products and one for softmax, each of which serves one group at a time."""
+
+    def __init__(self):
+        self.spans = []
+        self.free = {PRODUCT: 0.0, SOFTMAX: 0.0}
+
+    def work(self, group: int, what: str, ready: float, cycles: float) -> float:
+        """Give a unit work that can begin at `ready`; when it ends."""
+        start = max(ready, self.free[what])
+        end = self.free[what] = start + cycles
+        self.spans.append(Span(group, what, start, end))
+        return end
+
+
+def timeline(scheme: str, product: float, softmax: float, tiles: int = 3) -> list[Span]:
+    """A model of two warp groups of an SM; each tile of keys costs two products and a softmax.
+
+    "at the same time": both multiply, both weigh, and share the units. "in turns": values of a tile
+    and scores of the next are one turn, while the other group weighs. "overlapped": a group's next
+    scores are queued before it multiplies these weights, and weighed during that product.
+    """
+    if scheme == "at the same time":
+        return _side_by_side(product, softmax, tiles)
+    clock = Clock()
+    ready = [clock.work(group, PRODUCT, 0.0, product) for group in GROUPS]
+    if scheme == "overlapped":
+        ready = [clock.work(group, SOFTMAX, ready[group], softmax) for group in GROUPS]
+    elif scheme != "in turns":
+        raise ValueError(f"scheme must be one of {SCHEMES}, not {scheme!r}")
+    for tile in range(tiles):
+        last = tile == tiles - 1
+        for group in GROUPS:
+            if scheme == "in turns":
+                weighed = clock.work(group, SOFTMAX, ready[group], softmax)
+                cycles = product if last else 2 * product
+                ready[group] = clock.work(group, PRODUCT, weighed, cycles)
+            elif last:
+                ready[group] = clock.work(group, PRODUCT, ready[group], product)
+            else:
+                scores = clock.work(group, PRODUCT, ready[group], product)
+                values = clock.work(group, PRODUCT, scores, product)
+                ready[group] = max(values, clock.work(group, SOFTMAX, scores, softmax))
+    return clock.spans
+
+
+def _side_by_side(product, softmax, tiles):
+    """Both groups do the same, at half the speed each."""
+    spans, now = [], 0.0
+    for what, cycles in ((PRODUCT, product), (SOFTMAX, softmax), (PRODUCT, product)) * tiles:
+        spans += [Span(group, what, now, now + 2 * cycles) for group in GROUPS]
+        now += 2 * cycles
+    return spans
+
+
+def busy(spans: list[Span], product: float, tiles: int = 3) -> float:
+    """The share of the time in which tensor cores multiply."""
+    return 2 * len(GROUPS) * product * tiles / max(span.end for span in spans)
+
+
+def turns(scheme: str, product: float, softmax: float, tiles: int = 3):
+    """The timeline of two warp groups as a picture, and how busy tensor cores are."""
+    spans = timeline(scheme, product, softmax, tiles)
+    share = busy(spans, product, tiles)
+    words = f"{scheme}: the tensor cores are busy {share:.0%} of the time"
+    alt = f"{words}; a product takes {product:,.0f} cycles, a softmax {softmax:,.0f}"
+    drawing = svg.Drawing(720, 150, alt=alt)
+    drawing.text_from(10, 14, words, size=15)
+    pixels = 590 / max(max(span.end for span in spans), 4 * tiles * product + 2 * softmax)
+    for group in GROUPS:
+        drawing.text_from(10, 57 + 52 * group, f"group {group + 1}", size=14)
+        drawing.line(90, 78 + 52 * group, 700, 78 + 52 * group, colour=svg.GREY)
+    for span in spans:
+        colour = BLUE if span.what == PRODUCT else YELLOW
+        place = 90 + pixels * span.start, 38 + 52 * span.group
+        drawing.box(*place, pixels * (span.end - span.start), 38, fill=colour, line=svg.ON_COLOUR)
+    for x, what, colour in ((500, PRODUCT, BLUE), (610, SOFTMAX, YELLOW)):
+        drawing.box(x, 6, 16, 16, fill=colour)
+        drawing.text_from(x + 22, 14, what, size=13)
+    return drawing
+
+
+# ---- recorded races
+
+
+def shares_of_cudnn(names, causal: bool = False, length: int = 4096) -> tuple[str, dict]:
+    """(whose, {rung: share of cuDNN's speed}) as recorded; rungs without a record are left out."""
+    kind = "_causal" if causal else ""
+    rungs = [f"attention/ladder{kind}/{length}/{name}/rate" for name in names]
+    cudnn, *found = results.together(f"attention/forward{kind}/{length}/cudnn/rate", *rungs)
+    if cudnn is None:
+        return "", {}
+    pairs = zip(names, found, strict=True)
+    return cudnn["gpu"], {name: rung["value"] / cudnn["value"] for name, rung in pairs if rung}
+
+
+def ladder(names, causal: bool = False):
+    """A bar for each rung: its share of cuDNN's speed on the same work, as recorded."""
+    whose, shares = shares_of_cudnn(names, causal)
+    if not shares:
+        print("not recorded yet")
+        return None
+    kind = "causal" if causal else "every key is seen"
+    title = f"share of cuDNN's speed, 4,096 tokens, {kind}, {whose}"
+    said = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
+    fig, axes = chart(8, 0.9 + 0.3 * len(shares), alt=f"{title}: {said}")
+    percent = [100 * share for share in shares.values()]
+    bars = axes.barh(list(shares), percent, color=ACCENT, height=0.7)
+    behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}  # legible on cuDNN's line
+    axes.bar_label(bars, [f"{share:.1f} %" for share in percent], padding=3, bbox=behind)
+    axes.axvline(100, color=ALARM, linewidth=1.2)
+    axes.set(xlim=(0, 125), xlabel="% of cuDNN's speed (line: cuDNN)")
+    axes.invert_yaxis()
+    plain(axes, title)
+    return fig
+
+
+RIVALS = {
+    "ours": "ours, fastest",
+    "cudnn": "cuDNN",
+    "ours_mma": "ours, mma",
+    "flash": "PyTorch flash",
+}
+LENGTHS = (2048, 4096, 8192, 16384)
+
+
+def lengths(causal: bool = False, kind: str = "forward"):
+    """TFLOP/s over the length, ours and PyTorch's backends, as recorded."""
+    topic = f"attention/{kind}_causal" if causal else f"attention/{kind}"
+    keys = [(name, length) for name in RIVALS for length in LENGTHS]
+    found = results.together(*(f"{topic}/{length}/{name}/rate" for name, length in keys))
+    rates = {key: entry["value"] / 1e12 for key, entry in zip(keys, found, strict=True) if entry}
+    if not rates:
+        print("not recorded yet")
+        return None
+    whose = next(entry["gpu"] for entry in found if entry)
+    title = f"{'causal' if causal else 'every key is seen'}, 16 heads of 128, bf16, {whose}"
+    said = ", ".join(f"{RIVALS[n]} at {length:,} {rate:.0f}" for (n, length), rate in rates.items())
+    fig, axes = chart(8, 3.2, alt=f"TFLOP/s, {title}: {said}")
+    looks_like = {"ours": (ACCENT, "-"), "cudnn": (ALARM, "-")}
+    looks_like |= {"ours_mma": (ACCENT, ":"), "flash": (ALARM, ":")}
+    for name, label in RIVALS.items():
+        ours = [(length, rates[name, length]) for length in LENGTHS if (name, length) in rates]
+        colour, line = looks_like[name]
+        axes.plot(*zip(*ours, strict=True), line, color=colour, marker="o", label=label)
+    axes.set(xscale="log", xticks=LENGTHS, xlabel="tokens", ylabel="TFLOP/s", ylim=(0, None))
+    axes.set_xticks(LENGTHS, [f"{length:,}" for length in LENGTHS])
+    axes.set_xticks([], minor=True)
+    axes.legend(frameon=False)
+    plain(axes, title)
+    return fig
+
+
+# ---- decoding
+
+
+def parts_on_sms(blocks: int, sms: int = 132, across: int = 22):
+    """SMs that have a block, one a block, and those that have none."""
+    used = min(blocks, sms)
+    alt = f"{blocks} blocks: {used} of {sms} SMs work"
+    drawing = svg.Drawing(620, 46 + 24 * ceil_div(sms, across), alt=alt)
+    drawing.text_from(10, 14, alt, size=15)
+    corners = [(10 + 27 * (i % across), 34 + 24 * (i // across)) for i in range(sms)]
+    drawing.cells(corners[:used], 20, fill=GREEN)
+    drawing.cells(corners[used:], 20, fill=svg.FAINT)
+    return drawing
+
+
+def pages(tables: dict[str, list[int]], count: int):
+    """Which page of the cache belongs to which sequence, and in which order.
+
+    tables: of each sequence the numbers of its pages, its own first page first.
+    """
+    said = "; ".join(f"{name}: pages {', '.join(map(str, own))}" for name, own in tables.items())
+    drawing = svg.Drawing(690, 60 + 58 * (len(tables) + 1), alt=f"{count} pages. {said}")
+    drawing.text_from(10, 22, "memory", size=14)
+    owner = {}
+    for colour, (name, own) in zip(BLOCK_COLOURS, tables.items(), strict=False):
+        owner |= {page: (colour, name, place) for place, page in enumerate(own)}
+    for page in range(count):
+        colour, name, place = owner.get(page, (svg.FAINT, "", ""))
+        drawing.box(120 + 56 * page, 6, 52, 34, fill=colour, rx=4)
+        ink = svg.ON_COLOUR if name else svg.INK
+        drawing.text(146 + 56 * page, 23, page, size=15, colour=ink)
+    for row, (name, own) in enumerate(tables.items()):
+        y = 78 + 58 * row
+        drawing.text_from(10, y + 17, name, size=14)
+        for place, page in enumerate(own):
+            drawing.named(120 + 56 * place, y, 52, 34, page, owner[page][0], size=15)
+    drawing.text_from(120, 78 + 58 * len(tables), "each line: a sequence's block table", size=13)
+    return drawing
+
+
+# ---- a ring
+
+
+def ring(ranks: int, step: int):
+    """Which rank has which part of the keys and values in a step of ring attention."""
+    held = [(rank - step) % ranks for rank in range(ranks)]
+    said = ", ".join(f"rank {rank} has part {part}" for rank, part in enumerate(held))
+    drawing = svg.Drawing(150 * ranks + 20, 150, alt=f"step {step}: {said}")
+    for rank, part in enumerate(held):
+        x = 10 + 150 * rank
+        drawing.named(x, 10, 110, 36, f"queries {rank}", BLOCK_COLOURS[rank % 6], size=14)
+        drawing.named(x, 70, 110, 36, f"K, V {part}", BLOCK_COLOURS[part % 6], size=14)
+        if rank + 1 < ranks:
+            drawing.arrow(x + 114, 88, x + 146, 88)
+    y = 128
+    drawing.line(10 + 150 * ranks - 95, 108, 10 + 150 * ranks - 95, y)
+    drawing.line(10 + 150 * ranks - 95, y, 65, y)
+    drawing.arrow(65, y, 65, 108)
+    return drawing

@@ -1,0 +1,149 @@
+"""The pictures of the chapter on attention: what they count, model and read is right."""
+
+import numpy as np
+import pytest
+
+from course.kernels.attention.reference import seen
+from course.pictures import attention as pictures
+from utils import results
+
+
+def test_weights_say_who_looks_at_whom():
+    matrix = np.array([[1, 0], [0.25, 0.75]])
+    assert "guard looks at bees 0.25, guard 0.75" in pictures.weights(["bees", "guard"], matrix).alt
+    drawing = pictures.looks(["bees", "guard"], matrix, 0)
+    assert drawing.alt == "bees looks at bees 1.00, guard 0.00"
+    assert drawing.svg().count("<line") == 1  # a weight of 0 is no line
+
+
+def test_scores_grow_with_the_square_of_the_length():
+    assert pictures.bytes_of_scores(2048) == 4 * pictures.bytes_of_scores(1024)
+    assert pictures.bytes_of_rows(2048) == 2 * pictures.bytes_of_rows(1024)
+    alt = pictures.scores_to_scale(16384).alt
+    assert alt == "16 heads, 16,384 tokens: scores 16 GiB, q, k, v and out 512 MiB"
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(0, "0 bytes"), (1023, "1,020 bytes"), (1024, "1 KiB"), (1 << 44, "16,400 GiB")],
+)
+def test_bytes_in_words(number, words):
+    assert pictures.in_bytes(number) == words
+
+
+def test_online_softmax_is_the_whole_rows_softmax_so_far():
+    for tiles, state in enumerate(pictures.states()):
+        past = slice(0, pictures.A_TILE * tiles)
+        weight = np.exp(pictures.SCORES[past] - state.largest)
+        assert state.total == pytest.approx(weight.sum())
+        assert state.result == pytest.approx(weight @ pictures.VALUES[past])
+
+
+@pytest.mark.parametrize("tiles", range(5))
+def test_what_was_not_seen_is_not_drawn(tiles):
+    drawing = pictures.online(tiles)
+    hidden = 2 * (len(pictures.SCORES) - pictures.A_TILE * tiles)
+    assert drawing.svg().count(">?<") == hidden
+    assert ("at once" in drawing.alt) == (tiles == 4)
+
+
+def by_hand(first_query, first_key, tile, length, window):
+    """The kind of a causal tile, pair by pair."""
+    pairs = [
+        first_key + x < seen(first_query + y, length, length)
+        and (not window or first_key + x > first_query + y - window)
+        for y in range(tile)
+        for x in range(tile)
+        if first_query + y < length
+    ]
+    if not any(pairs):
+        return pictures.SKIPPED
+    return pictures.WHOLE if all(pairs) else pictures.EDGE
+
+
+@pytest.mark.parametrize("window", [None, 1, 10, 100])
+@pytest.mark.parametrize("length", [1, 16, 33, 64])
+def test_tiles_are_counted(length, window):
+    tile = 8
+    firsts = range(0, length, tile)
+    kinds = [by_hand(q, k, tile, length, window) for q in firsts for k in firsts]
+    alt = pictures.visits(length, tile, window=window).alt
+    for kind in (pictures.WHOLE, pictures.EDGE, pictures.SKIPPED):
+        assert f"{kinds.count(kind)} {kind}" in alt
+
+
+@pytest.mark.parametrize("scheme", pictures.SCHEMES)
+@pytest.mark.parametrize("softmax", [300.0, 640.0, 2000.0])
+def test_a_unit_serves_one_group_at_a_time(scheme, softmax):
+    spans = pictures.timeline(scheme, 640.0, softmax, tiles=4)
+    for group in pictures.GROUPS:
+        own = [span for span in spans if span.group == group]
+        assert sum(span.what == pictures.SOFTMAX for span in own) == 4
+    whole = 1 if scheme != "at the same time" else 2  # at half the speed each
+    cycles = {pictures.PRODUCT: 0.0, pictures.SOFTMAX: 0.0}
+    for span in spans:
+        cycles[span.what] += (span.end - span.start) / whole
+    assert cycles == {pictures.PRODUCT: 16 * 640.0, pictures.SOFTMAX: 8 * softmax}
+    if whole == 1:
+        for what in cycles:
+            same = sorted(
+                (span for span in spans if span.what == what), key=lambda span: span.start
+            )
+            assert all(a.end <= b.start for a, b in zip(same, same[1:], strict=False))
+
+
+def test_turns_keep_tensor_cores_busy():
+    def busy(scheme, softmax):
+        return pictures.busy(pictures.timeline(scheme, 640, softmax), 640)
+
+    assert busy("at the same time", 640) == pytest.approx(2 / 3)
+    assert busy("in turns", 640) == 1
+    assert busy("in turns", 900) < busy("overlapped", 900) < 1
+    with pytest.raises(ValueError, match="must be one of"):
+        pictures.timeline("somehow", 1, 1)
+
+
+def entry(name, value, gpu="NVIDIA X"):
+    return {"name": name, "value": value, "unit": "FLOP/s", "gpu": gpu}
+
+
+def test_the_ladder_is_a_share_of_cudnn(monkeypatch, capsys):
+    known = {"attention/forward/4096/cudnn/rate": 4.0, "attention/ladder/4096/mma/rate": 3.0}
+    monkeypatch.setattr(
+        results,
+        "together",
+        lambda *names: [entry(name, known[name]) if name in known else None for name in names],
+    )
+    fig = pictures.ladder(["naive", "mma"])
+    assert "NVIDIA X: mma 75.0%" in fig.alt and "naive" not in fig.alt
+    assert pictures.ladder(["naive"], causal=True) is None
+    assert "not recorded yet" in capsys.readouterr().out
+
+
+def test_rates_over_the_length_are_those_recorded(monkeypatch):
+    name = "attention/forward_causal/8192/ours/rate"
+    monkeypatch.setattr(
+        results,
+        "together",
+        lambda *names: [entry(each, 7e14) if each == name else None for each in names],
+    )
+    assert "ours, fastest at 8,192 700" in pictures.lengths(causal=True).alt
+
+
+def test_blocks_find_sms():
+    assert pictures.parts_on_sms(8).alt == "8 blocks: 8 of 132 SMs work"
+    assert pictures.parts_on_sms(160).alt == "160 blocks: 132 of 132 SMs work"
+
+
+def test_pages_are_in_their_sequences_order():
+    drawing = pictures.pages({"A": [2, 0], "B": [1]}, 4)
+    assert drawing.alt == "4 pages. A: pages 2, 0; B: pages 1"
+
+
+def test_a_part_goes_one_rank_further_each_step():
+    assert (
+        pictures.ring(3, 0).alt == "step 0: rank 0 has part 0, rank 1 has part 1, rank 2 has part 2"
+    )
+    assert (
+        pictures.ring(3, 1).alt == "step 1: rank 0 has part 2, rank 1 has part 0, rank 2 has part 1"
+    )
