@@ -27,6 +27,7 @@ COVERS = {
     "mnist_cnn": "network",
     "beating_pytorch": "race-chart",
     "many_gpus": "tree-steps",
+    "attention": "weights-picture",
 }
 
 

@@ -173,6 +173,15 @@ EDITS["a barrier before a flag"] = Edit(
     "break-flags",
     "two threads use the same global memory without a barrier between",
 )
+EDITS["a key of the future"] = Edit(
+    "22_attention",
+    ("setup", "imports"),
+    "score",
+    "key < seen",
+    "key <= seen",
+    "break-mask",
+    "of 5,120 values. The first is [0, 0, 0, 0]",
+)
 EDITS["a ReLU of the finale's backward pass"] = Edit(
     "20_beating_pytorch",
     ("setup", "exercises-import", "race-pytorch", "ledger-start"),

@@ -1,0 +1,48 @@
+"""What a learner is told of a kernel of attention that they changed."""
+
+import numpy as np
+import pytest
+
+from course.exercises import EXERCISES
+from course.kernels.attention import trying
+from tests.needs import cpp_compiler, without_gpu
+
+cpp_compiler()
+pytestmark = without_gpu("small cases on the CPU runtime")
+
+
+@pytest.fixture
+def merge(tmp_path):
+    """A function that writes a file of the learner's, and what is said of it."""
+
+    def said(old, new, capsys):
+        source = EXERCISES["attention.merge"].solution
+        assert old in source
+        file = tmp_path / "merge.cu"
+        file.write_text(source.replace(old, new))
+        trying.merged(file)
+        return capsys.readouterr().out
+
+    return said
+
+
+def test_a_right_merge_joins_the_parts(merge, capsys):
+    assert "✓ right: 256 values" in merge("", "", capsys)
+
+
+def test_a_mean_of_unlike_parts_is_wrong(merge, capsys):
+    assert "wrong: " in merge("float weight = expf(own - largest);", "float weight = 1;", capsys)
+
+
+def test_the_course_s_own_kernels_are_right(capsys):
+    trying.tried("online", trying.Case(1, 5, 40, heads=2, key_heads=1, dim=64, causal=True))
+    trying.tried_backward(trying.Case(1, 3, 4, dim=64))
+    assert capsys.readouterr().out.count("✓ right") == 2
+
+
+def test_slopes_are_gradients_and_leave_the_arrays_as_they_were():
+    given = np.array([1.0, 2.0]), np.array([3.0])
+    (by_a, by_b) = trying.slopes(lambda a, b: (a**2).sum() * b.item(), given)
+    np.testing.assert_allclose(by_a, [6, 12], rtol=1e-6)
+    np.testing.assert_allclose(by_b, [5], rtol=1e-6)
+    np.testing.assert_array_equal(given[0], [1, 2])
