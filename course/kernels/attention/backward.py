@@ -10,6 +10,7 @@ import torch
 
 from course.kernels.attention.classic import DIMS, described, module
 from course.kernels.attention.problem import check, problem_of
+from utils import has_gpu
 from utils.occupancy import ceil_div
 
 
@@ -53,6 +54,11 @@ def gradients_for(saved: Saved, gradients=None) -> tuple:
     return gradients or tuple(torch.empty_like(tensor) for tensor in saved.given)
 
 
+def stream() -> int:
+    """The handle of PyTorch's current stream, on which the rungs queue their work."""
+    return torch.cuda.current_stream().cuda_stream if has_gpu() else 0
+
+
 WARPS = 4  # of a block of the plain rung: a row each
 
 
@@ -74,11 +80,12 @@ def plain(saved: Saved, dout: torch.Tensor, *, gradients=None) -> tuple:
     inputs = [q, k, v, d, saved.lse]
     strides = [of_q, of_k, of_v, of_dout]
     delta = torch.empty_like(saved.lse)
+    shape = 32 * WARPS, 0, stream()
     rows = ceil_div(queries, WARPS), heads, batch
-    kernels.multiply_rows[rows, 32 * WARPS](delta, out, d, problem, of_out, of_dout)
-    kernels.for_queries[rows, 32 * WARPS](to_q, *inputs, delta, problem, of_dq, *strides)
+    kernels.multiply_rows[(rows, *shape)](delta, out, d, problem, of_out, of_dout)
+    kernels.for_queries[(rows, *shape)](to_q, *inputs, delta, problem, of_dq, *strides)
     rows = ceil_div(keys, WARPS), key_heads, batch
-    kernels.for_keys[rows, 32 * WARPS](to_k, to_v, *inputs, delta, problem, *of_dkv, *strides)
+    kernels.for_keys[(rows, *shape)](to_k, to_v, *inputs, delta, problem, *of_dkv, *strides)
     return dq, dk, dv
 
 
@@ -124,9 +131,11 @@ def mma(saved: Saved, dout: torch.Tensor, *, gradients=None, tile: Tile = ROOMY)
     rows = torch.empty(batch, heads, places, 2, device=q.device)
     inputs = [q, k, v, d, rows, problem]
     strides = [of_q, of_k, of_v, of_dout]
-    shape = 32 * MMA_WARPS, tile.shared(dim)
+    threads = 32 * MMA_WARPS
     every = ceil_div(places, MMA_WARPS), heads, batch
-    kernels.prepare[every, 32 * MMA_WARPS](rows, out, d, saved.lse, problem, of_out, of_dout)
+    launch = kernels.prepare[every, threads, 0, stream()]
+    launch(rows, out, d, saved.lse, problem, of_out, of_dout)
+    shape = threads, tile.shared(dim), stream()
     grid = ceil_div(keys, OWN), key_heads, batch
     kernels.for_keys[(grid, *shape)](to_k, to_v, *inputs, *of_dkv, *strides)
     grid = ceil_div(queries, OWN), heads, batch

@@ -1,18 +1,12 @@
-// What the backward pass asks of Hopper besides the forward's instructions: wgmma in further widths,
-// and with the left factor turned; sums added to global memory; rows copied without a tensor map.
+// What the backward pass asks of Hopper besides the forward's instructions: wgmma with the
+// left factor turned; sums added to global memory; rows copied without a tensor map.
 // Sources: PTX ISA, "wgmma.mma_async", "red", "cp.async.bulk", "stmatrix".
 #pragma once
 #include "hopper_products.cuh"
 
 #define SUMS_16 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
-#define SUMS_40 SUMS_32 ", %32, %33, %34, %35, %36, %37, %38, %39"
-#define SUMS_48 SUMS_40 ", %40, %41, %42, %43, %44, %45, %46, %47"
 
-// As in hopper_products.cuh: d = a b, or d += a b if `add`, both with their rows along k.
-MULTIPLY(80, 40, SUMS_40, 40, 41, 42, F32(0), F8(32))
-MULTIPLY(96, 48, SUMS_48, 48, 49, 50, F32(0), F16(32))
-
-// The same with a's rows along m.
+// As in hopper_products.cuh, d = a b, or d += a b if `add`, with a's rows along m, b's along k.
 #define MULTIPLY_TURNED(WIDTH, COUNT, SUMS, A, B, ADD, ...)                                   \
     __device__ void multiply_turned(float (&d)[COUNT], descriptor a, descriptor b, int add) { \
         asm volatile("{ .reg .pred p; setp.ne.b32 p, %" #ADD                                  \
@@ -24,8 +18,6 @@ MULTIPLY(96, 48, SUMS_48, 48, 49, 50, F32(0), F16(32))
     }
 MULTIPLY_TURNED(32, 16, SUMS_16, 16, 17, 18, F16(0))
 MULTIPLY_TURNED(64, 32, SUMS_32, 32, 33, 34, F32(0))
-MULTIPLY_TURNED(80, 40, SUMS_40, 40, 41, 42, F32(0), F8(32))
-MULTIPLY_TURNED(96, 48, SUMS_48, 48, 49, 50, F32(0), F16(32))
 
 // Four matrices of 8 x 8 numbers a warp, each transposed on its way to shared memory.
 __device__ void store_matrices_transposed(void* to, const unsigned* r) {
@@ -48,13 +40,5 @@ __device__ void load_bytes(void* to, const void* from, int bytes, barrier* b) {
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
             "r"(shared_address(to)),
         "l"(from), "r"(bytes), "r"(shared_address(b))
-        : "memory");
-}
-
-// The same with addition of float32: from shared memory to what lies in global memory.
-__device__ void add_bytes(float* to, const void* from, int bytes) {
-    asm volatile(
-        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(to),
-        "r"(shared_address(from)), "r"(bytes)
         : "memory");
 }
