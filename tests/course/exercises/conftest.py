@@ -2,7 +2,7 @@
 
 import pytest
 
-from course.checking import apart, limits, report
+from course.checking import apart, drawn, limits, report
 
 
 @pytest.fixture(autouse=True)
@@ -23,3 +23,10 @@ def in_this_process(monkeypatch):
 def pictures_undrawn(monkeypatch):
     """Where the verdict alone is looked at: a picture takes longer than many a launch."""
     monkeypatch.setattr(report, "page", lambda picture: picture.alt)
+
+
+@pytest.fixture
+def few_draws(monkeypatch):
+    """What is right is right in each draw: a few of them show that none is rejected."""
+    monkeypatch.setattr(drawn, "CALLS", 30)
+    monkeypatch.setattr(drawn, "LAUNCHES", 2)

@@ -91,37 +91,45 @@ def name_of(answer):
     return getattr(getattr(answer, "py_func", answer), "__name__", "")
 
 
-SAME_REASON = pytest.mark.nightly("an earlier wrong answer is rejected for the same reason")
+SAME_REASON = pytest.mark.nightly("by day another answer of its kind has the same reason")
 
 
 def wrong_answers():
     """pytest.param(exercise, wrong answer) of each; `make check` hands in the first of an exercise,
-    `make test` the first of each reason, and a chapter's author all (`make chapter`).
+    `make test` for each kind of exercises one of each reason, too, and a chapter's author all
+    (`make chapter`).
     """
+    reasons = set()
     for exercise in ALL:
-        reasons = set()
         for n, wrong in enumerate(exercise.wrong):
             marks = [pytest.mark.quick] if n == 0 else []
-            if wrong.reason in reasons:
+            if n and (exercise.kind, wrong.reason) in reasons:
                 marks = [SAME_REASON]
-            reasons.add(wrong.reason)
+            reasons.add((exercise.kind, wrong.reason))
             name = f"{exercise.id}-{n}-{wrong.reason}-{name_of(wrong.answer)}"
             yield pytest.param(exercise, wrong, id=name, marks=marks)
 
 
-def test_by_day_an_exercise_has_a_wrong_answer_of_each_of_its_reasons():
-    by_day = {
-        (param.values[0].id, param.values[1].reason)
-        for param in wrong_answers()
-        if "nightly" not in {mark.name for mark in param.marks}
-    }
-    assert by_day == {(e.id, wrong.reason) for e in ALL for wrong in e.wrong}
+def test_by_day_each_exercise_has_a_wrong_answer_and_each_kind_all_of_its_reasons():
+    params = [param.values for param in wrong_answers() if SAME_REASON not in param.marks]
+    assert {exercise.id for exercise, _ in params} == {exercise.id for exercise in ALL}
+    by_day = {(exercise.kind, wrong.reason) for exercise, wrong in params}
+    assert by_day == {(e.kind, wrong.reason) for e in ALL for wrong in e.wrong}
 
 
 @pytest.mark.quick
-@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.usefixtures("in_this_process", "few_draws")
 @pytest.mark.parametrize("exercise", ALL)
 def test_solution_passes(exercise, tmp_path, request):
+    answer = hand_in(exercise, exercise.solution, tmp_path, request)
+    outcome = check_answer(dataclasses.replace(exercise, orders=1), answer)
+    assert outcome.solved, repr(outcome)
+
+
+@pytest.mark.nightly("by day in one order of the threads, and with a few inputs that are drawn")
+@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.parametrize("exercise", ALL)
+def test_solution_passes_as_often_as_a_learners_answer(exercise, tmp_path, request):
     answer = hand_in(exercise, exercise.solution, tmp_path, request)
     outcome = check_answer(exercise, answer)
     assert outcome.solved, repr(outcome)

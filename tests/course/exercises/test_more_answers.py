@@ -4,7 +4,8 @@ They were written from the notebooks' text alone, before any checker was read: a
 answers/wrong.txt and, rejected for a reason for which one of the exercise's own wrong answers is,
 answers/wrong_as_known.txt. Each begins with a line `### ID NAME`. Right ones differ in algorithm,
 order, synchronization or means; with the solution each exercise has at least four. By day the first
-of each exercise is handed in, besides its solution; at night, and by `make chapter`, all are.
+right one and the first wrong one of each exercise are handed in, besides its solution and its own
+wrong answers; at night, and by `make chapter`, all are.
 """
 
 import utils  # noqa: F401  first: it puts Numba on this machine's engine
@@ -23,7 +24,7 @@ import pytest
 from numba import cuda
 
 from course import exercises
-from course.checking import cuda_c_files, drawn, limits
+from course.checking import cuda_c_files, limits
 from course.checking.checker import check_answer
 from tests.needs import cpp_compiler
 
@@ -45,6 +46,7 @@ def answers(name):
         yield pytest.param(exercise, source, id=f"{exercise.id}-{title}")
 
 
+FIRST_BY_DAY = pytest.mark.nightly("by day the exercise's first one, and its own wrong answers")
 ANOTHER = pytest.mark.nightly("by day the exercise's first one is solved, and its solution")
 
 
@@ -103,13 +105,6 @@ def handed_in(exercise, source, folder):
     return namespace[re.findall(r"^(?:async )?def (\w+)", source, re.M)[-1]]
 
 
-@pytest.fixture
-def few_draws(monkeypatch):
-    """What is right is right in each draw: a few of them show that none is rejected."""
-    monkeypatch.setattr(drawn, "CALLS", 30)
-    monkeypatch.setattr(drawn, "LAUNCHES", 2)
-
-
 @pytest.mark.parametrize("exercise, source", list(right_answers()))
 def test_a_right_answer_is_solved(exercise, source, tmp_path, few_draws):
     answer = handed_in(exercise, source, tmp_path)
@@ -119,12 +114,15 @@ def test_a_right_answer_is_solved(exercise, source, tmp_path, few_draws):
 
 @pytest.mark.parametrize("exercise, sources", list(in_one_file()))
 def test_right_answers_in_cuda_c_are_solved(exercise, sources, tmp_path, monkeypatch):
-    """All in one file, each as a kernel of another name: compiled once."""
+    """All in one file, each as a kernel of another name: compiled once, by nvcc at night alone."""
     cpp_compiler()
     least = cuda_c_files.least_counts(exercise)
     monkeypatch.setattr(cuda_c_files, "least_counts", lambda _: least)
     with_nvcc = functools.cache(cuda_c_files.reject_if_nvcc_does)
-    monkeypatch.setattr(cuda_c_files, "reject_if_nvcc_does", with_nvcc)
+    by_day = len(sources) == 1
+    monkeypatch.setattr(
+        cuda_c_files, "reject_if_nvcc_does", (lambda path: None) if by_day else with_nvcc
+    )
     path = tmp_path / Path(exercise.path).name
     kernel = rf"\b{exercise.kernel_name}\b"
     path.write_text(
@@ -156,8 +154,18 @@ def first_failure(monkeypatch):
     monkeypatch.setattr(limits, "ENOUGH_SECONDS", 0)
 
 
+def wrong_answers():
+    """pytest.param(exercise, source) of each in wrong.txt; by day the first of an exercise."""
+    by_day = set()
+    for param in answers("wrong.txt"):
+        exercise, source = param.values
+        marks = [FIRST_BY_DAY] if exercise.id in by_day else []
+        by_day.add(exercise.id)
+        yield pytest.param(exercise, source, id=param.id, marks=marks)
+
+
 @pytest.mark.usefixtures("pictures_undrawn")
-@pytest.mark.parametrize("exercise, source", list(answers("wrong.txt")))
+@pytest.mark.parametrize("exercise, source", list(wrong_answers()))
 def test_a_wrong_answer_has_an_outcome_and_a_reason(exercise, source, tmp_path, first_failure):
     outcome = check_answer(exercise, handed_in(exercise, source, tmp_path))
     assert not outcome.solved
