@@ -38,8 +38,11 @@ def more_patient(monkeypatch):
 def script(tmp_path, monkeypatch):
     """Runs Python in a copy in place of a launch: a function of its text and of variables."""
     child = tmp_path / "child.py"
-    rest = loaded.CHILD.read_text().replace("main(*arguments)", "exec(arguments[0])")
-    child.write_text(rest)
+    text = loaded.CHILD.read_text()
+    for of_a_launch, here in (("main(*arguments)", "exec(arguments[0])"), ("import_all()", "pass")):
+        assert f"    {of_a_launch}\n" in text
+        text = text.replace(f"    {of_a_launch}\n", f"    {here}\n")
+    child.write_text(text)
     monkeypatch.setattr(loaded, "CHILD", child)
     loaded.forget()
     yield lambda text, **variables: engines.run_child([text], variables)
