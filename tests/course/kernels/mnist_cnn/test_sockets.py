@@ -89,35 +89,42 @@ def test_a_wrong_value_is_found_before_training(tmp_path, name, old, new):
     assert re.search(r"at \[.*: got .*expected ", str(error.value))
 
 
-def test_helpers_of_two_files_may_have_one_name(tmp_path):
-    mine = {}
-    for name in ("patch_moments", "head"):
-        text = "#include <cfloat>\n__device__ float relu(float x) { return x; }\n"
-        mine[name] = tmp_path / f"{name}.cu"
-        mine[name].write_text(text + SOCKETS[name].good.read_text())
-    weights, images, labels = problem(3)
-    with fast.Trainer(weights, 3, 0.1, EXACT, mine=mine) as trainer:
-        trainer.step(images, labels)
-        assert np.isfinite(trainer.losses()).all()
+def with_a_helper_each(folder):
+    """The good ones, each with a helper of the same name."""
+    text = "#include <cfloat>\n__device__ float relu(float x) { return x; }\n"
+    for name, path in files("good").items():
+        (folder / f"{name}.cu").write_text(text + path.read_text())
+    return {name: folder / f"{name}.cu" for name in files("good")}
 
 
-@pytest.mark.parametrize("which", ["slow", "good"])
-@pytest.mark.parametrize("graph", [True, False])
-def test_the_step_stays_what_it_was(which, graph):
-    batch = 200 if has_gpu() else 5
+OTHERWISE = pytest.mark.nightly("by day the good ones in a graph, and the slow ones without it")
+
+
+@pytest.mark.parametrize(
+    "which, graph",
+    [
+        ("good", True),
+        ("slow", False),
+        pytest.param("good", False, marks=OTHERWISE),
+        pytest.param("slow", True, marks=OTHERWISE),
+    ],
+)
+def test_the_step_stays_what_it_was_and_helpers_may_have_one_name(which, graph, tmp_path):
+    own = with_a_helper_each(tmp_path) if which == "good" else files("slow")
+    batch = 200 if has_gpu() else 3
     weights, images, labels = problem(batch)
     results = []
-    for mine in ({}, files(which)):
+    for mine in ({}, own):
         with fast.Trainer(weights, batch, 0.02, EXACT, mine=mine, graph=graph) as trainer:
             assert list(trainer.mine) == list(mine)
-            for _ in range(3):
+            for _ in range(2):
                 trainer.step(images, labels)
             some = trainer.logits(images[:2])  # leaves the training alone
             trainer.step(images, labels)
             results.append((trainer.losses(), trainer.weights(), some))
-    (losses, weights, some), (own, theirs, others) = results
+    (losses, weights, some), (own_losses, theirs, others) = results
     tolerance = 1e-2 if has_gpu() else 1e-5
-    np.testing.assert_allclose(own, losses, rtol=tolerance)
+    np.testing.assert_allclose(own_losses, losses, rtol=tolerance)
     np.testing.assert_allclose(others, some, atol=50 * tolerance)
     for name in weights:
         np.testing.assert_allclose(theirs[name], weights[name], atol=tolerance, err_msg=name)
