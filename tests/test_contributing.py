@@ -84,6 +84,7 @@ def arguments_of(module):
     return [words[3:] for words in lines if words[1:3] == ["-m", module]]
 
 
+@pytest.mark.nightly("by day the paths and the names that they hand over are looked for")
 def test_examples_of_tests_are_tests():
     for given in arguments_of("pytest"):
         found = completed(
