@@ -479,6 +479,7 @@ __global__ void tiles(int* out, const int* queries, const int* keys, int most, i
         (4, 64, 16, 8),
         (1, 1, 1, 1),
         (2, 1, 16, 8),
+        (4, 20, 4, 1),
         (5, 40, 16, 16),
         (3, 33, 8, 5),
         (7, 100, 10, 24),
