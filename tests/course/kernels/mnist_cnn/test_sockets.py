@@ -148,7 +148,7 @@ def test_with_the_exercises_solutions_it_learns_as_pytorch_does(tmp_path):
             mine[exercise.kernel_name] = tmp_path / f"{exercise.kernel_name}.cu"
             mine[exercise.kernel_name].write_text(exercise.solution)
     assert set(mine) == set(SOCKETS)
-    batch, steps, kinds = (256, 100, 10) if has_gpu() else (4, 25, 2)
+    batch, steps, kinds, rate = (256, 100, 10, 0.05) if has_gpu() else (4, 12, 2, 0.01)
     images, labels = data.mnist(subset=True)
     chosen = labels < kinds
     images, labels = images[chosen], labels[chosen]
@@ -156,8 +156,8 @@ def test_with_the_exercises_solutions_it_learns_as_pytorch_does(tmp_path):
     order = np.random.default_rng(0).permutation(np.resize(np.arange(train), batch * steps))
     weights = pytorch.initial_weights(0)
     model = pytorch.model_from(weights)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    with fast.Trainer(weights, batch, 0.05, mine=mine) as trainer:
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+    with fast.Trainer(weights, batch, rate, mine=mine) as trainer:
         for digits in order.reshape(steps, batch):
             trainer.step(images[digits], labels[digits])
             trainer.synchronize()
