@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from course.kernels import trying
-from course.kernels.attention import backward, classic, hopper, reference
+from course.kernels.attention import backward, classic, hopper, numba_flash, reference
 from course.kernels.attention.problem import flat
 from course.kernels.attention.reference import Case
 from course.kernels.attention.rungs import RUNGS
@@ -39,6 +39,32 @@ def tried(name: str, case: Case = CASE) -> None:
         return rung.run(q, k, v, case.causal, out=out)[0]
 
     trying.tried(compute, exact, loads, MOST[rung.dtype])
+
+
+def tried_in_numba(flash) -> None:
+    """Print whether a Numba kernel with the parameters of `numba_flash.flash` is right."""
+    q, k, v = reference.inputs(SMALL, torch.float32)
+    exact, _ = reference.attention(q, k, v, SMALL.causal)
+    found, _ = numba_flash.attention(q, k, v, SMALL.causal, kernel=flash)
+    print(trying.verdict(trying.numbers(found), trying.numbers(exact)))
+
+
+def tried_in_triton(take) -> None:
+    """Print whether `triton_flash.flash` is right with this step in place of its own."""
+    import triton
+
+    from course.kernels.attention import triton_flash
+
+    q, k, v = reference.inputs(SMALL, torch.float32)
+    exact, _ = reference.attention(q, k, v, SMALL.causal)
+    ours = triton_flash.take, triton_flash.flash
+    triton_flash.take = take
+    triton_flash.flash = triton.jit(triton_flash.flash.fn)  # compiled anew
+    try:
+        found, _ = triton_flash.attention(q, k, v, SMALL.causal)
+    finally:
+        triton_flash.take, triton_flash.flash = ours
+    print(trying.verdict(trying.numbers(found), trying.numbers(exact)))
 
 
 def tried_backward(case: Case = SMALL) -> None:

@@ -1,10 +1,14 @@
 """What a learner is told of a kernel of attention that they changed."""
 
+import inspect
+import linecache
+import textwrap
+
 import numpy as np
 import pytest
 
 from course.exercises import EXERCISES
-from course.kernels.attention import trying
+from course.kernels.attention import numba_flash, triton_flash, trying
 from tests.needs import cpp_compiler, without_gpu
 
 cpp_compiler()
@@ -46,3 +50,21 @@ def test_slopes_are_gradients_and_leave_the_arrays_as_they_were():
     np.testing.assert_allclose(by_a, [6, 12], rtol=1e-6)
     np.testing.assert_allclose(by_b, [5], rtol=1e-6)
     np.testing.assert_array_equal(given[0], [1, 2])
+
+
+def test_kernels_in_python_are_tried_as_they_are_handed_in(capsys):
+    trying.tried_in_numba(numba_flash.flash)
+    trying.tried_in_triton(triton_flash.take)
+    assert capsys.readouterr().out.count("✓ right") == 2
+    assert triton_flash.flash.fn.__globals__["take"] is triton_flash.take
+
+
+def test_a_triton_step_that_shrinks_nothing_is_wrong(capsys):
+    source = textwrap.dedent(inspect.getsource(triton_flash.take.fn))
+    wrong = source.replace("total = total * factor +", "total = total +")
+    assert wrong != source
+    names = dict(vars(triton_flash))
+    linecache.cache["<wrong>"] = len(wrong), None, wrong.splitlines(True), "<wrong>"
+    exec(compile(wrong, "<wrong>", "exec"), names)
+    trying.tried_in_triton(names["take"])
+    assert "wrong: " in capsys.readouterr().out
