@@ -209,6 +209,13 @@ CHAPTERS = (
         120,
         "The layer that language models are made of, from three loops to one pass.",
     ),
+    Chapter(
+        BEYOND,
+        "23_estimates",
+        "Say it before you run it",
+        105,
+        "A model of the machine: the time of a kernel before it has run, and what it waits for.",
+    ),
 )
 
 

@@ -1,0 +1,139 @@
+"""The pictures of the chapter Say it before you run it: what each resource would need, what was
+said beside what was measured.
+"""
+
+import json
+
+from course.pictures.shapes import plain
+from utils import results
+from utils.estimate.model import WORDS
+from utils.estimate.statement import JUDGED
+from utils.files import ASSETS
+from utils.plots import ACCENT, ALARM, INK, OTHERS, chart
+from utils.plots.svg import Drawing, as_html
+from utils.timing import format_ms
+
+GPU = "NVIDIA H200"
+SAID = "#7b1fa2"  # an estimate, in every picture
+BAR, ROW, LEFT, WIDE = 16, 24, 250, 360
+
+
+def clock(name: str) -> float:
+    """Milliseconds that the H200 took, as recorded."""
+    return results.find(f"{name}/time", GPU)["value"]
+
+
+def resources(estimate, title: str = ""):
+    """What each resource alone would need for a launch, the longest first."""
+    seconds = {name: s for name, s in estimate.terms.seconds.items() if s > 0}
+    rows = sorted(seconds.items(), key=lambda row: -row[1])
+    whole = estimate.seconds
+    last = {"the launch": estimate.terms.start}
+    bars = [(WORDS[name].partition(":")[0], s) for name, s in rows] + list(last.items())
+    said = ", ".join(f"{name} {format_ms(1e3 * s)}" for name, s in bars)
+    alt = (
+        f"{title or 'A launch'} on {article(estimate.gpu.name)}, estimated: {said}; "
+        f"together {format_ms(1e3 * whole)}"
+    )
+    sheet = Drawing(LEFT + WIDE + 110, 62 + ROW * len(bars), alt=alt)
+    sheet.heading(0, 12, title or "What each resource alone would need")
+    most = max(whole, *(s for _, s in bars))
+    for number, (name, s) in enumerate(bars):
+        y = 32 + ROW * number
+        sheet.text(LEFT - 8, y + BAR / 2, name, anchor="end")
+        sheet.box(LEFT, y, max(1.0, WIDE * s / most), BAR, fill=SAID if number == 0 else OTHERS)
+        sheet.text_from(LEFT + max(1.0, WIDE * s / most) + 6, y + BAR / 2, format_ms(1e3 * s))
+    x = LEFT + WIDE * whole / most
+    bottom = 32 + ROW * len(bars)
+    sheet.line(x, 26, x, bottom, colour=SAID, thick=2, stroke_dasharray="4 3")
+    sheet.text(x, bottom + 12, f"about {format_ms(1e3 * whole)}, an estimate", anchor="end")
+    return sheet
+
+
+def article(name: str) -> str:
+    """A GPU's name with the article before it."""
+    return f"{'an' if name[0] in 'AHR' else 'a'} {name}"
+
+
+def beside_clock(rows: dict, title: str = ""):
+    """What was said and what was measured, on one axis. rows: label -> (said, measured) in ms."""
+    pairs = "; ".join(
+        f"{label}: said {format_ms(said)}, measured {format_ms(took)}"
+        for label, (said, took) in rows.items()
+    )
+    fig, axes = chart(7.5, 1.1 + 0.36 * len(rows), alt=f"{pairs} ({GPU}, recorded)")
+    for place, (said, took) in enumerate(rows.values()):
+        axes.plot([said, took], [place, place], color=OTHERS, linewidth=2, zorder=1)
+        axes.plot(said, place, "D", color=SAID, fillstyle="none", markersize=7, zorder=3)
+        axes.plot(took, place, "o", color=INK, markersize=6, zorder=2)
+        ratio = said / took
+        axes.annotate(
+            f"× {ratio:.2g}", (max(said, took), place), (8, -3), textcoords="offset points",
+            color=ALARM if max(ratio, 1 / ratio) > 1.5 else INK, fontsize=9,
+        )  # fmt: skip
+    axes.plot([], [], "D", color=SAID, fillstyle="none", label="said (an estimate)")
+    axes.plot([], [], "o", color=INK, label=f"measured ({GPU}, recorded)")
+    axes.set(yticks=range(len(rows)), yticklabels=list(rows), xscale="log", xlabel="ms")
+    axes.margins(x=0.15)
+    axes.invert_yaxis()
+    axes.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.28), ncols=2)
+    plain(axes, title)
+    return fig
+
+
+class Judged:
+    """Estimates over measured times, as `course.kernels.machine.judge` drew them."""
+
+    def __repr__(self):
+        return "; ".join(f"{gpu}: {words(one)}" for gpu, one in errors().items())
+
+    def _repr_html_(self):
+        return as_html((ASSETS / "estimates.svg").read_text(encoding="utf-8"), repr(self), 700)
+
+
+def judged():
+    """The picture of all recorded kernels with an estimate."""
+    return Judged()
+
+
+def errors() -> dict:
+    """GPU -> how far its estimates are off."""
+    content = json.loads(JUDGED.read_text(encoding="utf-8"))
+    return {gpu: languages["both"]["all"] for gpu, languages in content["gpus"].items()}
+
+
+def words(error) -> str:
+    """An error in words."""
+    return (
+        f"{error['kernels']} kernels, median error {error['median_error']:.0%}, nine in ten within"
+        f" a factor of {error['p90_factor']:.2f}, {error['pairs_in_order']:.0%} of pairs in order"
+    )
+
+
+def worst(count: int, gpu: str = "H200"):
+    """The kernels whose estimates are furthest off, a line each."""
+    kernels = json.loads(JUDGED.read_text(encoding="utf-8"))["kernels"]
+    mine = [one for one in kernels if one["gpu"] == gpu]
+    mine.sort(key=lambda one: -max(factor(one), 1 / factor(one)))
+    for one in mine[:count]:
+        took, said = format_ms(one["measured_ms"]), format_ms(one["estimate_ms"])
+        print(f"{one['name']:38} said {said:>9}, measured {took:>9}   {WORDS[one['limit']]}")
+
+
+def factor(one) -> float:
+    """An estimate over its time."""
+    return one["estimate_ms"] / one["measured_ms"]
+
+
+def units(card):
+    """A bar for each number of threads: how many blocks a GPU starts in a microsecond."""
+    sizes = (32, 64, 128, 256, 512, 1024)
+    rates = [card.rates[f"blocks_{size}"] / 1e6 for size in sizes]
+    said = ", ".join(f"{s}: {r:,.0f}" for s, r in zip(sizes, rates, strict=True))
+    fig, axes = chart(
+        6, 2.4, alt=f"Blocks that an {card.name} starts in a microsecond, by threads: {said}"
+    )
+    axes.bar([str(size) for size in sizes], rates, color=ACCENT, width=0.6)
+    axes.set(xlabel="threads in a block", ylabel="blocks started\nin a microsecond")
+    plain(axes)
+    return fig
