@@ -35,6 +35,7 @@ MISSING = {"cuda-core", "greenlet", "hypothesis", "nvidia-ml-py"}
 BROUGHT = {"sortedcontainers"}  # by what is missing
 TOO_OLD = {"numba-cuda": "0.22.2"}
 pytestmark = pytest.mark.timeout(1800)  # ten megabytes come from the network, which may be slow
+PARTS_BY_DAY = pytest.mark.nightly("the set-up's parts have tests of their own by day, see below")
 
 
 # ---- a machine like Colab's
@@ -191,12 +192,14 @@ def first(machine):
         raise
 
 
+@PARTS_BY_DAY
 def test_the_setup_cell_brings_a_chapter_to_run(machine, first):
     assert hygiene.honest_outputs(first) == []
     assert all(cell.execution_count for cell in first.cells if cell.cell_type == "code")
     assert (machine.content / "cuda-course" / "chapters" / "build" / "vector_add.cu").is_file()
 
 
+@PARTS_BY_DAY
 def test_only_what_is_missing_or_too_old_is_installed(machine, first):
     assert f"Installing {', '.join(sorted(MISSING | TOO_OLD.keys()))} " in said(first)
     installed = {
@@ -205,12 +208,14 @@ def test_only_what_is_missing_or_too_old_is_installed(machine, first):
     assert installed - {"pip", "setuptools"} == MISSING | BROUGHT | TOO_OLD.keys()
 
 
+@PARTS_BY_DAY
 def test_a_machine_without_gpu_is_told_what_to_click(first):
     if install.nvidia_driver():
         pytest.skip("this machine has a GPU")
     assert "Runtime > Change runtime type > T4 GPU" in said(first)
 
 
+@PARTS_BY_DAY
 def test_a_second_chapter_is_set_up_without_installing(machine, first):
     second = machine.run(SECOND, setup_only=True)
     assert "Installing" not in said(second)

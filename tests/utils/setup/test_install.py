@@ -398,6 +398,7 @@ def test_pips_complaint_becomes_one_line(project, monkeypatch, complaint, said):
     assert project.LOG.read_text().strip() == complaint
 
 
+@pytest.mark.nightly("by day what pip says without a network becomes the same line")
 def test_no_network_for_real(tmp_path, project):
     """The whole installer, with a package index at a port where nobody answers."""
     with socket.socket() as closed:

@@ -11,6 +11,14 @@ from course.kernels.fft.plans import Deal, TwoPass
 ERROR = 4e-7  # in the 2-norm; float32 keeps 6e-8 of each number
 ROW_ERROR = 2e-7  # of one pass over memory: its twiddles are precise
 DIRECTIONS = {False: np.fft.fft, True: np.fft.ifft}
+BACK = pytest.mark.nightly("by day there and back in two lengths, in the other lengths there")
+
+
+def ways(lengths, both):
+    """pytest.param(n, inverse) of lengths, by day back in those of `both` alone."""
+    for n in lengths:
+        yield pytest.param(n, False)
+        yield pytest.param(n, True, marks=[] if n in both else [BACK])
 
 
 def random_points(*shape):
@@ -26,21 +34,21 @@ def error(work, x, right, like=None):
     return np.linalg.norm(out.cpu().numpy() - right) / np.linalg.norm(right)
 
 
-@pytest.mark.parametrize("inverse", DIRECTIONS)
-@pytest.mark.parametrize(
-    "n, deal",
-    [
-        (2, None),
-        (16, Deal(16, 3, 1)),
-        (32, Deal(16, 2, 1)),
-        (64, Deal(8, 2, 1)),
-        (128, Deal(2, 1, 1)),
-        (256, Deal(16, 2, 1)),
-        (1024, Deal(32, 1, 1)),
-        (2048, None),
-    ],
-)
-def test_rows(n, deal, inverse):
+DEALS = {
+    2: None,
+    16: Deal(16, 3, 1),
+    32: Deal(16, 2, 1),
+    64: Deal(8, 2, 1),
+    128: Deal(2, 1, 1),
+    256: Deal(16, 2, 1),
+    1024: Deal(32, 1, 1),
+    2048: None,
+}
+
+
+@pytest.mark.parametrize("n, inverse", list(ways(DEALS, both=(2, 256))))
+def test_rows(n, inverse):
+    deal = DEALS[n]
     x = random_points(5, n)  # no whole number of blocks
     right = DIRECTIONS[inverse](x.astype(complex))
     assert error(plans.Rows(n, inverse, deal), x, right) < ROW_ERROR
@@ -82,8 +90,7 @@ def test_real_rows(n):
     assert error(other_plans.Real(n), x, np.fft.rfft(x.astype(float))) < ERROR
 
 
-@pytest.mark.parametrize("inverse", DIRECTIONS)
-@pytest.mark.parametrize("n", [1, 2, 3, 61, 97, 127])
+@pytest.mark.parametrize("n, inverse", list(ways([1, 2, 3, 61, 97, 127], both=(3, 97))))
 def test_any_length(n, inverse):
     x = random_points(3, n)
     right = DIRECTIONS[inverse](x.astype(complex))

@@ -26,7 +26,12 @@ SHAPES = [
     Shape(columns=264, cluster=1, group=64, threads=64, stages=3, blocks=1),
     Shape(columns=256, cluster=2, group=64, threads=64, stages=2, blocks=1),
 ]
-CASES = [(shape, torch.float32) for shape in SHAPES] + [(SHAPES[1], torch.bfloat16)]
+OTHER_SHAPES = pytest.mark.nightly("by day a ring of three, a cluster, and bfloat16")
+CASES = [
+    *(pytest.param((shape, torch.float32), marks=OTHER_SHAPES) for shape in SHAPES[:3]),
+    *((shape, torch.float32) for shape in SHAPES[3:]),
+    (SHAPES[1], torch.bfloat16),
+]
 #: Rows read twice: all threads have as many values, or not
 TWICE_SHAPES = [
     Shape(columns=256, cluster=1, group=64, threads=128, stages=0, blocks=1, twice=True),
