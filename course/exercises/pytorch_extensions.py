@@ -19,7 +19,7 @@ def keep(ctx, inputs, output):
 SAVED = TorchExercise(
     id="pytorch_extensions.saved",
     title="What must be kept?",
-    minutes=8,
+    minutes=5,
     task=(
         "y = scale · tanh(x) has the slope scale - y²/scale. Its backward pass is written:"
         " `(kept,) = ctx.saved_tensors; return dy * (ctx.scale - kept * kept / ctx.scale), None`."
@@ -30,8 +30,6 @@ SAVED = TorchExercise(
     starter="""
 def keep(ctx, inputs, output):
     x, scale = inputs
-    ctx.scale = scale
-    ctx.save_for_backward(x)
 """,
     solution=keep,
     judge=lambda answer, rng: trials.judge_saved(answer, rng),
@@ -104,7 +102,7 @@ def nearest_fake(points, centers):
 FAKE = TorchExercise(
     id="pytorch_extensions.fake",
     title="A fake kernel",
-    minutes=8,
+    minutes=6,
     task=(
         "`nearest(points, centers)` takes [n, d] and [k, d] and returns, for each of the n points,"
         " the index of its nearest center (int64) and the distance to it (of the points' type),"
@@ -182,7 +180,7 @@ def scaled_backward(dy, x, scale):
 BROADCAST = TorchExercise(
     id="pytorch_extensions.broadcast",
     title="The gradient of a broadcast",
-    minutes=10,
+    minutes=8,
     task=(
         "y = x · scale, where either may be broadcast to the other's shape, as in NumPy: [4, 3] and"
         " [3], [4, 3] and [4, 1], [4, 3] and [], a tensor of one number. Return dx and dscale: dx"
@@ -235,6 +233,7 @@ def side_by_side(gpu, x, heavy, light):
     with gpu.stream(side):
         a = heavy(x)
     b = light(x)
+    # x needs no record_stream: who reuses its memory on this stream comes after this wait
     gpu.current_stream().wait_stream(side)
     a.record_stream(gpu.current_stream())
     return a + b
@@ -243,7 +242,7 @@ def side_by_side(gpu, x, heavy, light):
 STREAM = TorchExercise(
     id="pytorch_extensions.stream",
     title="Two streams",
-    minutes=15,
+    minutes=8,
     task=(
         "`heavy(x)` and `light(x)` launch kernels on the current stream; x was computed there, too."
         " Run heavy on a stream of its own, beside light, and return their sum, computed on the"
@@ -333,8 +332,7 @@ IN_PLACE = TorchExercise(
         " that compilers may rely on."
     ),
     starter="""
-def announce(name, update):
-    return torch.library.custom_op(name, update, mutates_args=())
+def announce(name, update): ...
 """,
     solution=announce,
     judge=lambda answer, rng: trials.judge_in_place(answer, rng),
@@ -392,19 +390,30 @@ def register(operator, slopes):
         (x,) = ctx.saved_tensors
         return slopes(dy, x, ctx.a, ctx.b), None, None, None
 
+    def keep_twice(ctx, inputs, output):
+        dy, x, ctx.a, ctx.b = inputs
+        ctx.save_for_backward(dy, x)
+
+    def backward_twice(ctx, ddx):
+        dy, x = ctx.saved_tensors
+        by_dy = slopes(ddx, x, ctx.a, ctx.b)
+        return by_dy, 2 * ctx.a * ddx * dy, None, None
+
     operator.register_autograd(backward, setup_context=keep)
+    slopes.register_autograd(backward_twice, setup_context=keep_twice)
 
 
 REGISTER = TorchExercise(
     id="pytorch_extensions.register",
-    title="Register the gradient",
+    title="Register both gradients",
     minutes=12,
     task=(
         "`operator(x, a, b, c)` computes y = a x² + b x + c, and the operator"
         " `slopes(dy, x, a, b)` computes dy · (2 a x + b). Give the first its gradient by means of"
         " the second. `operator.register_autograd(backward, setup_context=keep)` takes two"
-        " functions like those of `Polynomial`, without the class. Keep nothing that `slopes` does"
-        " not need."
+        " functions like those of `Polynomial`, without the class. Then give `slopes` itself a"
+        " gradient, so that dx can be differentiated once more: its backward pass is handed ddx,"
+        " the slope of the loss with respect to dx. Keep no tensor that is not needed."
     ),
     starter="""
 def register(operator, slopes):
@@ -414,12 +423,14 @@ def register(operator, slopes):
         return dy, None, None, None
 
     operator.register_autograd(backward, setup_context=keep)
+    # slopes.register_autograd(...)
 """,
     solution=register,
     judge=lambda answer, rng: trials.judge_register(answer, rng),
     tried=(
-        "Two calls with different numbers have the right gradients, by your kernel; nothing more"
-        " is kept, and PyTorch's tests of autograd and of the compiler's tracing pass."
+        "Two calls with different numbers have the right gradients, by your kernel, and these have"
+        " the right gradients, too. No other tensor is kept, and PyTorch's tests of autograd and of"
+        " the compiler's tracing pass."
     ),
     hints=(
         "Section 1 has all of it: `setup_context` of `Polynomial` is `keep` here, and its"
@@ -427,6 +438,9 @@ def register(operator, slopes):
         "`inputs` are the four arguments of the call: `x, ctx.a, ctx.b, _ = inputs`.",
         "`(x,) = ctx.saved_tensors`, and then `slopes(dy, x, ctx.a, ctx.b)` is the gradient of x."
         " The other three inputs have none.",
+        "dx = dy · (2 a x + b) depends on dy and on x. What is its slope with respect to each?",
+        "With respect to dy it is 2 a x + b, so `slopes(ddx, x, a, b)` is that gradient; with"
+        " respect to x it is 2 a · dy, so that gradient is 2 a · ddx · dy. a and b have none.",
     ),
     wrong=(
         ("save_for_backward(x)", "save_for_backward(output)", "wrong_value"),
@@ -447,10 +461,29 @@ def register(operator, slopes):
         ("x, ctx.a, ctx.b, _ = inputs", "x, ctx.b, ctx.a, _ = inputs", "wrong_value"),
         (
             ("x, ctx.a, ctx.b, _ = inputs", "x, keep.a, keep.b, _ = inputs"),
-            ("ctx.a, ctx.b)", "keep.a, keep.b)"),
+            ("slopes(dy, x, ctx.a, ctx.b)", "slopes(dy, x, keep.a, keep.b)"),
             "wrong_value",
         ),
         ("    operator.register_autograd(backward, setup_context=keep)\n", "", "crashed"),
+        (
+            "    slopes.register_autograd(backward_twice, setup_context=keep_twice)\n",
+            "",
+            "crashed",
+        ),
+        ("by_dy, 2 * ctx.a", "by_dy, ctx.a", "wrong_value"),
+        ("ddx * dy, None", "ddx, None", "wrong_value"),
+        ("slopes(ddx, x", "slopes(dy, x", "wrong_value"),
+        ("return by_dy, 2 * ctx.a * ddx * dy,", "return by_dy, None,", "crashed"),
+        (
+            "slopes(dy, x, ctx.a, ctx.b), None",
+            "slopes(x * 0 + 1, x, ctx.a, ctx.b), None",
+            "wrong_value",
+        ),
+        (
+            "return slopes(dy, x, ctx.a, ctx.b)",
+            "return dy * slopes(dy, x, ctx.a, ctx.b)",
+            "wrong_value",
+        ),
     ),
 )
 
@@ -471,14 +504,14 @@ def forward(launch, x, a, b, c):
 CONTRACT = TorchExercise(
     id="pytorch_extensions.contract",
     title="Repair the contract",
-    minutes=12,
+    minutes=10,
     task=(
         "`launch(y, x, a, b, c)` runs a kernel that knows no strides: it reads `y.numel()` numbers"
         " from where x begins and writes as many to where y begins, one after the other. This"
         " wrapper gives right values for most tensors, and still breaks three points of the"
         " contract: it loses the memory format (channels_last), it launches a grid of 0 blocks for"
         " an empty tensor, and it accepts integers without complaint. Repair it. Copy x only where"
-        " its strides are not those of y, and name the type `float` in your error."
+        " its strides are not those of y, and refuse integers by a `TypeError` that names `float`."
     ),
     starter="""
 def forward(launch, x, a, b, c):
@@ -507,6 +540,28 @@ def forward(launch, x, a, b, c):
             "x if x.stride() == y.stride() else torch.empty_like(y).copy_(x)",
             "x.contiguous()",
             "wrong_value",
+        ),
+        (
+            "same = x if x.stride() == y.stride() else torch.empty_like(y).copy_(x)",
+            "same = x if x.stride() == y.stride() else x.contiguous()",
+            "wrong_value",
+        ),
+        (
+            "    if x.numel():\n",
+            "    if not x.numel():\n        return x\n    if x.numel():\n",
+            "other_means",
+        ),
+        (
+            "    if not x.is_floating_point():\n"
+            '        raise TypeError(f"polynomial takes float tensors, and this is {x.dtype}")\n',
+            '    assert x.is_floating_point(), "float"\n',
+            "wrong_dtype",
+        ),
+        (
+            "    if not x.is_floating_point():\n"
+            '        raise TypeError(f"polynomial takes float tensors, and this is {x.dtype}")\n',
+            "    x = x if x.is_floating_point() else x.float()\n",
+            "wrong_dtype",
         ),
         ("    y = torch", "    x = x.contiguous()\n    y = torch", "other_means"),
         (
@@ -545,6 +600,24 @@ QUIZZES = (
             2: "That is z.grad. A unit more of w changes z by x.",
             None: "The rule is w.grad = x · z.grad.",
         },
+    ),
+    one_of(
+        "pytorch_extensions.q_route",
+        (
+            "Your users have no compiler, and each calls your operator 10,000 times per second."
+            " Which of these routes serves them?"
+        ),
+        ("load_inline", "It compiles C++ on the user's machine, by the user's compiler."),
+        (
+            "custom_op over NVRTC",
+            "By the table the host is busy with one call for as long as there is until the next.",
+        ),
+        (
+            "A package, built beforehand",
+            "It was compiled once, by you, and a call goes through C++: the host has time left.",
+        ),
+        ("Numba", "By the table a call takes longer than there is time until the next."),
+        answer="c",
     ),
     one_of(
         "pytorch_extensions.q_abi",

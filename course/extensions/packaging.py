@@ -14,6 +14,9 @@ import torch
 from course.extensions.sources import BUILD, CSRC, HERE, PACKAGE
 from utils import has_gpu
 from utils.engine import gpu
+from utils.files import ROOT
+
+SITE = ROOT / "build" / "site"  # where a learner's package is installed
 
 
 def assemble(folder: Path) -> Path:
@@ -78,6 +81,39 @@ def install(wheel_path: Path, python: Path) -> None:
             wheel_path,
         ]
     )
+
+
+def install_here(folder: str) -> Path:
+    """Install a learner's package from its folder into build/site alone, and return that.
+
+    It prints the command and needs no network. RuntimeError with what pip said if it fails.
+    """
+    shutil.rmtree(SITE, ignore_errors=True)
+    options = ["--no-deps", "--no-index", "--no-build-isolation", "--target"]
+    command = ["pip", "install", "-q", *options, SITE.relative_to(ROOT), folder]
+    print("$", *command)
+    run([sys.executable, "-m", *command], ROOT)
+    return SITE
+
+
+def try_in(site: Path, program: str) -> None:
+    """Run a program with a new Python that knows the packages in `site`; print what it says.
+
+    An exception of the program is told by its last line and raises nothing here.
+    """
+    python = [sys.executable, "-W", "ignore", "-c", program]
+    known = {**os.environ, "PYTHONPATH": str(site)}
+    done = subprocess.run(python, cwd=site, env=known, capture_output=True, text=True)
+    print(done.stdout, end="")
+    if done.returncode:
+        print("✗", last_error(done.stderr))
+
+
+def last_error(text: str) -> str:
+    """The first sentence of the exception that ended a program. text: what it wrote to stderr."""
+    begun = [line for line in text.splitlines() if line and not line[0].isspace()]
+    raised = [line for line in begun if ": " in line and "Error" in line.partition(":")[0]]
+    return (raised or begun or [""])[0].partition(". ")[0]
 
 
 def test(python: Path, only: str = "") -> str:

@@ -12,17 +12,25 @@ here, where every order that no event forbids really comes, and then used there.
 """
 
 import contextlib
+import itertools
 import math
 import random
+from string import ascii_uppercase
 
 ORDERS = ("oldest first", "newest first", "random")
 
 
-class Block:
-    """A piece of memory: one number stands for all that it holds."""
+def letter(number: int) -> str:
+    """A, B, C … for 0, 1, 2 …; after Z come numbers."""
+    return ascii_uppercase[number] if number < len(ascii_uppercase) else str(number)
 
-    def __init__(self, stream):
+
+class Block:
+    """A piece of memory, its address a letter: one number stands for all that it holds."""
+
+    def __init__(self, stream, address):
         self.value = math.nan
+        self.address = address
         self.stream = stream  # on which it was allocated, and is handed out again
         self.users = set()  # other streams, as record_stream has told
         self.events = []  # once it is free: (stream, how many of its steps must be done)
@@ -97,7 +105,9 @@ class Model:
         self.random = random.Random(seed)
         self.streams = []
         self.free_blocks = []
-        self.history = []  # (number of the stream, what it did), as it really ran
+        self.addresses = itertools.count()
+        #: (number of the stream, what it did, addresses read, address written), as it really ran
+        self.history = []
         self.current = self.Stream()
 
     def Stream(self):
@@ -128,7 +138,7 @@ class Model:
                 self.free_blocks.remove(block)
                 block.events = []
                 return Tensor(self, block)
-        return Tensor(self, Block(self.current))
+        return Tensor(self, Block(self.current, letter(next(self.addresses))))
 
     def full(self, value: float) -> Tensor:
         return self.launch(lambda: value, name="fill")
@@ -153,7 +163,9 @@ class Model:
 
         def step():
             target.value = function(*(block.value for block in sources))
-            self.history.append((self.streams.index(stream), f"{name} → {target.value:g}"))
+            did = f"{name} → {target.value:g}"
+            read = [block.address for block in sources]
+            self.history.append((self.streams.index(stream), did, read, target.address))
 
         stream.steps.append(step)
         return out

@@ -359,8 +359,23 @@ def compare_gradients(got, right, shapes):
             sizes = f"{list(gradient.shape)}, not {list(exact.shape)}"
             return Finding("wrong_shape", f"In {of}, {name} has the shape {sizes}.")
         if not torch.allclose(gradient, exact):
-            return Finding("wrong_value", f"In {of}, {name} has wrong values.")
+            other = right[1] if exact is right[0] else right[0]
+            why = instead_of_a_sum(gradient, exact, other, shapes)
+            return Finding("wrong_value", f"In {of}, {name} has wrong values.{why}")
     return None
+
+
+def instead_of_a_sum(gradient, exact, other, shapes):
+    """The mistake that gives this gradient, in words; "" where it is no known one.
+
+    other: the right gradient of the other input.
+    """
+    if gradient.shape == other.shape and torch.allclose(gradient, other):
+        return " It is the gradient of the other input."
+    places = math.prod(torch.broadcast_shapes(*shapes)) / max(1, exact.numel())
+    if torch.allclose(gradient * places, exact):
+        return " It is a mean. A number that is used in several places gets the *sum*."
+    return ""
 
 
 # ---- stream: two streams and a caching allocator
@@ -636,6 +651,7 @@ def judge_register(answer, rng):
         or never_called(calls)
         or more_kept(operator, x, factors[0])
         or change_unnoticed(operator, x, factors[0])
+        or no_second_gradient(operator, x, factors, rng)
         or not_a_citizen(operator, x, factors[0])
     )
 
@@ -672,6 +688,8 @@ def instead_of_dx(dx, dy, x, y, a, b):
         "It is computed from y. The slope needs x.": dy * (2 * a * y + b),
         "dy and x are exchanged.": x * (2 * a * dy + b),
         "a and b are exchanged.": dy * (2 * b * x + a),
+        "dy is missing: this is the slope alone.": 2 * a * x + b,
+        "dy is in it twice: `slopes` multiplies by dy itself.": dy * dy * (2 * a * x + b),
     }
     for says, other in known.items():
         if torch.allclose(dx, other):
@@ -707,6 +725,40 @@ def change_unnoticed(operator, x, factors):
         return None
     says = "x was changed in place before the backward pass, and PyTorch did not notice: it looks "
     return Finding("wrong_value", says + "after tensors that went through `save_for_backward`.")
+
+
+def no_second_gradient(operator, x, factors, rng):
+    """A Finding unless the gradient has the right gradients itself, with respect to dy and x."""
+    results = [operator(x, *each) for each in factors]
+    for y, (a, b, _) in zip(results, factors, strict=True):
+        dy = torch.tensor(rng.normal(size=y.shape), requires_grad=True)
+        ddx = torch.tensor(rng.normal(size=y.shape))
+        try:
+            (dx,) = torch.autograd.grad(y, x, dy, create_graph=True)
+            by_dy, by_x = torch.autograd.grad(dx, (dy, x), ddx)
+        except Exception as error:
+            return Finding("crashed", why_no_second_gradient(error))
+        right = {"dy": (by_dy, ddx * (2 * a * x + b)), "x": (by_x, 2 * a * ddx * dy)}
+        for name, (got, exact) in right.items():
+            if not torch.allclose(got, exact):
+                says = (
+                    f"y's gradient is right. `slopes` has a wrong gradient with respect to {name}."
+                )
+                return Finding("wrong_value", says)
+    return None
+
+
+def why_no_second_gradient(error):
+    """What PyTorch says of a backward pass of `slopes` that stopped, in a line."""
+    text = str(error).strip() or type(error).__name__
+    if "no autograd formula" in text or "does not require grad" in text:
+        return (
+            "y's gradient is right. Nobody can differentiate it once more: `slopes` has no gradient"
+            " of its own yet."
+        )
+    if "structure" in text or "number of gradients" in text:
+        return "The backward pass of `slopes` returns four gradients: for dy, x, a and b."
+    return f"The backward pass of `slopes` stops: {text.splitlines()[0][:160]}"
 
 
 def not_a_citizen(operator, x, factors):
@@ -749,6 +801,8 @@ def tensors_as_they_come(rng):
         ("every second row, x[:, ::2]", x[:, ::2]),
         ("a row that stands for many, x[:1].expand(3, 4, 5)", x[:1].expand(3, 4, 5)),
         ("x.permute(2, 0, 1)", x.permute(2, 0, 1)),
+        ("a tensor that is transposed and cut, x[0].t()[:, ::2]", x[0].t()[:, ::2]),
+        ("x.permute(2, 0, 1)[::2]", x.permute(2, 0, 1)[::2]),
         ("a tensor in channels_last", image),
         ("float16", x.half()),
         ("bfloat16, transposed", x.bfloat16().mT),
@@ -802,7 +856,15 @@ def unlike(what, x, y, read, factors):
     exact = values(x.double(), *factors).to(x.dtype)
     if not torch.allclose(y, exact, rtol=1e-2 if x.itemsize == 2 else 1e-5):
         says = f"Wrong with {what}: the kernel reads memory as it lies, whatever the strides say."
+        if y.numel() and read and read[-1] != x.data_ptr():
+            says = (
+                f"Wrong with {what}: the copy of x has its numbers in another order than y's"
+                f" memory. y has the strides {y.stride()}. Which has the copy?"
+            )
         return Finding("wrong_value", says)
+    if memory_of(y) == memory_of(x):
+        says = f"With {what} it returns x itself. What an operator returns must be a new tensor."
+        return Finding("other_means", says)
     usual = torch.empty_like(x)
     if y.stride() != usual.stride():
         says = f"With {what}, y has the strides {y.stride()}; PyTorch's own operators would give "
@@ -814,12 +876,26 @@ def unlike(what, x, y, read, factors):
 
 
 def takes_integers(answer, factors):
+    """A Finding unless integers are refused, by an error that names what is taken."""
+    launched = []
+
+    def launch(y, x, a, b, c):
+        launched.append(x.dtype)
+        as_it_lies(y, x, a, b, c)
+
     try:
-        answer(as_it_lies, torch.arange(6, dtype=torch.int32), *factors)
+        answer(launch, torch.arange(6, dtype=torch.int32), *factors)
+    except AssertionError:
+        says = (
+            "An `assert` refuses integers, and `python -O` drops every assert: raise a TypeError."
+        )
+        return Finding("wrong_dtype", says)
     except (TypeError, ValueError, RuntimeError, NotImplementedError) as error:
         if "float" in str(error):
             return None
         says = "With integers it stops, and its message does not say that it takes floats."
         return Finding("wrong_dtype", says)
     says = "It takes integers: their bits are read as floats, and nobody is told."
+    if launched and launched[0].is_floating_point:
+        says = "It takes integers and turns them into floats. The contract says to refuse them."
     return Finding("wrong_dtype", says)

@@ -269,22 +269,36 @@ def _key(sheet, x, label, does, is_ready):
 
 # ---- what streams did
 
-STEP, LINE = 116, 40  # pixels
+STEP, LINE = 116, 52  # pixels
 
 
 def streams(model):
-    """In which order the work of a model's streams ran. model: a streams.Model, synchronized."""
-    rows = 1 + max(stream for stream, _ in model.history)
-    steps = ", ".join(f"stream {stream} {what}" for stream, what in model.history)
+    """In which order the work of a model's streams ran, and on which memory.
+
+    model: a streams.Model, synchronized.
+    """
+    rows = 1 + max(stream for stream, *_ in model.history)
+    memory = [_memory(read, written) for _, _, read, written in model.history]
+    told = zip(model.history, memory, strict=True)
+    steps = ", ".join(f"stream {stream} {what} ({used})" for (stream, what, *_), used in told)
     width = 80 + STEP * len(model.history)
     sheet = Drawing(width, LINE * rows + 4, alt=f"In turn: {steps}.")
     for row in range(rows):
         sheet.text_from(0, LINE * (row + 0.5), f"stream {row}")
-    for place, (stream, what) in enumerate(model.history):
+    for place, (stream, what, *_) in enumerate(model.history):
         x, y = 80 + STEP * place, LINE * stream
         colour = BLOCK_COLOURS[stream % len(BLOCK_COLOURS)]
-        sheet.named(x, y + 3, STEP - 6, LINE - 6, what, colour, size=11)
+        sheet.box(x, y + 3, STEP - 6, LINE - 6, fill=colour, rx=4)
+        middle = x + (STEP - 6) / 2
+        sheet.text(middle, y + 20, what, size=11, colour=ON_COLOUR)
+        sheet.text(middle, y + 37, memory[place], size=10, colour=ON_COLOUR)
     return sheet
+
+
+def _memory(read, written):
+    """What a step does with memory, in words. read: addresses. written: an address."""
+    reads = "".join(f"reads {address}, " for address in dict.fromkeys(read))
+    return f"{reads}writes {written}"
 
 
 # ---- who adds up which columns

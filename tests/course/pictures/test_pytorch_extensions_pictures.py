@@ -35,7 +35,16 @@ def test_streams_tell_the_order():
     with gpu.stream(gpu.Stream()):
         x * x
     gpu.synchronize()
-    assert pictures.streams(gpu).alt == "In turn: stream 0 fill → 2, stream 1 multiply → 4."
+    steps = "stream 0 fill → 2 (writes A), stream 1 multiply → 4 (reads A, writes B)"
+    assert pictures.streams(gpu).alt == f"In turn: {steps}."
+
+
+def test_streams_show_whose_memory_was_handed_out_again():
+    gpu = Model("oldest first")
+    x = gpu.full(2.0)
+    del x
+    gpu.full(3.0).item()
+    assert "fill → 2 (writes A), stream 0 fill → 3 (writes A)" in pictures.streams(gpu).alt
 
 
 def test_what_is_learnt_is_asked_of_the_network():
