@@ -16,6 +16,8 @@ GIGA = 1 << 30
 
 # ---- who looks at whom
 
+PALE = 238  # of red, green and blue, where nothing is
+
 
 def weights(words: list[str], matrix: np.ndarray):
     """The weights as a table: a line for each word that looks, a column for each that is seen."""
@@ -33,10 +35,15 @@ def weights(words: list[str], matrix: np.ndarray):
         drawing.text(left - 12, top + 46 * y + 23, word, size=15, anchor="end")
         for x, weight in enumerate(matrix[y]):
             place = left + cell * x, top + 46 * y
-            drawing.box(*place, cell - 3, 43, fill=svg.FAINT)
-            drawing.box(*place, cell - 3, 43, fill=BLUE, fill_opacity=float(weight))
-            drawing.text(place[0] + cell / 2, place[1] + 22, f"{weight:.2f}", size=15)
+            drawing.named(*place, cell - 3, 43, f"{weight:.2f}", lighter(BLUE, weight), size=15)
     return drawing
+
+
+def lighter(colour: str, share: float) -> str:
+    """A colour mixed with nearly white: all of it where share is 1."""
+    parts = [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
+    mixed = [round(PALE + share * (part - PALE)) for part in parts]
+    return "#" + "".join(f"{part:02x}" for part in mixed)
 
 
 def looks(words: list[str], matrix: np.ndarray, token: int):

@@ -16,6 +16,11 @@ def test_weights_say_who_looks_at_whom():
     assert drawing.svg().count("<line") == 1  # a weight of 0 is no line
 
 
+def test_a_weight_of_1_is_the_whole_colour():
+    assert pictures.lighter("#56B4E9", 1) == "#56b4e9"
+    assert pictures.lighter("#56B4E9", 0) == "#eeeeee"
+
+
 def test_scores_grow_with_the_square_of_the_length():
     assert pictures.bytes_of_scores(2048) == 4 * pictures.bytes_of_scores(1024)
     assert pictures.bytes_of_rows(2048) == 2 * pictures.bytes_of_rows(1024)
