@@ -4,10 +4,12 @@ nothing.
 
 import os
 import sys
+import zlib
 
 import numpy as np
 import pytest
 
+from tests.prepared import Prepared
 from tests.processes import completed
 
 pytest.importorskip("triton")
@@ -21,20 +23,32 @@ import triton.language as tl
 """
 
 
-def run(tmp_path, source):
-    """Run `source` in a process of its own: Triton decides once how its kernels run."""
-    file = tmp_path / "program.py"
-    file.write_text(START + source)
-    done = completed(
-        [sys.executable, str(file)], timeout=600, env={**os.environ, "CUDA_COURSE_CPU": "1"}
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+@pytest.fixture(scope="module")
+def python(tmp_path_factory):
+    """A process that has decided how Triton's kernels run, and has imported it."""
+    folder = tmp_path_factory.mktemp("programs")
+    (folder / "start.py").write_text(START)
+    prepared = Prepared(["start"], folder, {**os.environ, "CUDA_COURSE_CPU": "1"})
+    yield prepared
+    prepared.end()
 
 
-def test_bfloat16_is_computed_as_on_a_gpu(tmp_path):
+@pytest.fixture
+def run(python):
+    """run(source) gives what it prints in a copy of that process."""
+
+    def printed(source):
+        name = f"program_{zlib.crc32(source.encode())}"
+        (python.folder / f"{name}.py").write_text(START + source)
+        done = python.run(name)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return printed
+
+
+def test_bfloat16_is_computed_as_on_a_gpu(run):
     out = run(
-        tmp_path,
         """
 @triton.jit
 def dot(a, b, c, N: tl.constexpr):
@@ -69,9 +83,8 @@ print(torch.equal(out, wanted))
     assert out.split() == ["True", "True"]
 
 
-def test_float32_to_bfloat16_rounds_to_even_and_keeps_nan(tmp_path):
+def test_float32_to_bfloat16_rounds_to_even_and_keeps_nan(run):
     out = run(
-        tmp_path,
         """
 @triton.jit
 def convert(a, out, B: tl.constexpr):
@@ -98,9 +111,8 @@ def test_tf32_is_cut_off_not_rounded():
     )
 
 
-def test_autotune_and_do_bench_run_without_a_gpu_and_measure_nothing(tmp_path):
+def test_autotune_and_do_bench_run_without_a_gpu_and_measure_nothing(run):
     out = run(
-        tmp_path,
         """
 @triton.autotune(configs=[triton.Config({"B": 32}), triton.Config({"B": 64})], key=["n"])
 @triton.jit
@@ -124,9 +136,8 @@ print(triton.runtime.driver.active.get_active_torch_device())
     assert out.splitlines() == ["True 32", "nan [nan, nan, nan] nan", "3 True", "cpu"]
 
 
-def test_access_outside_the_arguments_is_an_error(tmp_path):
+def test_access_outside_the_arguments_is_an_error(run):
     out = run(
-        tmp_path,
         """
 @triton.jit
 def fill(a, B: tl.constexpr):
@@ -159,9 +170,8 @@ def test_the_mask_of_a_load_is_not_that_of_the_store_around_it():
     assert _has_a_mask("load", "x + i, mask=inside)")
 
 
-def test_pythons_functions_take_no_tensor_of_floats(tmp_path):
+def test_pythons_functions_take_no_tensor_of_floats(run):
     out = run(
-        tmp_path,
         """
 import math
 
@@ -201,9 +211,8 @@ except ModuleNotFoundError as error:
     )
 
 
-def test_a_grid_may_be_a_list(tmp_path):
+def test_a_grid_may_be_a_list(run):
     out = run(
-        tmp_path,
         """
 @triton.jit
 def place(out):
