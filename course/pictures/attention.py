@@ -386,6 +386,20 @@ def lengths(causal: bool = False, kind: str = "forward"):
     return fig
 
 
+def backward_table() -> None:
+    """Print the backward pass's speed beside cuDNN's, as recorded."""
+    keys = [(kind, length) for kind in ("backward", "backward_causal") for length in LENGTHS[1:]]
+    names = [f"attention/{kind}/{length}" for kind, length in keys]
+    rates = results.together(*(f"{name}/ours/rate" for name in names))
+    shares = results.together(*(f"{name}/share_of_cudnn" for name in names))
+    rows = [row for row in zip(keys, rates, shares, strict=True) if row[1] and row[2]]
+    for (kind, length), rate, share in rows:
+        speed = f"{rate['value'] / 1e12:.0f} TFLOP/s, {share['value']:.0%} of cuDNN"
+        print(f"{kind.replace('_', ', '):16} {length:6,} tokens: {speed} ({rate['gpu']})")
+    if not rows:
+        print("speeds of the backward pass: not recorded yet")
+
+
 # ---- decoding
 
 

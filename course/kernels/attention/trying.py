@@ -6,7 +6,9 @@ import numpy as np
 import torch
 
 from course.kernels import trying
-from course.kernels.attention import backward, classic, hopper, numba_flash, reference
+from course.kernels.attention import backward_hopper, classic, hopper, numba_flash, reference
+from course.kernels.attention.backward import Saved
+from course.kernels.attention.backward_rungs import BACKWARD
 from course.kernels.attention.problem import flat
 from course.kernels.attention.reference import Case
 from course.kernels.attention.rungs import RUNGS
@@ -67,30 +69,35 @@ def tried_in_triton(take) -> None:
     print(trying.verdict(trying.numbers(found), trying.numbers(exact)))
 
 
-def tried_backward(case: Case = SMALL) -> None:
-    """Print whether the plain backward kernels' gradients are right, each beside float64's."""
-    q, k, v = reference.inputs(case, torch.float32)
-    dout = torch.randn_like(q)
+def tried_backward(name: str = "plain", case: Case = SMALL) -> None:
+    """Print whether a backward rung is right as its file stands now; if not, which gradients."""
+    rung = BACKWARD[name]
+    if not rung.able():
+        print(f"{name} needs {rung.needs.words}, or no GPU at all: then the CPU runs it")
+        return
+    q, k, v = reference.inputs(case, rung.dtype)
+    dout, _, _ = reference.inputs(case, rung.dtype, seed=1)
     leaves = [x.double().requires_grad_() for x in (q, k, v)]
     out, lse = reference.attention(*leaves, case.causal)
     exact = torch.autograd.grad(out, leaves, dout.double())
-    saved = backward.Saved(q, k, v, out.detach().float(), lse.detach().float(), case.causal)
+    saved = Saved(q, k, v, out.detach().to(rung.dtype), lse.detach().float(), case.causal)
     found = {}
 
     def compute():
-        found.update(zip("qkv", backward.plain(saved, dout), strict=True))
+        found.update(zip("qkv", rung.run(saved, dout), strict=True))
         return torch.cat([each.flatten() for each in found.values()])
 
     def places(_):
-        lines = []
-        for (name, gradient), right in zip(found.items(), exact, strict=True):
-            lines.append(
-                f"d{name}: {trying.verdict(trying.numbers(gradient), trying.numbers(right))}"
-            )
-        return "\n".join(lines)
+        pairs = zip(found.items(), exact, strict=True)
+        return "\n".join(
+            f"d{letter}: "
+            + trying.verdict(trying.numbers(gradient), trying.numbers(right), MOST[rung.dtype])
+            for (letter, gradient), right in pairs
+        )
 
     whole = torch.cat([each.flatten() for each in exact])
-    trying.tried(compute, whole, classic.module, places=places)
+    loads = backward_hopper.kernels if name in ON_HOPPER else classic.module
+    trying.tried(compute, whole, loads, MOST[rung.dtype], places)
 
 
 def merged(file: str | Path) -> None:

@@ -135,6 +135,22 @@ def test_rates_over_the_length_are_those_recorded(monkeypatch):
     assert "ours, fastest at 8,192 700" in pictures.lengths(causal=True).alt
 
 
+def test_the_way_back_is_told_as_recorded(monkeypatch, capsys):
+    known = {"attention/backward_causal/8192/ours/rate": 5e14}
+    known["attention/backward_causal/8192/share_of_cudnn"] = 0.9
+    monkeypatch.setattr(
+        results,
+        "together",
+        lambda *names: [entry(name, known[name]) if name in known else None for name in names],
+    )
+    pictures.backward_table()
+    said = capsys.readouterr().out
+    assert "backward, causal  8,192 tokens: 500 TFLOP/s, 90% of cuDNN (NVIDIA X)" in said
+    known.clear()
+    pictures.backward_table()
+    assert "not recorded yet" in capsys.readouterr().out
+
+
 def test_blocks_find_sms():
     assert pictures.parts_on_sms(8).alt == "8 blocks: 8 of 132 SMs work"
     assert pictures.parts_on_sms(160).alt == "160 blocks: 132 of 132 SMs work"

@@ -40,7 +40,7 @@ def test_a_mean_of_unlike_parts_is_wrong(merge, capsys):
 
 def test_the_course_s_own_kernels_are_right(capsys):
     trying.tried("online", trying.Case(1, 5, 40, heads=2, key_heads=1, dim=64, causal=True))
-    trying.tried_backward(trying.Case(1, 3, 4, dim=64))
+    trying.tried_backward(case=trying.Case(1, 3, 4, dim=64))
     assert capsys.readouterr().out.count("✓ right") == 2
 
 
