@@ -3,15 +3,16 @@
 Source of the algorithm: Shah et al., FlashAttention-3 (2024).
 """
 
-import functools
-from dataclasses import dataclass
+import ctypes
+from dataclasses import dataclass, replace
 
 import torch
 
 from course.kernels.attention.backward import Saved, gradients_for, stream
 from course.kernels.attention.classic import KERNELS, described
-from course.kernels.attention.hopper import assign, rows_of
-from course.kernels.attention.problem import problem_of
+from course.kernels.attention.hopper import in_memory, rows_of, spans
+from course.kernels.attention.problem import Problem, problem_of
+from course.kernels.convolution.tensor_maps import TensorMap
 from utils import cuda_c
 from utils.occupancy import ceil_div
 from utils.tools import yours
@@ -20,15 +21,12 @@ KEYS = 128  # of a block
 ROWS = 64  # of a warp group
 STAGES = 2  # tiles of queries in shared memory
 THREADS = 384
-#: Bytes of heads' tensors that the order of blocks keeps in L2 at a time
-TOGETHER = 32 << 20
 
 
 @dataclass(frozen=True)
 class Form:
-    """How a rung is compiled. file: "backward_wgmma" or "backward_stay". queries: of a tile."""
+    """How the kernels are compiled. queries: of a tile."""
 
-    file: str = "backward_stay"
     dim: int = 128
     queries: int = 64
     switches: tuple[str, ...] = ()
@@ -39,27 +37,13 @@ class Form:
         return f"-DDIM={self.dim}", f"-DQUERIES={self.queries}", *self.switches
 
     @property
-    def planned(self) -> bool:
-        """Whether its blocks stay, and take the tiles that `plan` gives them."""
-        return self.file == "backward_stay"
-
-    @property
     def shared(self) -> int:
         """Bytes of dynamic shared memory a block (kernels/backward_tiles.cuh, Shared)."""
-        buffers = 2 if self.planned else 1
-        rows = 2 * buffers * KEYS + 2 * STAGES * self.queries
+        rows = 2 * KEYS + 2 * STAGES * self.queries
         changes = STAGES * 2 * KEYS * self.queries
         numbers = 2 * STAGES * 4 * self.queries
-        barriers = 3 * buffers + 4 * STAGES
+        barriers = 2 + 4 * STAGES
         return rows * 2 * self.dim + changes + numbers + 8 * barriers
-
-
-FASTEST = Form()
-
-
-def form_for(dim: int, file: str = "backward_stay") -> Form:
-    """The fastest form of a rung for heads of 64 or 128."""
-    return Form(file, dim)
 
 
 @yours.cache
@@ -68,7 +52,7 @@ def kernels(form: Form):
 
     Only a Hopper GPU and the CPU runtime have its instructions.
     """
-    main = cuda_c.load(KERNELS / f"{form.file}.cu", flags=form.flags)
+    main = cuda_c.load(KERNELS / "backward_wgmma.cu", flags=form.flags)
     ends = cuda_c.load(KERNELS / "backward_ends.cu", flags=form.flags)
     return main.attention, ends
 
@@ -79,7 +63,7 @@ def gradients(saved: Saved, dout: torch.Tensor, *, gradients=None, form: Form | 
     dq is added up in float32 in the order in which blocks come: its last digits differ between
     runs, those of dk and dv do not.
     """
-    form = form or form_for(saved.q.shape[-1])
+    form = form or Form(saved.q.shape[-1])
     saved.check(dout, torch.bfloat16, (form.dim,))
     dq, dk, dv = gradients_for(saved, gradients)
     q, k, v = saved.given
@@ -88,57 +72,133 @@ def gradients(saved: Saved, dout: torch.Tensor, *, gradients=None, form: Form | 
     tiles = ceil_div(queries, form.queries)
     rows = torch.empty(batch * heads * tiles * 2 * form.queries, device=q.device)
     sums = torch.empty(batch * heads * tiles * form.queries * dim, device=q.device)
-    (out, d, to), (of_out, of_dout, of_dq) = described(saved.out, dout, dq)
-    maps = [rows_of(x, form.queries) for x in (q, dout)]
-    maps[1:1] = [rows_of(x, KEYS) for x in (k, v)]
-    maps += [rows_of(x, ROWS) for x in (dk, dv)]
+    maps = maps_of(q, k, v, dout, dk, dv, form)
     attention, ends = kernels(form)
-    grid = tiles, heads, batch
     on = stream()
-    ends.prepare[grid, 256, 0, on](rows, sums, out, d, saved.lse, problem, of_out, of_dout)
-    if form.planned:
-        shape = batch, heads, queries, k.shape[1], problem.group, dim, saved.causal
-        starts, planned = plan(shape, form.queries, q.device)
-        launch = attention[len(starts) - 1, THREADS, form.shared, on]
-        launch(*maps, rows, sums, problem, starts, planned)
-    else:
-        of_keys = ceil_div(k.shape[1], KEYS), k.shape[2], batch
-        attention[of_keys, THREADS, form.shared, on](*maps, rows, sums, problem)
-    ends.finish[grid, 256, 0, on](to, sums, problem, of_dq)
+    ends_of = Ends(ends, problem, saved.out, dout, saved.lse, dq, form, on)
+    ends_of.prepare(rows, sums)
+    grid = ceil_div(k.shape[1], KEYS), k.shape[2], batch
+    attention[grid, THREADS, form.shared, on](*maps, rows, sums, problem, None, None)
+    ends_of.finish(sums)
     return dq, dk, dv
 
 
-# ---- who does what
+def maps_of(q, k, v, dout, dk, dv, form: Form) -> list:
+    """The tensor maps of these, in this order."""
+    of_queries = [rows_of(x, form.queries) for x in (q, dout)]
+    of_keys = [rows_of(x, KEYS) for x in (k, v)]
+    results = [rows_of(x, ROWS) for x in (dk, dv)]
+    return [of_queries[0], *of_keys, of_queries[1], *results]
 
 
-def costs(queries: int, keys: int, group: int, causal: bool, width: int) -> list[int]:
-    """Tiles of queries, each of this width, that each tile of keys needs."""
-    result = []
+class Ends:
+    """What runs before and behind the main kernel, for queries of one problem."""
+
+    def __init__(self, kernels, problem, out, dout, lse, dq, form: Form, on: int):
+        batch, queries, heads, _ = out.shape
+        self.shape = (ceil_div(queries, form.queries), heads, batch), 256, 0, on
+        self.kernels = kernels
+        self.problem = problem
+        self.lse = lse
+        self.arrays, self.strides = described(out, dout, dq)
+
+    def prepare(self, rows: torch.Tensor, sums: torch.Tensor) -> None:
+        """Queue what rows says of queries, and zeros in sums."""
+        out, dout, _ = self.arrays
+        launch = self.kernels.prepare[self.shape]
+        launch(rows, sums, out, dout, self.lse, self.problem, *self.strides[:2])
+
+    def finish(self, sums: torch.Tensor) -> None:
+        """Queue dq, from sums."""
+        self.kernels.finish[self.shape](self.arrays[2], sums, self.problem, self.strides[2])
+
+
+# ---- sequences of any lengths, packed one behind the other
+
+
+def costs(queries: int, keys: int, causal: bool) -> dict[int, int]:
+    """{the first key of a tile: how many queries see any of its keys}."""
+    result = {}
     for key in range(0, keys, KEYS):
-        first = max(0, key + queries - keys) if causal else 0
-        result.append(group * (ceil_div(queries, width) - first // width))
+        blind = max(0, key + queries - keys) if causal else 0
+        result[key] = queries - blind
     return result
 
 
-def order(shape: tuple, width: int) -> list[tuple[int, tuple]]:
-    """[(cost, (batch, head of keys, first key, 0))]: a few heads after another, the longest first.
+class Sequence(ctypes.Structure):
+    """As kernels/backward_wgmma.cu has it, Packed."""
 
-    Heads stay together as long as their tensors fit into L2.
+    _fields_ = [
+        ("maps", TensorMap * 6),
+        ("problem", Problem),
+        ("first_tile", ctypes.c_int),
+        ("unused", ctypes.c_int * 7),
+    ]
+
+
+def copied(tensor_map) -> TensorMap:
+    """The bytes alone: on the CPU runtime a map is a struct of another class."""
+    return TensorMap.from_buffer_copy(bytes(tensor_map))
+
+
+class Packed:
+    """Gradients of packed sequences: run() -> (dq, dk, dv), as hopper.Packed has the forward pass.
+
+    saved: q, out [all queries, heads, dim], k and v [all keys, key heads, dim], lse float32
+    [heads, all queries]; dout: as out. query_starts and key_starts: where each sequence begins, and
+    where the last one ends. What is planned and described is made once, here.
     """
-    batch, heads, queries, keys, group, dim, causal = shape
-    tiles = sorted(enumerate(costs(queries, keys, group, causal, width)), key=lambda x: -x[1])
-    places = [(b, h) for b in range(batch) for h in range(heads // group)]
-    each = 8 * queries * dim * group  # bytes of q and dout, and of dq in float32
-    together = max(1, TOGETHER // each)
-    result = []
-    for first in range(0, len(places), together):
-        for number, cost in tiles:
-            for b, h in places[first : first + together]:
-                result.append((cost, (b, h, number * KEYS, 0)))
-    return result
 
+    def __init__(self, saved: Saved, dout, query_starts, key_starts, *, form: Form | None = None):
+        form = form or Form(saved.q.shape[-1])
+        form = replace(form, switches=(*form.switches, "-DPACKED"))
+        whole = Saved(*(x[None] for x in (*saved.given, saved.out, saved.lse)))
+        whole.check(dout[None], torch.bfloat16, (form.dim,))
+        if len(query_starts) != len(key_starts):
+            raise ValueError("as many sequences of keys as of queries are needed")
+        self.gradients = tuple(torch.zeros_like(x) for x in saved.given)
+        attention, ends = kernels(form)
+        dq, dk, dv = self.gradients
+        heads, key_heads = saved.q.shape[1], saved.k.shape[1]
+        self.ends = []  # (of a sequence, its first tile of queries)
+        self._kept = [saved, dout]  # what maps describe
+        sequences, ordered = [], []
+        tiles = 0
+        pairs = zip(spans(query_starts), spans(key_starts), strict=True)
+        for (first, end), (first_key, end_key) in pairs:
+            if end == first or end_key == first_key:
+                continue  # nobody asks, or nobody sees a key
+            q, out, d, to_q = (x[None, first:end] for x in (saved.q, saved.out, dout, dq))
+            k, v, to_k, to_v = (x[None, first_key:end_key] for x in (saved.k, saved.v, dk, dv))
+            problem = problem_of(q, k, saved.causal)
+            problem.lse_rows = len(saved.q)
+            problem.lse_first = first
+            maps = maps_of(q, k, v, d, to_k, to_v, form)
+            self._kept += maps
+            number = len(sequences)
+            sequences.append(Sequence((TensorMap * 6)(*map(copied, maps)), problem, tiles))
+            own = Ends(ends, problem, out, d, saved.lse, to_q, form, stream())
+            self.ends.append((own, tiles))
+            tiles += heads * ceil_div(end - first, form.queries)
+            lengths = end - first, end_key - first_key
+            for key, cost in costs(*lengths, saved.causal).items():
+                ordered += [(cost, (0, h, key, number)) for h in range(key_heads)]
+        if not sequences:
+            raise ValueError("there is no sequence with a query and a key")
+        ordered.sort(key=lambda x: -x[0])
+        like = {"dtype": torch.int32, "device": dq.device}
+        planned = torch.tensor([tile for _, tile in ordered], **like)
+        self.rows = torch.empty(tiles, 2 * form.queries, device=dq.device)
+        self.sums = torch.empty(tiles, form.queries * form.dim, device=dq.device)
+        self._launch = attention[len(ordered), THREADS, form.shared, stream()]
+        described_here = in_memory(sequences, dq.device)
+        self._given = [*maps, self.rows, self.sums, problem, described_here, planned]
 
-@functools.lru_cache(maxsize=64)
-def plan(shape: tuple, width: int, device) -> tuple[torch.Tensor, torch.Tensor]:
-    """(starts int32 [blocks + 1], tiles int32 [n, 4]): each tile to who will be free first."""
-    return assign(order(shape, width), device)
+    def run(self) -> tuple:
+        """Queue the work; (dq, dk, dv)."""
+        for ends, tile in self.ends:
+            ends.prepare(self.rows[tile:], self.sums[tile:])
+        self._launch(*self._given)
+        for ends, tile in self.ends:
+            ends.finish(self.sums[tile:])
+        return self.gradients

@@ -2,16 +2,19 @@
 
 import torch
 
-from course.kernels.attention import reference
+from course.kernels.attention import backward_hopper, reference
 from course.kernels.attention.backward import Saved
 from course.kernels.attention.backward_rungs import BACKWARD, Rung
+from course.kernels.attention.hopper import spans
 from course.kernels.attention.reference import Case
 from course.kernels.attention.rightness import (
     CASES,
     HALF_STEP,
     IN_FLOAT32,
+    KEY_STARTS,
     LARGE,
     PACKED,
+    QUERY_STARTS,
     SPREAD,
     together,
 )
@@ -95,3 +98,33 @@ def check(name: str) -> float:
         prove(name, rung, LARGE, spread=SPREAD),
     ]
     return max(errors)
+
+
+def check_packed(causal: bool = True) -> float:
+    """The largest error of packed sequences of unlike lengths; AssertionError where it is wrong."""
+    q, _, _ = reference.inputs(Case(1, QUERY_STARTS[-1], heads=4, dim=64))
+    _, k, v = reference.inputs(Case(1, KEY_STARTS[-1], heads=2, dim=64), seed=1)
+    dout, _, _ = reference.inputs(Case(1, QUERY_STARTS[-1], heads=4, dim=64), seed=2)
+    out = torch.zeros_like(q)
+    lse = torch.full((1, q.shape[2], q.shape[1]), torch.nan, device=q.device)
+    starts = zip(*(spans(each) for each in (QUERY_STARTS, KEY_STARTS)), strict=True)
+    parts = [(slice(*mine), slice(*theirs)) for mine, theirs in starts]
+    full = [(m, t) for m, t in parts if m.start < m.stop and t.start < t.stop]
+    for mine, theirs in full:
+        exact, exact_lse = reference.attention(q[:, mine], k[:, theirs], v[:, theirs], causal)
+        out[:, mine] = exact.to(out.dtype)
+        lse[:, :, mine] = exact_lse.float()
+    saved = Saved(q[0], k[0], v[0], out[0], lse[0], causal)
+    packed = backward_hopper.Packed(saved, dout[0], QUERY_STARTS, KEY_STARTS)
+    dq, dk, dv = (x[None] for x in packed.run())
+    worst = 0.0
+    for mine, theirs in parts:
+        if (mine, theirs) not in full:
+            for gradient in (dq[:, mine], dk[:, theirs], dv[:, theirs]):
+                assert not gradient.any(), "who meets nobody has no gradient"
+            continue
+        own = Saved(q[:, mine], k[:, theirs], v[:, theirs], out[:, mine], lse[:, :, mine], causal)
+        error = error_in((dq[:, mine], dk[:, theirs], dv[:, theirs]), own, dout[:, mine])
+        assert error <= 1, f"queries {mine}: {error:.3g} times what roundings explain"
+        worst = max(worst, error)
+    return worst

@@ -25,21 +25,10 @@ class Rung:
         return self.needs.met() or not has_gpu()
 
 
-def on_hopper(file: str) -> Rung:
-    """A rung of backward_hopper.py."""
-
-    def run(saved, *others, **more):
-        form = backward_hopper.form_for(saved.q.shape[-1], f"backward_{file}")
-        return backward_hopper.gradients(saved, *others, form=form, **more)
-
-    return Rung(run, torch.bfloat16, HOPPER)
-
-
 #: In the order of the ladder
 BACKWARD = {
     "plain": Rung(backward.plain, torch.float32, ANY),
     "mma_fp16": Rung(partial(backward.mma, tile=backward.SMALL), torch.float16, VOLTA),
     "mma": Rung(backward.mma, torch.bfloat16, AMPERE),
-    "wgmma": on_hopper("wgmma"),
-    "stay": on_hopper("stay"),
+    "wgmma": Rung(backward_hopper.gradients, torch.bfloat16, HOPPER),
 }

@@ -216,7 +216,7 @@ class Packed:
         ordered.sort(key=lambda x: -x[0])
         starts, tiles = assign(ordered, q.device)
         self._launch = kernel(self.form)[len(starts) - 1, THREADS, self.form.shared]
-        arrays = [_in_memory(structures, q.device) for structures in (maps, problems)]
+        arrays = [in_memory(structures, q.device) for structures in (maps, problems)]
         self._given = [*maps[3:4], *maps[:3], self.lse, starts, tiles, problems[0], *arrays]
 
     def run(self) -> tuple[torch.Tensor, torch.Tensor]:
@@ -231,7 +231,7 @@ def spans(starts) -> list[tuple[int, int]]:
     return list(zip(starts[:-1], starts[1:], strict=True))
 
 
-def _in_memory(structures: list, device) -> torch.Tensor:
+def in_memory(structures: list, device) -> torch.Tensor:
     """The bytes of ctypes structures, one behind the other, in the device's memory.
 
     PyTorch's own allocations begin at multiples of 64 bytes, as tensor maps must.

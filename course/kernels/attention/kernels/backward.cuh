@@ -15,5 +15,5 @@ __device__ int first_to_see(const Problem& p, int key) {
 
 // Where a query's lse and delta are.
 __device__ size_t place_of(const Problem& p, int batch, int head, int row) {
-    return ((size_t)batch * p.heads + head) * p.queries + row;
+    return ((size_t)batch * p.heads + head) * p.lse_rows + p.lse_first + row;
 }

@@ -21,10 +21,6 @@
 #ifndef STAGES
 #define STAGES 2  // tiles of Q and of dout in shared memory
 #endif
-#ifndef BUFFERS
-#define BUFFERS 1  // tiles of K and of V there
-#endif
-
 constexpr int KEYS = 128, ROWS = 64;  // of a block, of a warp group
 constexpr int CONSUMERS = 2;
 constexpr int BOX = 64;  // numbers of a row in a box: 128 bytes, the most that a swizzle can hold
@@ -43,11 +39,11 @@ struct ChangeTile {  // a row for each query
     bf16 box[CONSUMERS][QUERIES][BOX];
 };
 struct Shared {
-    KeyTile k[BUFFERS], v[BUFFERS];  // later their gradients
+    KeyTile k, v;
     QueryTile q[STAGES], dout[STAGES];
     ChangeTile changes[STAGES];
     float lse[STAGES][QUERIES], delta[STAGES][QUERIES];
-    barrier keys_full[BUFFERS], keys_empty[BUFFERS], gradients_full[BUFFERS];
+    barrier keys_full, keys_empty;
     barrier q_full[STAGES], q_empty[STAGES], dout_full[STAGES], dout_empty[STAGES];
 };
 using Slot = SlotOf<STAGES>;
@@ -72,7 +68,6 @@ struct Between {
 // A tile of keys.
 struct Tile {
     int batch, head, key;  // head: of keys; key: its first
-    int sequence;  // which of the sequences that are packed
 };
 
 // The steps of a tile of keys: a tile of queries each.
@@ -103,11 +98,8 @@ struct Steps {
 };
 
 __device__ void init_barriers(Shared& s) {
-    for (int i = 0; i < BUFFERS; ++i) {
-        barrier_init(&s.keys_full[i], 1);
-        barrier_init(&s.keys_empty[i], 1);
-        barrier_init(&s.gradients_full[i], CONSUMERS);
-    }
+    barrier_init(&s.keys_full, 1);
+    barrier_init(&s.keys_empty, CONSUMERS);
     for (int i = 0; i < STAGES; ++i) {
         barrier_init(&s.q_full[i], 1);
         barrier_init(&s.q_empty[i], CONSUMERS);
@@ -129,13 +121,11 @@ __device__ void ask_for_tile(QueryTile& to, float (&numbers)[QUERIES], const Ten
 
 // round: how many tiles of keys this block has had before.
 __device__ void ask_for_keys(Shared& s, const Maps& maps, Tile keys, int round) {
-    int buffer = round % BUFFERS;
-    barrier* full = &s.keys_full[buffer];
-    barrier_wait(&s.keys_empty[buffer], round / BUFFERS % 2 ^ 1);
-    barrier_expect(full, 2 * sizeof(KeyTile));
+    barrier_wait(&s.keys_empty, round % 2 ^ 1);
+    barrier_expect(&s.keys_full, 2 * sizeof(KeyTile));
     for (int x = 0; x < BOXES; ++x) {
-        load_rows(s.k[buffer].box[x], maps.k, full, x * BOX, keys.head, keys.key, keys.batch);
-        load_rows(s.v[buffer].box[x], maps.v, full, x * BOX, keys.head, keys.key, keys.batch);
+        load_rows(s.k.box[x], maps.k, &s.keys_full, x * BOX, keys.head, keys.key, keys.batch);
+        load_rows(s.v.box[x], maps.v, &s.keys_full, x * BOX, keys.head, keys.key, keys.batch);
     }
 }
 
@@ -254,7 +244,7 @@ __device__ void add_dq(const float (&dq)[DQ_QUERIES / 2], float* sums, int warpg
         add_to_memory(sums + i * 128, &dq[i]);
 }
 
-// The gradients of 64 keys or values go where the keys or values were.
+// The gradients of a warp group's 64 keys or values go to their rows in shared memory.
 __device__ void stage(KeyTile& staged, const float (&d)[DIM / 2], float scale, int warpgroup) {
     int thread = threadIdx.x % 128;
     int matrix = thread % 32 / 8;
@@ -280,9 +270,8 @@ __device__ void store(const TensorMap* map, const KeyTile& staged, Tile keys, in
 }
 
 // All steps of a tile of keys.
-__device__ void walk(Shared& s, const KeyTile& k, const KeyTile& v, const Problem& p,
-                     const Between& between, Tile keys, int warpgroup, float (&dk)[DIM / 2],
-                     float (&dv)[DIM / 2], Slot& slot) {
+__device__ void walk(Shared& s, const Problem& p, const Between& between, Tile keys, int warpgroup,
+                     float (&dk)[DIM / 2], float (&dv)[DIM / 2], Slot& slot) {
     int own_rows = keys.key + warpgroup * ROWS;
     int own_key = own_rows + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
     int starts[2] = {first_to_see(p, own_key), first_to_see(p, own_key + 8)};
@@ -292,9 +281,9 @@ __device__ void walk(Shared& s, const KeyTile& k, const KeyTile& v, const Proble
         unsigned weights[QUERIES / 4], changes[QUERIES / 4];
         int i = slot.i;
         barrier_wait(&s.q_full[i], slot.parity);
-        queue_scores(scores, k, warpgroup * ROWS, s.q[i]);
+        queue_scores(scores, s.k, warpgroup * ROWS, s.q[i]);
         barrier_wait(&s.dout_full[i], slot.parity);
-        queue_scores(dp, v, warpgroup * ROWS, s.dout[i]);
+        queue_scores(dp, s.v, warpgroup * ROWS, s.dout[i]);
         wait_for_products<1>(scores);
         int row = step.tile * QUERIES;
         if (row < whole) {
@@ -309,7 +298,7 @@ __device__ void walk(Shared& s, const KeyTile& k, const KeyTile& v, const Proble
         pack(changes, dp);
         store_changes(s.changes[i], changes, warpgroup);
         meet_consumers();
-        queue_dq(dq, k, s.changes[i], warpgroup);
+        queue_dq(dq, s.k, s.changes[i], warpgroup);
         queue_gradient(dk, changes, s.q[i]);
         wait_for_products<1>(dq);
         if (threadIdx.x % 128 == 0)
@@ -320,4 +309,5 @@ __device__ void walk(Shared& s, const KeyTile& k, const KeyTile& v, const Proble
             barrier_arrive(&s.q_empty[i]);
         slot.next();
     }
+    settle(dv);
 }

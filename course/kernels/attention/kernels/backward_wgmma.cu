@@ -2,7 +2,16 @@
 // The backward pass on Hopper, its five products by wgmma, its copies by TMA; backward_tiles.cuh
 // says how. A block for each tile of keys; where it is causal, those with most queries come first.
 // Grid: (ceil(keys / 128), heads of keys, batch), block: 384 threads, dynamic shared memory: Shared.
+// With -DPACKED sequences of any lengths: as many blocks as tiles has entries, each of which says
+// (0, head of keys, first key, sequence).
 #include "backward_tiles.cuh"
+
+// A sequence of those that are packed: maps that end where it ends, and its place in Between.
+struct Packed {
+    TensorMap q, k, v, dout, dk, dv;
+    Problem problem;
+    int first_tile;
+};
 
 __device__ void consume(Shared& s, const Maps& maps, const Problem& p, const Between& between,
                         Tile keys, int warpgroup) {
@@ -10,32 +19,40 @@ __device__ void consume(Shared& s, const Maps& maps, const Problem& p, const Bet
     Slot slot;
     settle(dk);
     settle(dv);
-    barrier_wait(&s.keys_full[0], 0);
-    walk(s, s.k[0], s.v[0], p, between, keys, warpgroup, dk, dv, slot);
-    settle(dv);
-    meet_consumers();  // nobody multiplies with these keys any more
-    stage(s.v[0], dv, 1, warpgroup);
-    stage(s.k[0], dk, p.scale * LN_2, warpgroup);
+    barrier_wait(&s.keys_full, 0);
+    walk(s, p, between, keys, warpgroup, dk, dv, slot);
+    meet_consumers();  // nobody multiplies with these keys any more: gradients take their place
+    stage(s.v, dv, 1, warpgroup);
+    stage(s.k, dk, p.scale * LN_2, warpgroup);
     meet_warpgroup(warpgroup + 1);
     if (threadIdx.x % 128 == 0) {
-        store(maps.dv, s.v[0], keys, warpgroup);
-        store(maps.dk, s.k[0], keys, warpgroup);
+        store(maps.dv, s.v, keys, warpgroup);
+        store(maps.dk, s.k, keys, warpgroup);
         stores_have_arrived();
     }
 }
 
-__global__ __launch_bounds__(384, 1) void attention(const __grid_constant__ TensorMap q,
-                                                    const __grid_constant__ TensorMap k,
-                                                    const __grid_constant__ TensorMap v,
-                                                    const __grid_constant__ TensorMap dout,
-                                                    const __grid_constant__ TensorMap dk,
-                                                    const __grid_constant__ TensorMap dv,
-                                                    float* rows, float* sums, Problem p) {
+__global__ __launch_bounds__(384, 1) void attention(
+    const __grid_constant__ TensorMap q, const __grid_constant__ TensorMap k,
+    const __grid_constant__ TensorMap v, const __grid_constant__ TensorMap dout,
+    const __grid_constant__ TensorMap dk, const __grid_constant__ TensorMap dv, float* rows,
+    float* sums, Problem problem, const Packed* sequences, const int4* tiles) {
     extern __shared__ __align__(1024) unsigned char raw[];
     Shared& s = *(Shared*)raw;
+#ifdef PACKED
+    int4 work = tiles[blockIdx.x];
+    Tile keys = {work.x, work.y, work.z};
+    const Packed& own = sequences[work.w];
+    const Problem& p = own.problem;
+    Maps maps = {&own.q, &own.k, &own.v, &own.dout, &own.dk, &own.dv};
+    Between between = {rows, sums};
+    between = {between.rows_of(own.first_tile), between.sums_of(own.first_tile)};
+#else
+    Tile keys = {(int)blockIdx.z, (int)blockIdx.y, (int)blockIdx.x * KEYS};
+    const Problem& p = problem;
     Maps maps = {&q, &k, &v, &dout, &dk, &dv};
     Between between = {rows, sums};
-    Tile keys = {(int)blockIdx.z, (int)blockIdx.y, (int)blockIdx.x * KEYS, 0};
+#endif
     int warpgroup = own_warpgroup() - 1;  // -1: the producer
     if (threadIdx.x == 0)
         init_barriers(s);

@@ -7,11 +7,20 @@ from dataclasses import replace
 import pytest
 import torch
 
-from course.kernels.attention import backward, backward_rightness, classic, reference
+from course.kernels.attention import (
+    backward,
+    backward_hopper,
+    backward_rightness,
+    bench,
+    bench_backward,
+    classic,
+    reference,
+)
 from course.kernels.attention.backward import Saved
 from course.kernels.attention.backward_rungs import BACKWARD, Rung
 from course.kernels.attention.reference import Case
 from course.kernels.attention.rungs import RUNGS
+from tests.compiling import compiled, needs_nvcc, sass, unspilled
 from utils import cuda_c, has_gpu
 
 # ---- the reference
@@ -84,6 +93,23 @@ def test_a_rung_is_right_for_every_length(name, length):
     cases = [Case(1, length, heads=1, dim=64, causal=causal)]
     cases.append(Case(1, length, 131 - length, heads=2, key_heads=1, dim=64, causal=not causal))
     backward_rightness.prove(name, BACKWARD[name], cases)
+
+
+@pytest.mark.skipif(not BACKWARD["wgmma"].able(), reason="this GPU has no wgmma")
+@pytest.mark.parametrize("causal", [True, pytest.param(False, marks=ALIKE)])
+def test_packed_sequences_are_right(causal):
+    assert 0 < backward_rightness.check_packed(causal)
+
+
+def test_packed_sequences_that_do_not_fit_are_refused():
+    rows = torch.zeros(8, 2, 64, dtype=torch.bfloat16, device=reference.DEVICE)
+    saved = Saved(rows, rows, rows, rows, torch.zeros(2, 8, device=reference.DEVICE))
+    for words, starts in {
+        "as many sequences": ([0, 8], [0, 4, 8]),
+        "no sequence with": ([0, 8], [0, 0]),
+    }.items():
+        with pytest.raises(ValueError, match=words):
+            backward_hopper.Packed(saved, rows, *starts)
 
 
 def test_both_passes_have_autograds_gradients():
@@ -176,3 +202,58 @@ def test_what_does_not_fit_is_refused():
     ]:
         with pytest.raises(ValueError, match=words):
             backward.plain(given, dout)
+
+
+# ---- who does what
+
+
+def test_a_tile_costs_the_queries_that_see_it():
+    assert backward_hopper.costs(256, 256, True) == {0: 256, 128: 128}
+    assert backward_hopper.costs(256, 256, False) == {0: 256, 128: 256}
+    assert backward_hopper.costs(100, 256, True) == {0: 100, 128: 100}  # the first sees 157
+    assert backward_hopper.costs(256, 100, True) == {0: 100}  # the first 156 see none
+
+
+def test_the_backward_pass_counts_five_products_for_the_forwards_two():
+    case = Case(1, 8, dim=64)
+    assert bench_backward.flops_of(case) * 2 == bench.flops_of(case) * 5
+
+
+# ---- compiled
+
+
+@needs_nvcc
+@pytest.mark.parametrize("dim", [pytest.param(64, marks=ALIKE), 128])
+@pytest.mark.parametrize("switches", [(), pytest.param(("-DPACKED",), marks=ALIKE)])
+def test_the_hopper_rung_compiles_without_spills(dim, switches, tmp_path):
+    form = backward_hopper.Form(dim, switches=switches)
+    path = backward_hopper.KERNELS / "backward_wgmma.cu"
+    report, cubin = compiled(path, tmp_path, "sm_90a", "-Xptxas=-v", *form.flags)
+    assert "0 bytes spill stores" in report
+    assert "serialized" not in report  # wgmma instructions that wait for each other
+    assert "injected" not in report  # waits of the compiler's own
+    code = sass(cubin)
+    for promised in ("HGMMA.64x64x16", "UTMALDG.4D", "UTMASTG.4D", "USETMAXREG", "F32x4"):
+        assert promised in code
+
+
+OLD = [
+    ("backward_mma.cu", "sm_75", ("-DHALF", *backward.SMALL.flags(128, torch.float16)[1:-1])),
+    ("backward_mma.cu", "sm_80", ("-DDIM=64",)),
+    ("backward_mma.cu", "sm_80", ()),
+    ("backward_plain.cu", "sm_75", ()),
+]
+
+
+@pytest.mark.nightly("by day the Hopper rung compiles, and the CPU runtime builds these")
+@needs_nvcc
+@pytest.mark.parametrize("file, arch, flags", OLD)
+def test_rungs_compile_for_older_gpus(file, arch, flags, tmp_path):
+    unspilled(backward_hopper.KERNELS / file, tmp_path, arch, *flags)
+
+
+def test_blocks_have_room():
+    assert backward.SMALL.shared(128) <= 64 << 10  # compute capability 7.5
+    assert backward.ROOMY.shared(128) <= 99 << 10  # 8.6 and 8.9
+    for dim in (64, 128):
+        assert backward_hopper.Form(dim).shared <= 227 << 10
