@@ -63,8 +63,7 @@ REASONS = {
     "for_a_moment": "The result is right, but on the way a promise was broken.",
     "one_thread": "The values are right, but one thread does the work of many.",
     "too_much_work": "The values are right, but the same work is done many times over.",
-    "too_much_traffic": "The values are right, but far more than needed goes through global "
-    "memory.",
+    "too_much_traffic": "The values are right, but more than needed goes through global memory.",
     "other_means": "The values are right, but not by the means that are asked for.",
     "flood": "It printed without end.",
     "timeout": "It did not finish.",

@@ -139,8 +139,10 @@ def not_compiled(function, arguments: dict):
     message = " ".join(message.split())
     if len(message) > SHOWN:
         message = message[:SHOWN] + " …"
-    says = f"a GPU cannot run it. Triton's compiler says: {message}"
     line = linecache.getline(function.__code__.co_filename, number).strip() if number else ""
+    says = f"a GPU cannot run it. Triton's compiler says: {message}"
+    if NOT_A_CONSTANT in message and "make_tensor_descriptor" in line:
+        says = LAST_STRIDE
     return "does_not_compile", says, f"line {number}: {line}" if line else ""
 
 
@@ -165,6 +167,11 @@ def tried(exercise, answer, grid, arguments: dict, rng):
     return (*problem, "") if problem else None
 
 
+NOT_A_CONSTANT = "Did you forget to add @triton.jit"  # what Triton says where it needs a constant
+LAST_STRIDE = (
+    "a GPU cannot run it. The last of a descriptor's strides must be the number 1: neighbours in a"
+    " row lie together. Describe the matrix as it lies, and turn the block that comes."
+)
 ON_ZEROS = (
     "it would be right if the output held zeros before the launch, and it holds anything there: "
     "store what you computed, and do not add it to what you find."
@@ -203,7 +210,7 @@ def interrupted(exercise, answer, grid, arguments: dict, rng):
 
 
 def launched(exercise, kernel, grid, arguments: dict, rng):
-    """(the output, what it held before, elements that the busiest program touched) of a launch."""
+    """(the output, what it held before, elements that each program touched) of a launch."""
     import torch
 
     tensors, output, before = {}, None, None
@@ -227,7 +234,7 @@ def launched(exercise, kernel, grid, arguments: dict, rng):
     ]
     if changed:
         raise InputChanged(changed[0])
-    return output.numpy(), before, max(LAUNCH.work.values(), default=0)
+    return output.numpy(), before, list(LAUNCH.work.values())
 
 
 def poisoned(output: Out, rng) -> np.ndarray:
@@ -267,12 +274,23 @@ def same_bits(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return one.view(bits) == other.view(bits)
 
 
-def lazy(exercise, grid, arguments: dict, work: int, rng):
-    """(reason, message) where one program does far more than in the solution, or None."""
+def lazy(exercise, grid, arguments: dict, work: list[int], rng):
+    """(reason, message) where programs do far more than in the solution, or None.
+
+    work: elements that each program touched. Where all of them together touch more, some are
+    touched too often; otherwise one program does what others should.
+    """
     _, _, ours = launched(exercise, exercise.solution, grid, arguments, rng)
-    if work <= exercise.effort * ours or int(np.prod(grid)) == 1:
+    most, enough = max(work, default=0), max(ours, default=0)
+    if most <= exercise.effort * enough or int(np.prod(grid)) == 1:
         return None
-    return "one_thread", f"the busiest program touches {work:,} elements; {ours:,} are enough."
+    if sum(work) > exercise.effort * sum(ours):
+        says = (
+            f"all programs together touch {sum(work):,} elements; {sum(ours):,} are enough. Is"
+            " something loaded or stored twice?"
+        )
+        return "too_much_traffic", says
+    return "one_thread", f"the busiest program touches {most:,} elements; {enough:,} are enough."
 
 
 def _shortened(error: Exception) -> str:

@@ -36,7 +36,7 @@ def numbers(values):
 def gradients(rng, shape):
     """A gradient of elements ±v, and how long it may be at most: powers of two.
 
-    The first is 0, every third is too long, others are just as long as they may be, or shorter.
+    That of shape 0 is 0, every third is too long, others are just as long as they may be, or shorter.
     """
     size = 4 ** (1 + shape // 3 % 2)
     signs = torch.from_numpy(rng.choice((-1.0, 1.0), size).astype("float32"))
@@ -84,7 +84,7 @@ def without_a_break(given, expected):
 ONE_GRAPH = Exercise(
     id="triton.one_graph",
     title="Clip without a break",
-    minutes=8,
+    minutes=7,
     kind="function",
     real=True,
     task=(
@@ -105,7 +105,7 @@ def clip(gradient, most):
     reference=clip_in_numbers,
     play=compiled_whole,
     after=without_a_break,
-    shapes=(0, 3, 1, 2, 6, 5),
+    shapes=(3, 1, 2, 0, 6, 5),
     hints=(
         "What makes Python wait for the tensor's value? The choice must become a part of the"
         " graph, as a value of its own.",

@@ -3,6 +3,8 @@
 import utils  # noqa: F401  first: it puts Triton on this machine's engine
 
 # isort: split
+from functools import partial
+
 import numpy as np
 import triton
 import triton.language as tl
@@ -51,7 +53,7 @@ def blend(out, x, y, weight, n, BLOCK: tl.constexpr):
 BLEND = TritonExercise(
     id="triton.blend",
     title="Blend two pictures",
-    minutes=8,
+    minutes=6,
     task=(
         "`out = weight * x + (1 - weight) * y`, for `n` elements of each. As many programs as are"
         " needed run, each with `BLOCK` elements; the last has fewer."
@@ -80,6 +82,11 @@ def blend(out, x, y, weight, n, BLOCK: tl.constexpr):
             "That is weight * x + weight * y: y's share is 1 - weight.",
             lambda out, x, y, weight, n, BLOCK: weight * x + weight * y,
         ),
+        Hypothesis(
+            "wrong_value",
+            "The two shares have changed places: `weight` is x's, and 1 - weight is y's.",
+            lambda out, x, y, weight, n, BLOCK: (1 - weight) * x + weight * y,
+        ),
     ),
     hints=(
         "What does `tl.arange(0, BLOCK)` need in front of it, so that program 3 does not do"
@@ -105,6 +112,7 @@ def blend(out, x, y, weight, n, BLOCK: tl.constexpr):
             "reads_output",
         ),
         ("(1 - weight)", "weight", "wrong_value"),
+        ("weight * a + (1 - weight) * b", "(1 - weight) * a + weight * b", "wrong_value"),
         ("tl.program_id(0) * BLOCK", "tl.program_id(0) * 64", "race"),
         (
             "    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n    inside = i < n\n",
@@ -162,7 +170,7 @@ def far_apart(rng, rows, columns):
 LOG_SUM = TritonExercise(
     id="triton.log_sum",
     title="The logarithm of a sum",
-    minutes=12,
+    minutes=10,
     task=(
         "Program r writes `log(sum(exp(x)))` of row r: the heart of a cross-entropy loss. The"
         " starter works for small numbers in rows of exactly `BLOCK` columns. Make it right for"
@@ -288,11 +296,12 @@ def last_step(a, b, k, B):
 PRODUCT = TritonExercise(
     id="triton.product",
     title="A product in float32",
-    minutes=10,
+    minutes=9,
     task=(
         "`c = a b`: a has m × k elements, b has k × n. The starter keeps only three of seven"
-        " decimal digits, and reads behind the end where k is no multiple of B. Give it both: every"
-        " digit that float32 has, and every k. Zero times infinity stays NaN."
+        " decimal digits, and reads behind the end where k is no multiple of B. Give it both: the"
+        " digits that float32 has (or as many as `tf32x3` keeps), and every k. Zero times infinity"
+        " stays NaN."
     ),
     starter="""
 @triton.jit
@@ -385,6 +394,34 @@ def swiglu_in_float64(out, x, gate, up, m, n, k, B):
     return gates / (1 + np.exp(-gates)) * (x.astype(np.float64) @ up)
 
 
+def swiglu_step_by_step(out, x, gate, up, m, n, k, B):
+    """With silu of the sums so far after each step of the loop."""
+    gates = np.zeros((m, n))
+    for k0 in range(0, k, B):
+        gates = gates + x[:, k0 : k0 + B].astype(np.float64) @ gate[k0 : k0 + B]
+        gates = gates / (1 + np.exp(-gates))
+    return gates * (x.astype(np.float64) @ up)
+
+
+def swiglu_of_each_step(out, x, gate, up, m, n, k, B):
+    """The sum of what each step of the loop would give alone."""
+    result = np.zeros((m, n))
+    for k0 in range(0, k, B):
+        part = slice(k0, k0 + B)
+        result += swiglu_in_float64(out, x[:, part], gate[part], up[part], m, n, k, B)
+    return result
+
+
+def swiglu_in_tf32(out, x, gate, up, m, n, k, B):
+    """With factors of the second product cut to TF32."""
+    gates = x.astype(np.float64) @ gate
+    return gates / (1 + np.exp(-gates)) * (to_tf32(x).astype(np.float64) @ to_tf32(up))
+
+
+def swiglu_all_in_tf32(out, x, gate, up, m, n, k, B):
+    return swiglu_in_float64(out, to_tf32(x), to_tf32(gate), to_tf32(up), m, n, k, B)
+
+
 def swiglu_without_silu(out, x, gate, up, m, n, k, B):
     return (x.astype(np.float64) @ gate) * (x.astype(np.float64) @ up)
 
@@ -401,7 +438,7 @@ def swiglu_of_the_other(out, x, gate, up, m, n, k, B):
 SWIGLU = TritonExercise(
     id="triton.swiglu",
     title="An epilogue with a gate",
-    minutes=12,
+    minutes=11,
     task=(
         "`out = silu(x gate) * (x up)`, with `silu(t) = t * sigmoid(t)`: the first half of the"
         " feed-forward layer in Llama and its like. x has m × k elements, gate and up have k × n."
@@ -454,7 +491,20 @@ def swiglu(out, x, gate, up, m, n, k, B: tl.constexpr):
             "        inside = (row < m) & (right < k)\n"
             "        again = tl.load(x + row * k + right, mask=inside, other=0.0)\n"
             "        ups = tl.dot(again,",
-            "one_thread",
+            "too_much_traffic",
+        ),
+        (
+            "    tl.store(out + row * n + column, result, mask=(row < m) & (column < n))\n",
+            "    tl.store(out + row * n + column, result, mask=(row < m) & (column < n))\n" * 2,
+            "too_much_traffic",
+        ),
+        (
+            (
+                'gates, input_precision="ieee")',
+                'gates, input_precision="ieee")\n        gates = gates * tl.sigmoid(gates)',
+            ),
+            ("gates * tl.sigmoid(gates) * ups", "gates * ups"),
+            "wrong_value",
         ),
         (
             "tl.load(up + down * n + column, mask=inside, other",
@@ -478,6 +528,23 @@ def swiglu(out, x, gate, up, m, n, k, B: tl.constexpr):
             "wrong_value",
             "`gate` and `up` have changed places: silu belongs to the gate.",
             swiglu_of_the_other,
+        ),
+        *(
+            Hypothesis(
+                "wrong_value",
+                "silu stands inside the loop, where the sums are not done: it belongs behind it.",
+                guess,
+            )
+            for guess in (swiglu_step_by_step, swiglu_of_each_step)
+        ),
+        *(
+            Hypothesis(
+                "wrong_value",
+                "That is with factors cut to TF32, 10 bits of fraction:"
+                ' `input_precision="ieee"` belongs to each `tl.dot`.',
+                guess,
+            )
+            for guess in (swiglu_in_tf32, swiglu_all_in_tf32)
         ),
     ),
 )
@@ -513,10 +580,40 @@ def to_describe(rng, shape):
     }
 
 
+def padded(x, B):
+    """x with zeros behind its rows and columns, up to a multiple of B and one block more."""
+    rows, columns = (-(-size // B) * B + B for size in x.shape)
+    whole = np.zeros((rows, columns))
+    whole[: x.shape[0], : x.shape[1]] = x
+    return whole
+
+
+def of_blocks(a, b, B, block):
+    """a bᵀ by blocks of B × B, of which `block(wide_b, column, k0)` gives b's."""
+    (m, k), n = a.shape, len(b)
+    wide_a, side = padded(a, B), max(n, k)
+    wide_b = np.zeros((side + 2 * B, side + 2 * B))
+    wide_b[:n, :k] = b
+    c = np.zeros((m, n + B))
+    for column in range(0, n, B):
+        for k0 in range(0, k, B):
+            tile = wide_a[:m, k0 : k0 + B]
+            c[:, column : column + B] += tile @ block(wide_b, column, k0)
+    return c[:, :n]
+
+
+def as_it_comes(wide_b, column, k0, B):
+    return wide_b[column : column + B, k0 : k0 + B]
+
+
+def of_the_wrong_place(wide_b, column, k0, B):
+    return wide_b[k0 : k0 + B, column : column + B].T
+
+
 DESCRIBED = TritonExercise(
     id="triton.described",
     title="Say once what a matrix is",
-    minutes=10,
+    minutes=9,
     task=(
         "`c = a bᵀ`: a has m rows of k, and b has n rows of k, as `torch.nn.Linear` keeps its"
         " weights. k and n are multiples of 4, since a descriptor's rows must be multiples of 16"
@@ -558,6 +655,12 @@ def described(c, a, b, m, n, k, B: tl.constexpr):
         ("tile_b.T", "tile_b", "wrong_value"),
         ("(b, [n, k], [k, 1]", "(b, [k, n], [n, 1]", "wrong_value"),
         ("(b, [n, k], [k, 1]", "(b, [n, k], [n, 1]", "wrong_value"),
+        (
+            ("(b, [n, k], [k, 1], [B, B])", "(b, [k, n], [1, k], [B, B])"),
+            ("of_b.load([column, k0])", "of_b.load([k0, column])"),
+            ("tile_b.T", "tile_b"),
+            "does_not_compile",
+        ),
         ("tile_b.T, total, input", "tile_b.T, input", "wrong_value"),
         ("of_c.store([row, column]", "of_c.store([column, row]", "wrong_value"),
         ('total, input_precision="ieee")', "total)", "wrong_value"),
@@ -567,6 +670,22 @@ def described(c, a, b, m, n, k, B: tl.constexpr):
             "wrong_value",
             "That is the product with b's memory read as k rows of n.",
             lambda c, a, b, m, n, k, B: a.astype(np.float64) @ b.reshape(k, n),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "That is the product with b's blocks as they come, rows of k: each must be turned.",
+            lambda c, a, b, m, n, k, B: of_blocks(a, b, B, partial(as_it_comes, B=B)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "That is the product with the block at `[k0, column]`. b has n rows: the tile's columns"
+            " are rows of b, and come first.",
+            lambda c, a, b, m, n, k, B: of_blocks(a, b, B, partial(of_the_wrong_place, B=B)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "That is the product of a and b cut to TF32, 10 bits of fraction.",
+            lambda c, a, b, m, n, k, B: to_tf32(a).astype(np.float64) @ to_tf32(b).T,
         ),
     ),
 )

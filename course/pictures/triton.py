@@ -6,7 +6,7 @@ import numpy as np
 
 from course.pictures.shapes import box, grouped_order, strips_of, word
 from utils import results
-from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, chart, figure, svg
+from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, OTHERS, chart, figure, svg
 from utils.plots.cells import draw_cells, draw_lines
 
 SMALL, LARGE = 8, 10  # sizes of letters
@@ -19,6 +19,8 @@ LANGUAGES = {
     "cutile": "cuTile",
     "cute": "CuTe DSL",
 }
+#: Whose lines have names in the picture, and their colours
+NAMED = {"cutile": "#8A4FBF", "triton": ACCENT, "gluon": "#1B7F4B", "cuda_c": ALARM}
 
 
 def _colour(number: int) -> str:
@@ -217,7 +219,10 @@ def shares(sides=(1024, 2048, 4096, 8192, 16384)) -> dict[str, dict[int, dict]]:
 
 
 def languages(sides=(1024, 2048, 4096, 8192, 16384)):
-    """Recorded shares of cuBLAS of one product in several languages, over the matrix's side."""
+    """Recorded shares of cuBLAS of one product in several languages, over the matrix's side.
+
+    Four lines have names; the others are drawn thin, and the text below the picture has them all.
+    """
     known = shares(sides)
     if not known:
         fig = figure(6, 1, alt="the languages' shares of cuBLAS: not recorded yet")
@@ -229,23 +234,21 @@ def languages(sides=(1024, 2048, 4096, 8192, 16384)):
         for name, entries in known.items()
     )
     fig, axes = chart(7.5, 3.4, alt=f"bf16 matmul, share of cuBLAS on {entry['gpu']}: {words}")
-    for number, (name, entries) in enumerate(known.items()):
+    for name, entries in known.items():
         values = [e["value"] for e in entries.values()]
         places = [sides.index(n) for n in entries]
-        axes.plot(
-            places,
-            values,
-            "o-",
-            color=_colour(number),
-            label=LANGUAGES[name],
-            lw=2,
-        )
+        if name not in NAMED:
+            axes.plot(places, values, color=OTHERS, lw=1, zorder=1)
+            continue
+        axes.plot(places, values, "o-", color=NAMED[name], lw=2)
+        beside = {"xytext": (-7, 0), "textcoords": "offset points", "ha": "right", "va": "center"}
+        axes.annotate(LANGUAGES[name], (places[0], values[0]), color=NAMED[name], **beside)
     axes.axhline(1, color=INK, lw=1, ls=":")
     axes.set_xticks(range(len(sides)), [f"{n:,}" for n in sides])
     axes.set_ylabel("share of cuBLAS")
     axes.set_xlabel(f"side of the matrices; {entry['gpu']}, {entry['date'][:10]}")
+    axes.set_xlim(-1.4, len(sides) - 0.8)  # room for names on the left, where lines lie apart
     axes.set_ylim(0, None)
-    axes.legend(fontsize=SMALL, ncols=2)
     return fig
 
 
