@@ -214,10 +214,14 @@ ANOTHER = pytest.mark.nightly("by day an edit that takes the same way, in anothe
 
 
 def names():
-    """pytest.param(name) of each edit, marked unless it is one of BY_DAY."""
+    """pytest.param(name) of each edit, marked unless it is one of BY_DAY.
+
+    By its id `make chapter` finds the chapter's own.
+    """
     assert set(BY_DAY) < set(EDITS)
-    for name in EDITS:
-        yield pytest.param(name, marks=[] if name in BY_DAY else [ANOTHER])
+    for name, edit in EDITS.items():
+        marks = [] if name in BY_DAY else [ANOTHER]
+        yield pytest.param(name, id=f"{edit.chapter}-{name}", marks=marks)
 
 
 @pytest.mark.parametrize("name", list(names()))
