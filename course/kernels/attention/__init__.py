@@ -4,4 +4,5 @@ reference: float64, and what a case is; problem: what kernels are told. classic,
 launchers; rungs: all of them by name; rightness, bench: held to the reference, raced against
 PyTorch's own attention. decode, decode_rightness, bench_decode: the same of one query against a
 cache of keys and values. backward, backward_rungs, backward_rightness: the same of the gradients.
+numba_flash, triton_flash: one pass in Numba and in Triton. ring, bench_ring: over several GPUs.
 """

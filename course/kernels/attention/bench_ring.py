@@ -1,0 +1,222 @@
+"""Check ring attention, then measure it on all GPUs: each one's rate beside that of one alone.
+
+    python -m course.kernels.attention.bench_ring --out ring.json --budget 100
+
+Beside ring.json lies ring.jsonl, the entries for assets/results. One sequence of a length, 16 heads
+of 128 numbers, bfloat16. Alone: one GPU has the whole sequence. Ring: each of the GPUs has its
+share of the queries, and all of the keys come to it, at the same time. Without two GPUs the kernels
+are checked on devices that the processor plays, and nothing is measured.
+"""
+
+import itertools
+import os
+import statistics
+from functools import partial
+
+import torch
+
+from course.kernels.attention import reference, rightness, ring
+from course.kernels.attention.bench import flops_of
+from course.kernels.attention.reference import Case
+from course.kernels.fusion.racing import record
+from course.kernels.log import command_line
+from course.kernels.many_gpus import communicator as comm
+from course.kernels.many_gpus.launch import launch
+from course.kernels.many_gpus.recording import Clock, slowest
+from course.kernels.report import Report
+from utils import has_gpu
+
+LENGTHS = (16384, 32768, 65536)
+HEADS = 16
+ROUNDS, REPEATS = 3, 5  # alone and together in turn, so often; runs of each
+WARM = 2
+#: Seconds of a budget for the ranks to end
+AROUND = 10
+#: At full size two roundings to bfloat16 lie between the ring's result and the whole's
+APART = 2**-6
+SMALL = (Case(1, 512, heads=2), Case(2, 256, heads=4, key_heads=2, causal=True))
+
+
+def session(group, seconds: float) -> None:
+    """On every rank: check, then measure length after length while there is time."""
+    clock = Clock(seconds)
+    longest = Case(1, LENGTHS[-1] // group.size, heads=HEADS)
+    heap = ring.heap_for(torch.empty(longest.shape_of_keys, dtype=torch.bfloat16, device="meta"))
+    communicator = comm.Communicator(group, heap, ring.SCRATCH).connect()
+    for case in SMALL:
+        error = check_small(communicator, case)
+        say(group, f"{case}: {error:.3f} of what roundings explain")
+    shares = []
+    for length, causal in itertools.product(LENGTHS, (False, True)):
+        if clock.agreed(group) < AROUND:
+            say(group, f"{length}, causal {causal}, and all after it: no time left")
+            break
+        share = measure(communicator, Case(1, length, heads=HEADS, causal=causal))
+        if not causal:
+            shares.append(share)
+    if group.rank == 0 and len(shares) == len(LENGTHS):
+        worst, spread = min(shares)
+        record(f"attention/ring/{group.size}/share_of_one", worst, "1", spread)
+    group.barrier()
+    communicator.close()
+
+
+def say(group, text: str) -> None:
+    """Print on one rank only."""
+    if group.rank == 0:
+        print(text, flush=True)
+
+
+def whole(case: Case) -> tuple:
+    """q, k, v of the whole sequence, on each rank the same."""
+    return reference.inputs(case, seed=case.queries)
+
+
+def rank_of(communicator, case: Case, q, k, v) -> tuple[torch.Tensor, ring.Rank]:
+    """(its rows of the sequence, this rank's work)."""
+    rows = ring.shares(case.queries, communicator.size, case.causal)[communicator.rank]
+    mine = [x[:, rows].contiguous() for x in (q, k, v)]
+    return rows, ring.Rank(communicator, *mine, causal=case.causal, zigzag=case.causal)
+
+
+def check_small(communicator, case: Case) -> float:
+    """The largest error against float64, as a share of what roundings explain."""
+    q, k, v = whole(case)
+    group, mark = communicator.group, communicator.mark()
+    rows, rank = rank_of(communicator, case, q, k, v)
+    group.barrier()  # all have published their keys
+    mine = [x.float().cpu().numpy() for x in rank.run()]  # exactly, and no tensor: it is sent
+    everyone = group.all_gather((rows.numpy(), *mine))
+    communicator.release(mark)
+    out = torch.empty(q.shape, dtype=q.dtype)
+    lse = torch.empty(q.shape[0], q.shape[2], q.shape[1])
+    for own, part, part_lse in everyone:
+        out[:, own] = torch.from_numpy(part).to(q.dtype)
+        lse[..., own] = torch.from_numpy(part_lse)
+    error = rightness.error_in(out.to(q.device), lse.to(q.device), q, k, v, case.causal)
+    assert error <= 1, f"{case}: {error:.3g} times what roundings explain"
+    return error
+
+
+def measure(communicator, case: Case) -> tuple[float, float]:
+    """(each GPU's share of one GPU's rate, spread); rank 0 records it and what it is made of."""
+    q, k, v = whole(case)
+    group, mark = communicator.group, communicator.mark()
+    rows, rank = rank_of(communicator, case, q, k, v)
+    in_turn = partial(rank.run, overlap=False)
+    out = torch.empty_like(q)
+    lse = torch.empty(case.batch, case.heads, case.queries, device=q.device)
+    alone = partial(ring.fastest(), q, k, v, case.causal, out=out, lse=lse)
+    group.barrier()
+    alone()
+    for run in (rank.run, in_turn):
+        check_large(case, out[:, rows], run()[0])
+    found = {"alone": [], "ring": [], "without_overlap": [], "copy": []}
+    for _ in range(ROUNDS):
+        for own in range(group.size):
+            group.barrier()
+            if own == group.rank:
+                found["alone"] += milliseconds(alone)
+        together = {"ring": rank.run, "without_overlap": in_turn, "copy": rank.fetch}
+        for name, run in together.items():
+            group.barrier()
+            found[name] += milliseconds(run)
+    group.barrier()
+    communicator.release(mark)
+    everyone = group.all_gather(found)
+    times = {name: slowest(everyone, name) for name in found}
+    return keep(case, group, times)
+
+
+def check_large(case: Case, expected, found) -> None:
+    """AssertionError where the ring's result is not that of one GPU, which small cases prove."""
+    apart = (found.float() - expected.float()).abs().max() / expected.float().abs().max()
+    assert apart <= APART, f"{case}: {apart:.2g} apart from one GPU's result"
+
+
+def milliseconds(run) -> list[float]:
+    """Of some runs, one after the other."""
+    for _ in range(WARM):
+        run()
+    events = [torch.cuda.Event(enable_timing=True) for _ in range(REPEATS + 1)]
+    events[0].record()
+    for event in events[1:]:
+        run()
+        event.record()
+    events[-1].synchronize()
+    pairs = zip(events[:-1], events[1:], strict=True)
+    return [first.elapsed_time(second) for first, second in pairs]
+
+
+def keep(case: Case, group, times: dict) -> tuple[float, float]:
+    """Record rates and shares on rank 0. times: milliseconds of the slowest rank, by name."""
+    kind = "ring_causal" if case.causal else "ring"
+    name = f"attention/{kind}/{group.size}/{case.queries}"
+    median = {what: statistics.median(of) for what, of in times.items()}
+    spread = {what: half_of_quartiles(of) / median[what] for what, of in times.items()}
+
+    def share(what):
+        value = median["alone"] / group.size / median[what]
+        return value, value * (spread["alone"] + spread[what])
+
+    if group.rank == 0:
+        flops = flops_of(case)
+        for what, gpus in (("alone", 1), ("ring", group.size)):
+            rate = flops / gpus / median[what] / 1e9
+            record(f"{name}/{what}/tflops", rate, "TFLOP/s", rate * spread[what])
+        record(f"{name}/copy", median["copy"] / 1e3, "s", median["copy"] / 1e3 * spread["copy"])
+        for what, suffix in (("without_overlap", "/without_overlap"), ("ring", "")):
+            value, around = share(what)
+            record(f"{name}{suffix}/share_of_one", value, "1", around)
+            print(f"{name}{suffix}/share_of_one {value:.3f} ± {around:.3f}", flush=True)
+        print({what: round(value, 3) for what, value in median.items()}, "ms", flush=True)
+    return share("ring")
+
+
+def half_of_quartiles(values: list[float]) -> float:
+    """Half the distance between the first and the third quartile."""
+    first, _, third = statistics.quantiles(values, n=4)
+    return (third - first) / 2
+
+
+def check_virtual(case: Case, ranks: int, zigzag: bool) -> float:
+    """The same as `check_small`, with all ranks in this process."""
+    q, k, v = whole(case)
+    out, lse = ring.ring(q, k, v, case.causal, ranks=ranks, zigzag=zigzag)
+    error = rightness.error_in(out, lse, q, k, v, case.causal)
+    assert error <= 1, f"{case}, {ranks} ranks: {error:.3g} times what roundings explain"
+    return error
+
+
+VIRTUAL = (
+    (Case(1, 64, heads=2, dim=64), 2, False),
+    (Case(2, 48, heads=4, key_heads=2, dim=64, causal=True), 2, True),
+    (Case(1, 48, heads=2, dim=64, causal=True), 4, True),
+    (Case(1, 45, heads=2, dim=64, causal=True), 3, False),
+)
+
+
+def main() -> None:
+    """Command line."""
+    options = command_line(__doc__, 100).parse_args()
+    report = Report(options.out.with_suffix(".json"), options.budget)
+    gpus = torch.cuda.device_count() if has_gpu() else 0
+    if gpus < 2:
+        os.environ.setdefault("CUDA_CPU_DEVICES", "4")
+        for case, ranks, zigzag in VIRTUAL:
+            error = report.attempt(f"{case}, {ranks}", check_virtual, case, ranks, zigzag)
+            report.put("checks", f"{case}, {ranks} ranks, zigzag {zigzag}", error)
+        print(report.entries["checks"], "two GPUs are needed to measure", sep="\n")
+        return
+    from course.kernels.attention import bench_ring  # by its name, also where this is __main__
+
+    comm.library()  # compiled here, and not by each rank
+    left = report.left()
+    report.attempt(
+        "session", partial(launch, bench_ring.session, gpus, [left - AROUND], timeout=left)
+    )
+    report.put("clock", "seconds left", round(report.left()))
+
+
+if __name__ == "__main__":
+    main()
