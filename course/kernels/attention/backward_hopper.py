@@ -42,7 +42,7 @@ class Form:
         rows = 2 * KEYS + 2 * STAGES * self.queries
         changes = STAGES * 2 * KEYS * self.queries
         numbers = 2 * STAGES * 4 * self.queries
-        barriers = 2 + 4 * STAGES
+        barriers = 1 + 4 * STAGES
         return rows * 2 * self.dim + changes + numbers + 8 * barriers
 
 

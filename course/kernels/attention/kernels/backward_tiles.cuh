@@ -1,4 +1,4 @@
-// What the Hopper rungs of the backward pass share. A block has 128 keys, 64 for each of two warp
+// What the Hopper rung of the backward pass is made of. A block has 128 keys, 64 for each of two warp
 // groups, whose dk and dv never leave their registers; it walks through the queries that see them,
 // in all heads of their group. All scores stand turned, a key for each row: so weights and their
 // changes are the left factors of dv and dk as they lie in registers. Only changes go through shared
@@ -21,6 +21,7 @@
 #ifndef STAGES
 #define STAGES 2  // tiles of Q and of dout in shared memory
 #endif
+
 constexpr int KEYS = 128, ROWS = 64;  // of a block, of a warp group
 constexpr int CONSUMERS = 2;
 constexpr int BOX = 64;  // numbers of a row in a box: 128 bytes, the most that a swizzle can hold
@@ -39,11 +40,11 @@ struct ChangeTile {  // a row for each query
     bf16 box[CONSUMERS][QUERIES][BOX];
 };
 struct Shared {
-    KeyTile k, v;
+    KeyTile k, v;  // later their gradients
     QueryTile q[STAGES], dout[STAGES];
     ChangeTile changes[STAGES];
     float lse[STAGES][QUERIES], delta[STAGES][QUERIES];
-    barrier keys_full, keys_empty;
+    barrier keys_full;
     barrier q_full[STAGES], q_empty[STAGES], dout_full[STAGES], dout_empty[STAGES];
 };
 using Slot = SlotOf<STAGES>;
@@ -99,7 +100,6 @@ struct Steps {
 
 __device__ void init_barriers(Shared& s) {
     barrier_init(&s.keys_full, 1);
-    barrier_init(&s.keys_empty, CONSUMERS);
     for (int i = 0; i < STAGES; ++i) {
         barrier_init(&s.q_full[i], 1);
         barrier_init(&s.q_empty[i], CONSUMERS);
@@ -119,9 +119,7 @@ __device__ void ask_for_tile(QueryTile& to, float (&numbers)[QUERIES], const Ten
     load_bytes(numbers, rows, sizeof numbers, full);
 }
 
-// round: how many tiles of keys this block has had before.
-__device__ void ask_for_keys(Shared& s, const Maps& maps, Tile keys, int round) {
-    barrier_wait(&s.keys_empty, round % 2 ^ 1);
+__device__ void ask_for_keys(Shared& s, const Maps& maps, Tile keys) {
     barrier_expect(&s.keys_full, 2 * sizeof(KeyTile));
     for (int x = 0; x < BOXES; ++x) {
         load_rows(s.k.box[x], maps.k, &s.keys_full, x * BOX, keys.head, keys.key, keys.batch);
@@ -130,7 +128,8 @@ __device__ void ask_for_keys(Shared& s, const Maps& maps, Tile keys, int round) 
 }
 
 __device__ void ask_for_queries(Shared& s, const Maps& maps, const Problem& p,
-                                const Between& between, Tile keys, Slot& slot) {
+                                const Between& between, Tile keys) {
+    Slot slot;
     for (Steps step(p, keys); !step.done(); step.next()) {
         int i = slot.i;
         const float* rows = between.rows_of(step.place(p));
@@ -267,47 +266,4 @@ __device__ void store(const TensorMap* map, const KeyTile& staged, Tile keys, in
     for (int x = 0; x < BOXES; ++x)
         store_rows(map, staged.box[x][row], x * BOX, keys.head, keys.key + row, keys.batch);
     close_stores();
-}
-
-// All steps of a tile of keys.
-__device__ void walk(Shared& s, const Problem& p, const Between& between, Tile keys, int warpgroup,
-                     float (&dk)[DIM / 2], float (&dv)[DIM / 2], Slot& slot) {
-    int own_rows = keys.key + warpgroup * ROWS;
-    int own_key = own_rows + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
-    int starts[2] = {first_to_see(p, own_key), first_to_see(p, own_key + 8)};
-    int whole = first_to_see(p, own_rows + ROWS - 1);  // from this query on all keys are seen
-    for (Steps step(p, keys); !step.done(); step.next()) {
-        float scores[QUERIES / 2], dp[QUERIES / 2], dq[DQ_QUERIES / 2];
-        unsigned weights[QUERIES / 4], changes[QUERIES / 4];
-        int i = slot.i;
-        barrier_wait(&s.q_full[i], slot.parity);
-        queue_scores(scores, s.k, warpgroup * ROWS, s.q[i]);
-        barrier_wait(&s.dout_full[i], slot.parity);
-        queue_scores(dp, s.v, warpgroup * ROWS, s.dout[i]);
-        wait_for_products<1>(scores);
-        int row = step.tile * QUERIES;
-        if (row < whole) {
-            int start[2] = {starts[0] - row, starts[1] - row};
-            hide(scores, start);
-        }
-        weigh(scores, s.lse[i], p.scale);
-        pack(weights, scores);
-        wait_for_products<0>(dp);
-        change(dp, scores, s.delta[i]);
-        queue_gradient(dv, weights, s.dout[i]);
-        pack(changes, dp);
-        store_changes(s.changes[i], changes, warpgroup);
-        meet_consumers();
-        queue_dq(dq, s.k, s.changes[i], warpgroup);
-        queue_gradient(dk, changes, s.q[i]);
-        wait_for_products<1>(dq);
-        if (threadIdx.x % 128 == 0)
-            barrier_arrive(&s.dout_empty[i]);
-        add_dq(dq, between.sums_of(step.place(p)), warpgroup);
-        wait_for_products<0>(dk);
-        if (threadIdx.x % 128 == 0)
-            barrier_arrive(&s.q_empty[i]);
-        slot.next();
-    }
-    settle(dv);
 }

@@ -17,10 +17,49 @@ __device__ void consume(Shared& s, const Maps& maps, const Problem& p, const Bet
                         Tile keys, int warpgroup) {
     float dk[DIM / 2] = {}, dv[DIM / 2] = {};
     Slot slot;
+    int own_rows = keys.key + warpgroup * ROWS;
+    int own_key = own_rows + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
+    int starts[2] = {first_to_see(p, own_key), first_to_see(p, own_key + 8)};
+    int whole = first_to_see(p, own_rows + ROWS - 1);  // from this query on all keys are seen
     settle(dk);
     settle(dv);
     barrier_wait(&s.keys_full, 0);
-    walk(s, p, between, keys, warpgroup, dk, dv, slot);
+    // dv could be queued before dp is waited for: more would overlap within a warp group. But the
+    // other one fills these gaps; at its limit of power the GPU was slower so.
+    for (Steps step(p, keys); !step.done(); step.next()) {
+        float scores[QUERIES / 2], dp[QUERIES / 2], dq[DQ_QUERIES / 2];
+        unsigned weights[QUERIES / 4], changes[QUERIES / 4];
+        int i = slot.i;
+        barrier_wait(&s.q_full[i], slot.parity);
+        queue_scores(scores, s.k, warpgroup * ROWS, s.q[i]);
+        barrier_wait(&s.dout_full[i], slot.parity);
+        queue_scores(dp, s.v, warpgroup * ROWS, s.dout[i]);
+        wait_for_products<1>(scores);
+        int row = step.tile * QUERIES;
+        if (row < whole) {
+            int start[2] = {starts[0] - row, starts[1] - row};
+            hide(scores, start);
+        }
+        weigh(scores, s.lse[i], p.scale);
+        pack(weights, scores);
+        wait_for_products<0>(dp);
+        change(dp, scores, s.delta[i]);
+        queue_gradient(dv, weights, s.dout[i]);
+        pack(changes, dp);
+        store_changes(s.changes[i], changes, warpgroup);
+        meet_consumers();
+        queue_dq(dq, s.k, s.changes[i], warpgroup);
+        queue_gradient(dk, changes, s.q[i]);
+        wait_for_products<1>(dq);
+        if (threadIdx.x % 128 == 0)
+            barrier_arrive(&s.dout_empty[i]);
+        add_dq(dq, between.sums_of(step.place(p)), warpgroup);
+        wait_for_products<0>(dk);
+        if (threadIdx.x % 128 == 0)
+            barrier_arrive(&s.q_empty[i]);
+        slot.next();
+    }
+    settle(dv);
     meet_consumers();  // nobody multiplies with these keys any more: gradients take their place
     stage(s.v, dv, 1, warpgroup);
     stage(s.k, dk, p.scale * LN_2, warpgroup);
@@ -59,10 +98,9 @@ __global__ __launch_bounds__(384, 1) void attention(
     __syncthreads();
     if (warpgroup < 0) {
         keep_registers<24>();
-        Slot slot;
         if (threadIdx.x == 0) {
-            ask_for_keys(s, maps, keys, 0);
-            ask_for_queries(s, maps, p, between, keys, slot);
+            ask_for_keys(s, maps, keys);
+            ask_for_queries(s, maps, p, between, keys);
         }
     } else {
         take_registers<240>();
