@@ -55,7 +55,7 @@ def article(name: str) -> str:
     return f"{'an' if name[0] in 'AHR' else 'a'} {name}"
 
 
-def beside_clock(rows: dict, title: str = ""):
+def beside_clock(rows: dict):
     """What was said and what was measured, on one axis. rows: label -> (said, measured) in ms."""
     pairs = "; ".join(
         f"{label}: said {format_ms(said)}, measured {format_ms(took)}"
@@ -76,8 +76,8 @@ def beside_clock(rows: dict, title: str = ""):
     axes.set(yticks=range(len(rows)), yticklabels=list(rows), xscale="log", xlabel="ms")
     axes.margins(x=0.15)
     axes.invert_yaxis()
-    axes.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.28), ncols=2)
-    plain(axes, title)
+    axes.legend(frameon=False, fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
+    plain(axes)
     return fig
 
 
