@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from course.kernels.attention.reference import seen
+from course.kernels.attention.ring import KINDS
 from course.pictures.shapes import plain
 from utils import results
 from utils.occupancy import ceil_div
@@ -458,4 +459,30 @@ def ring(ranks: int, step: int):
     drawing.line(10 + 150 * ranks - 95, 108, 10 + 150 * ranks - 95, y)
     drawing.line(10 + 150 * ranks - 95, y, 65, y)
     drawing.arrow(65, y, 65, 108)
+    return drawing
+
+
+def ring_turns(turns):
+    """What each rank does in each turn of a causal ring, and with whose keys; all wait for the
+    slowest.
+
+    turns: [turn][rank], as `course.kernels.attention.ring.steps` gives them.
+    """
+    ranks = len(turns[0])
+    took = sum(max(KINDS[work.kind] for work in turn) for turn in turns)
+    done = sum(KINDS[work.kind] for turn in turns for work in turn)
+    words = f"{took:g} blocks of time for {done:g} of work, shared by {ranks} ranks"
+    kinds = "; ".join(
+        f"turn {number}: " + ", ".join(work.kind for work in turn)
+        for number, turn in enumerate(turns)
+    )
+    drawing = svg.Drawing(130 * ranks + 110, 52 + 46 * len(turns), alt=f"{words}. {kinds}")
+    drawing.text_from(10, 14, words, size=15)
+    for row, turn in enumerate(turns):
+        y = 36 + 46 * row
+        drawing.text_from(10, y + 18, f"turn {row}", size=14)
+        for rank, work in enumerate(turn):
+            share = KINDS[work.kind]
+            label = f"{work.kind}, {work.source}" if share else work.kind
+            drawing.named(90 + 130 * rank, y, 124, 38, label, lighter(GREEN, share), size=13)
     return drawing

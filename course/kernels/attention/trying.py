@@ -6,7 +6,14 @@ import numpy as np
 import torch
 
 from course.kernels import trying
-from course.kernels.attention import backward_hopper, classic, hopper, numba_flash, reference
+from course.kernels.attention import (
+    backward_hopper,
+    classic,
+    hopper,
+    numba_flash,
+    reference,
+    ring,
+)
 from course.kernels.attention.backward import Saved
 from course.kernels.attention.backward_rungs import BACKWARD
 from course.kernels.attention.problem import flat
@@ -20,6 +27,8 @@ MOST = {torch.float32: 1e-4, torch.float16: 2**-8, torch.bfloat16: 2**-6}
 ON_HOPPER = ("wgmma", "turns", "overlap", "stay")
 #: Of a backward pass, whose slow checks take a while
 SMALL = Case(1, 12, 20, heads=2, key_heads=1, dim=64, causal=True)
+#: Of a ring: rows that can be shared out
+ROUND = Case(1, 64, heads=2, dim=64, causal=True)
 #: Of a cache: one query of each head, and parts of unlike lengths
 CACHE = Case(1, 1, 200, heads=4, dim=64)
 PARTS = (0, 80, 160, 200)
@@ -98,6 +107,14 @@ def tried_backward(name: str = "plain", case: Case = SMALL) -> None:
     whole = torch.cat([each.flatten() for each in exact])
     loads = backward_hopper.kernels if name in ON_HOPPER else classic.module
     trying.tried(compute, whole, loads, MOST[rung.dtype], places)
+
+
+def tried_ring(ranks: int = 2, case: Case = ROUND) -> None:
+    """Print whether causal attention, shared out over ranks, is the attention of the whole."""
+    q, k, v = reference.inputs(case)
+    exact, _ = reference.attention(q, k, v, case.causal)
+    out, _ = ring.ring(q, k, v, case.causal, ranks=ranks)
+    print(trying.verdict(trying.numbers(out), trying.numbers(exact), MOST[out.dtype]))
 
 
 def merged(file: str | Path) -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from course.kernels.attention import ring
 from course.kernels.attention.reference import seen
 from course.pictures import attention as pictures
 from utils import results
@@ -168,3 +169,11 @@ def test_a_part_goes_one_rank_further_each_step():
     assert (
         pictures.ring(3, 1).alt == "step 1: rank 0 has part 2, rank 1 has part 0, rank 2 has part 1"
     )
+
+
+def test_a_turn_lasts_as_long_as_its_slowest_rank():
+    from_start = pictures.ring_turns(ring.steps(4, causal=True)).alt
+    assert from_start.startswith("3.5 blocks of time for 8 of work, shared by 4 ranks")
+    assert "turn 1: skipped, full, full, full" in from_start
+    zigzag = pictures.ring_turns(ring.steps(4, causal=True, zigzag=True)).alt
+    assert zigzag.startswith("2 blocks of time for 8 of work, shared by 4 ranks")
