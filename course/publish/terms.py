@@ -28,7 +28,11 @@ SKIPPED = (
 OUTPUT = "cell_output"
 #: Words of the glossary that mostly mean something plainer ("what it means", "ways to move bytes"):
 #: they are links in the chapter alone that explains them, and only as they stand here
-EVERYDAY = frozenset(("depth", "mean", "move", "page", "phase", "plan", "reference", "stage"))
+EVERYDAY = frozenset(
+    """
+depth head key mean move page phase plan query reference score sink stage value
+""".split()
+)
 
 
 def straight(text: str) -> str:
