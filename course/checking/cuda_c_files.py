@@ -18,7 +18,7 @@ from course.checking.rejected import (
     reject_mistake,
     tally,
 )
-from course.checking.trials import cases, large_trial, probe_trials, special_trials
+from course.checking.trials import cases, large_trials, probe_trials, scaled_trials, special_trials
 from utils import has_gpu
 from utils.engine import target_arch
 from utils.files import scratch_folder
@@ -82,8 +82,9 @@ def check_cuda_c(exercise, answer, seed):
     """Say what was tried, or raise Rejected."""
     path = as_path(exercise, answer)
     trials, special = list(cases(exercise, seed)), special_trials(exercise, seed)
-    once = special + large_trial(exercise, seed)
-    watched, counts, mistake = watch_cuda_c(exercise, path, trials + once, special, seed)
+    scaled = scaled_trials(exercise, seed)
+    once = special + scaled + large_trials(exercise, seed)
+    watched, counts, mistake = watch_cuda_c(exercise, path, trials + once, special, scaled, seed)
     if mistake and mistake[0] in ("timeout", "too_slow"):  # no second try: it takes as long again
         reject_if_wrong(watched, exercise)
         raise Rejected(*mistake)
@@ -98,7 +99,7 @@ def check_cuda_c(exercise, answer, seed):
     for number, (order, these) in enumerate(jobs):
         rng = np.random.default_rng((seed, number))
         done, failure = launched(exercise, path, these, rng, order, whole)
-        mark_special(done, special)
+        mark(done, special, scaled)
         mark_counted(done, watched)
         runs += done
         if failure and failure[0] == "not_checked" and order is not orders[-1]:
@@ -125,11 +126,12 @@ def launched(exercise, path, trials, rng, order, watched):
     return engines.run_cuda_c(path, name, trials, rng, order, check=watched and on_cpu)
 
 
-def mark_special(runs, special):
-    """Note in each run whether it was one of these trials."""
-    theirs = {id(arguments) for _, _, arguments, _ in special}
+def mark(runs, special, scaled):
+    """Note in each run whether it was one of these trials, or one of those."""
+    of_special, of_scaled = ({id(trial[2]) for trial in trials} for trials in (special, scaled))
     for run in runs:
-        run.special = id(run.arguments) in theirs
+        run.special = id(run.arguments) in of_special
+        run.scaled = id(run.arguments) in of_scaled
 
 
 def mark_counted(runs, watched):
@@ -242,19 +244,19 @@ def reject_if_nvcc_does(path):
         )
 
 
-def watch_cuda_c(exercise, path, trials, special, seed):
+def watch_cuda_c(exercise, path, trials, special, scaled, seed):
     """Watch every access of the smaller launches, and of the probes; reject races and the like.
 
-    special: those of the trials that have special numbers. Returns (runs, the Work of each probe,
-    None or (reason, message) of what stopped the launches).
+    special, scaled: those of the trials that have such numbers. Returns (runs, the Work of each
+    probe, None or (reason, message) of what stopped the launches).
     """
     small = [trial for trial in trials if np.prod(trial[1].threads) <= WATCHED_THREADS]
     both = small + probe_trials(exercise)
     rng = np.random.default_rng(seed)
     runs, failure = engines.run_cuda_c(path, exercise.kernel_name, both, rng, ON_CPU, check=True)
-    mark_special(runs, special)
+    mark(runs, special, scaled)
     stopped_by_it = failure and failure[0] not in ("too_slow", "not_checked")
-    if stopped_by_it and len(runs) < len(small) and small[len(runs)][0] == exercise.large:
+    if stopped_by_it and len(runs) < len(small) and small[len(runs)][0] in exercise.large_shapes:
         reject_if_only_small(runs, small[len(runs)], exercise)
     reject_mistake(failure)
     if failure and failure[0] == "not_checked":

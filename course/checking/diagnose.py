@@ -19,6 +19,9 @@ def diagnose(runs, exercise):
     if all(run.special for run in bad):
         return Finding("special_values", SPECIAL_VALUES, bad[0])
     bad = [run for run in bad if not run.special]
+    if all(run.scaled for run in bad):
+        return Finding("special_values", FAR_FROM_1, bad[0])
+    bad = [run for run in bad if not run.scaled]
     good = [run for run in runs if not failed(run, exercise)]
     findings = (rule(bad, good, exercise) for rule in RULES)
     return next(filter(None, findings))
@@ -44,6 +47,13 @@ SPECIAL_VALUES = (
     "Right until an input holds infinity, NaN, -0 or a number of the very smallest. Zero times"
     " infinity is NaN, so a zero is no reason to leave a product out, nor a product with zero a way"
     " to leave something out."
+)
+
+
+FAR_FROM_1 = (
+    "It is right with numbers around 1, and those of one input are far smaller here, or far larger."
+    " Is a small number taken for zero, or a large one cut off, or does a product leave what its"
+    " type can hold?"
 )
 
 

@@ -60,6 +60,7 @@ class Run:
     most_of_one_thread: int = None  # elements of the output that one thread wrote, where known
     early_reads: np.ndarray = None
     special: bool = False  # its inputs hold infinities and the like (see `specials`)
+    scaled: bool = False  # one of its inputs holds very small or very large numbers
     in_step: bool = False  # Numba: all threads went from one access to the next together
     counts: dict = None  # of CUDA C that was watched: see `utils.cpu.cuda_c.library.Counts`
 

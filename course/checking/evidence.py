@@ -26,21 +26,26 @@ def plain(arguments):
     return {n: v.array.copy() if isinstance(v, InOut) else v for n, v in arguments.items()}
 
 
-def agrees(actual, expected, exercise):
-    """Elementwise: equal up to the rounding that the exercise allows."""
+def agrees(actual, expected, exercise, size=1):
+    """Elementwise: equal up to the rounding that the exercise allows, of terms of this size."""
     if expected.dtype.kind == "f" and exercise.copies:
         return (actual == expected) & (np.signbit(actual) == np.signbit(expected))
     if exercise.rtol == 0:
         return actual == expected
-    return agreement(actual, expected, exercise.rtol, ATOL)
+    return agreement(actual, expected, exercise.rtol, ATOL * size)
 
 
 def right(run, exercise):
     """Elementwise: this element of the output is right."""
-    agree = agrees(run.actual, run.expected, exercise)
+    agree = agrees(run.actual, run.expected, exercise, largest(run) if run.scaled else 1)
     if run.special and run.expected.dtype.kind == "f":
         agree = agree | np.isnan(run.actual) & np.isnan(run.expected)
     return agree
+
+
+def largest(run):
+    """The largest finite magnitude that should come out of a run."""
+    return np.abs(run.expected[np.isfinite(run.expected)]).max(initial=0)
 
 
 def unwritten(run, exercise):

@@ -4,10 +4,24 @@ import inspect
 
 import numpy as np
 
+SMALL = np.float32(2**-13)  # of some numbers: who takes them for zero is wrong by as much
+SHARE = 1 / 16  # of a random array's elements that are small, and of those that are 0
+
 
 def uniform(rng, *shape):
-    """Random float32 values between -1 and 1."""
-    return rng.uniform(-1, 1, size=shape).astype(np.float32)
+    """Random float32 values between -1 and 1: of either sign, some near 0, some 0."""
+    return with_small(rng, rng.uniform(-1, 1, size=shape).astype(np.float32))
+
+
+def with_small(rng, values):
+    """These values, some of them 0 and some far smaller than they were."""
+    values[rng.random(values.shape) < SHARE] *= SMALL
+    return with_zeros(rng, values, SHARE)
+
+
+def factor(rng, *shape):
+    """A random float32 number, or an array, of either sign, not near 0 or 1 or -1."""
+    return np.float32(rng.choice((-1, 1), shape) * rng.uniform(1.1, 3, shape))
 
 
 def some_zeros(rng, *shape):

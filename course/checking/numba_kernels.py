@@ -31,9 +31,10 @@ from course.checking.trials import (
     TRACED_THREADS,
     as_output,
     cases,
-    large_trial,
+    large_trials,
     probes,
     special_trials,
+    scaled_trials,
 )
 from utils import has_gpu
 from utils.cpu.numba_cuda import IN_STEP, lanes_apart
@@ -74,23 +75,24 @@ def try_numba(exercise, kernel, seed):
         if engines.context_is_gone():
             raise Rejected("not_checked", "Nothing is known against the answer.")
         budget = limits.budget_of_gpu() if has_gpu() else limits.budget_of_engine()
-        for case in (*cases(exercise, seed), *large_trial(exercise, seed)):
+        for case in (*cases(exercise, seed), *large_trials(exercise, seed)):
             rng = np.random.default_rng((seed, len(runs)))
             # in order where threads are many, and where a trace has looked for races
-            order = None if exercise.race_free or case[0] == exercise.large else seed
+            large = case[0] in exercise.large_shapes
+            order = None if exercise.race_free or large else seed
             with budget.piece():
-                watched = case[0] != exercise.large
-                runs.append(engines.run_guarded(kernel, *case, rng, order, watched))
+                runs.append(engines.run_guarded(kernel, *case, rng, order, not large))
         case = ()
         runs += special_runs(kernel, exercise, seed)
     except (engines.Stopped, TooLong, TooSlow) as stopped:
+        runs += scaled_runs(kernel, exercise, seed)
         # an earlier launch tells more than the crash does
         if any(failed(run, exercise) for run in runs):
             reject_if_wrong(runs, exercise)
         if isinstance(stopped, engines.Stopped):
             if isinstance(stopped.error, NumbaError):  # a GPU's compiler: told as without a GPU
                 reject_untyped(kernel, exercise, seed)
-            if case and case[0] == exercise.large:
+            if case and case[0] in exercise.large_shapes:
                 raise Rejected("only_small", large_says(runs, case[2])) from None
             raise crashed(stopped, kernel.py_func) from None
         raise
@@ -120,6 +122,17 @@ SPECIAL_INPUT = (
 
 
 def special_runs(kernel, exercise, seed):
+def scaled_runs(kernel, exercise, seed):
+    """Launches on the real engine with inputs of very small and very large numbers."""
+    budget, runs = limits.budget_of_engine(), []
+    for trial in scaled_trials(exercise, seed):
+        with budget.piece():
+            rng = np.random.default_rng(seed)
+            runs.append(engines.run_guarded(kernel, *trial, rng, None, watched=False))
+        runs[-1].scaled = True
+    return runs
+
+
     """Launches on the real engine with inputs of special numbers."""
     budget, runs = limits.budget_of_engine(), []
     for trial in special_trials(exercise, seed):

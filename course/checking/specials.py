@@ -1,7 +1,8 @@
 """Numbers that arithmetic treats apart: infinity, NaN, -0, the smallest ones, beside zeros.
 
 A right kernel hands them on as IEEE 754 says: zero times infinity is NaN, and a product that is
-left out because a factor is zero, or that should not have been made at all, shows.
+left out because a factor is zero, or that should not have been made at all, shows. And it keeps
+the digits of numbers that are very small, and does not cut off large ones.
 """
 
 import numpy as np
@@ -28,6 +29,31 @@ def special_inputs(exercise, shape, seed):
             fill = FILLS[exercise.specials] if other == name else with_zeros
             given[other] = changed(given[other], fill, rng)
         yield given
+
+
+MOST_OF_HALF = 13  # the largest power for arrays of float16
+
+
+def scaled_inputs(exercise, shape, seed):
+    """The arguments of a launch for each array of floats and each of `Exercise.powers`.
+
+    That array's largest number becomes 2 to that power: a float keeps its digits there.
+    """
+    for power in exercise.powers:
+        arguments = exercise.inputs(np.random.default_rng(seed), shape)
+        for name in [name for name, value in arguments.items() if holds_floats(value)]:
+            given = exercise.inputs(np.random.default_rng(seed), shape)
+            given[name] = changed(given[name], lambda array, _, to=power: scaled(array, to), None)
+            yield given
+
+
+def scaled(array, power):
+    """A copy times a power of two, by which its largest finite number comes to 2 ** power."""
+    if array.dtype == np.float16:
+        power = int(np.clip(power, -MOST_OF_HALF, MOST_OF_HALF))
+    largest = np.abs(array[np.isfinite(array)]).max(initial=0)
+    _, exponent = np.frexp(largest)
+    return np.ldexp(array, power - int(exponent))
 
 
 def holds_floats(argument):

@@ -43,23 +43,38 @@ def special_trials(exercise, seed):
     return trials
 
 
-def large_trial(exercise, seed):
+def scaled_trials(exercise, seed):
+    """Launches with an input of very small or of very large numbers, in a list."""
+    shape = exercise.shapes[-1]
+    launch = exercise.launches_for(shape)[0]
+    inputs = specials.scaled_inputs(exercise, shape, seed)
+    return [(shape, launch, arguments, as_output(exercise, arguments)) for arguments in inputs]
+
+
+def large_trials(exercise, seed):
     """Launches with arrays that are larger than what 16 bits can count.
 
-    One has the most threads and, where others have far fewer, one the fewest: then each thread has
-    more to do than a limit that somebody wrote in.
+    Of each shape one has a thread for everything, or else the most threads, and, where others have
+    far fewer, one the fewest: then each thread has more to do than a limit that somebody wrote in.
     """
-    if not exercise.large:
-        return []
-    launches = exercise.launches_for(exercise.large)
-    launches = sorted(launches, key=lambda one: np.prod(one.threads))
-    fewest, most = launches[0], launches[-1]
-    chosen = [most]
-    if 4 * np.prod(fewest.threads) <= np.prod(most.threads):
-        chosen.append(fewest)
-    arguments = exercise.inputs(np.random.default_rng(seed), exercise.large)
-    expected = as_output(exercise, arguments)
-    return [(exercise.large, launch, arguments, expected) for launch in chosen]
+    trials = []
+    for shape in exercise.large_shapes:
+        launches = exercise.launches_for(shape)
+        launches = sorted(launches, key=lambda one: np.prod(one.threads))
+        enough = [one for one in launches if has_enough(one, exercise.extents(shape))]
+        fewest, most = launches[0], enough[0] if enough else launches[-1]
+        chosen = [most]
+        if 4 * np.prod(fewest.threads) <= np.prod(most.threads):
+            chosen.append(fewest)
+        arguments = exercise.inputs(np.random.default_rng(seed), shape)
+        expected = as_output(exercise, arguments)
+        trials += [(shape, launch, arguments, expected) for launch in chosen]
+    return trials
+
+
+def has_enough(launch, extents):
+    """Whether a launch has as many threads along x, y and z."""
+    return all(n >= needed for n, needed in zip(launch.threads, extents, strict=True))
 
 
 def probe_trials(exercise):

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from course.checking import triton_front
+from course.checking import specials, triton_front
+from course.checking.diagnose import FAR_FROM_1
 from course.checking.limits import time_limit
 from course.checking.model import Exercise, InOut, Out
 from utils import has_gpu
@@ -111,20 +112,43 @@ def judge(exercise: TritonExercise, answer, seed: int):
     rng = np.random.default_rng(seed)
     shapes = exercise.all_shapes(rng)
     for shape, block in zip(shapes, itertools.cycle(exercise.blocks)):
-        problem = one_launch(exercise, answer, shape, block, rng)
+        problem = one_launch(exercise, answer, shape, block, exercise.inputs(rng, shape), rng)
+        if problem:
+            return with_sizes(exercise, shape, block, problem)
+    last, block = exercise.shapes[-1], exercise.blocks[-1]
+    for inputs in specials.scaled_inputs(exercise, last, seed):
+        problem = one_launch(exercise, answer, last, block, inputs, rng, scaled=True)
         if problem:
             reason, says, code = problem
-            name = list(inspect.signature(exercise.solution.fn).parameters)[-1]
-            return reason, f"With {shape} and {name} = {block}: {says}", code
+            says = f"{says.rstrip('.')}. {FAR_FROM_1}"
+            return with_sizes(exercise, last, block, (reason, says, code))
+    for shape in exercise.large_shapes:
+        problem = one_launch(exercise, answer, shape, block, exercise.inputs(rng, shape), rng)
+        if problem:
+            _, says, code = problem
+            return with_sizes(exercise, shape, block, ("only_small", says, code))
     return None
 
 
-def one_launch(exercise: TritonExercise, answer, shape, block: int, rng):
-    """None, or (reason, message, piece of code) of one launch."""
+def with_sizes(exercise, shape, block, problem):
+    """The problem of a launch, its message with the sizes before it."""
+    reason, says, code = problem
+    name = list(inspect.signature(exercise.solution.fn).parameters)[-1]
+    return reason, f"With {shape} and {name} = {block}: {says}", code
+
+
+def one_launch(
+    exercise: TritonExercise, answer, shape, block: int, inputs: dict, rng, scaled=False
+):
+    """None, or (reason, message, piece of code) of one launch.
+
+    scaled: whether one of the inputs holds very small or very large numbers.
+    """
     names = list(inspect.signature(exercise.solution.fn).parameters)
-    arguments = {**exercise.inputs(rng, shape), names[-1]: block}
+    arguments = {**inputs, names[-1]: block}
     grid = exercise.grid(shape, block)
-    problem = tried(exercise, answer, grid, arguments, rng)
+    least = 0.0 if scaled else 1.0
+    problem = tried(exercise, answer, grid, arguments, rng, least)
     if not problem or problem[0] in ("crashed", "wrong_value"):
         return not_compiled(answer.fn, arguments) or problem
     return problem
@@ -146,12 +170,12 @@ def not_compiled(function, arguments: dict):
     return "does_not_compile", says, f"line {number}: {line}" if line else ""
 
 
-def tried(exercise, answer, grid, arguments: dict, rng):
+def tried(exercise, answer, grid, arguments: dict, rng, least=1.0):
     """None, or (reason, message, piece of code) of one launch on the engine."""
     try:
         with time_limit(SECONDS):
             got, before, work = launched(exercise, answer, grid, arguments, rng)
-        problem = different(exercise, arguments, got, before)
+        problem = different(exercise, arguments, got, before, least)
         if problem and right_on_zeros(exercise, answer, grid, arguments, rng):
             return "reads_output", ON_ZEROS, ""
         if not problem and LAUNCH.atomics:
@@ -244,11 +268,14 @@ def poisoned(output: Out, rng) -> np.ndarray:
     return random_poison(output.shape, output.dtype, rng)
 
 
-def different(exercise, arguments: dict, got: np.ndarray, before: np.ndarray):
-    """(reason, message) where the output is not the reference, or None."""
+def different(exercise, arguments: dict, got: np.ndarray, before: np.ndarray, least=1.0):
+    """(reason, message) where the output is not the reference, or None.
+
+    least: the terms of a sum may be as large as that, whatever is left of them.
+    """
     plain = {name: getattr(value, "array", value) for name, value in arguments.items()}
     expected = np.asarray(exercise.reference(**plain))
-    scale = max(1.0, float(np.abs(expected[np.isfinite(expected)]).max(initial=0)))
+    scale = max(least, float(np.abs(expected[np.isfinite(expected)]).max(initial=0)))
     allowed = {"rtol": exercise.rtol, "atol": exercise.rtol * scale, "equal_nan": True}
     bad = ~np.isclose(got.astype(float), expected, **allowed)
     bad |= np.isnan(expected) & same_bits(got, before)

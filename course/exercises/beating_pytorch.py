@@ -3,7 +3,7 @@
 import numpy as np
 
 from course.checking.answers import replace
-from course.checking.inputs import some_zeros, uniform
+from course.checking.inputs import some_zeros, uniform, with_small
 from course.checking.model import Exercise, Hypothesis, InOut, Launch, Out, Wrong, ceil_div
 from course.checking.quiz import Quiz, one_of
 from course.kernels.mnist_cnn.sockets import BORDER, HEAD_ROWS, SOCKETS, head_of, pooled_of
@@ -142,7 +142,7 @@ __global__ void bn_relu_pool(float* out, const float* y, const float* scale, con
         (2, 288, 4),
         (2, 2, 576),
     ),
-    large=(64, 66, 64),
+    large=((64, 66, 64), (132_000, 2, 4), (2, 132_000, 4), (2, 2, 66_000)),
     fresh=lambda rng: (
         tuple(2 * int(n) for n in rng.integers(1, 6, 2)) + (4 * int(rng.integers(1, 5)),)
     ),
@@ -217,11 +217,18 @@ __global__ void bn_relu_pool(float* out, const float* y, const float* scale, con
 THREADS = 256  # of their blocks
 
 
+def some_small(rng, arguments):
+    """These, some numbers of each array of floats 0 and some near it."""
+    arrays = {name: value for name, value in arguments.items() if isinstance(value, np.ndarray)}
+    floats = {name: array for name, array in arrays.items() if array.dtype == np.float32}
+    return arguments | {name: with_small(rng, array) for name, array in floats.items()}
+
+
 def as_exercise(socket, given=None):
     """The kind, inputs, reference and launches of a socket's kernel."""
 
     def inputs(rng, shape):
-        arguments = (given or socket.inputs)(rng, shape)
+        arguments = given(rng, shape) if given else some_small(rng, socket.inputs(rng, shape))
         output, array = next(iter(arguments.items()))
         # all but one add to what is there
         arguments[output] = Out(array.shape) if socket.name == "conv1_pool" else InOut(array)
@@ -331,6 +338,7 @@ PATCH_MOMENTS = Exercise(
     solution=PATCH_MOMENTS_CU,
     shapes=((1,), (2,), (5,)),
     fresh=lambda rng: (int(rng.integers(1, 6)),),
+    large=(300,),
     rtol=1e-4,  # a float will do for one digit
     shared_output=True,
     effort=6,
@@ -453,6 +461,7 @@ CONV1_POOL = Exercise(
     solution=CONV1_POOL_CU,
     shapes=((1,), (2,)),
     fresh=lambda rng: (int(rng.integers(1, 3)),),
+    large=(20,),
     rtol=1e-4,
     effort=3,
     hints=(
@@ -551,7 +560,7 @@ HEAD_START = (
 
 def never_the_likeliest(rng, shape):
     """As the socket's inputs; no digit is right for certain, whose loss would be rounding alone."""
-    given = SOCKETS["head"].inputs(rng, shape)
+    given = some_small(rng, SOCKETS["head"].inputs(rng, shape))
     order = np.argsort(given["hidden"] @ given["w"].T + given["bias"], axis=1)
     digits = np.arange(len(order))
     given["labels"] = order[digits, rng.integers(0, 9, len(order))].astype(np.uint8)
@@ -573,6 +582,7 @@ HEAD = Exercise(
     solution=HEAD_CU,
     shapes=((1,), (2,), (11,), (30,)),
     fresh=lambda rng: (int(rng.integers(1, 40)),),
+    large=(300,),
     rtol=1e-4,
     shared_output=True,
     effort=4,
@@ -711,6 +721,7 @@ __global__ void update(float* weights, const float* parts, int count, int splits
     solution=UPDATE_CU,
     shapes=((4, 1), (12, 2), (256, 1), (2068, 3), (1028, 5)),
     fresh=lambda rng: (4 * int(rng.integers(1, 500)), int(rng.integers(1, 6))),
+    large=((66_000, 1), (4, 300)),
     rtol=1e-5,
     effort=4,
     hints=(

@@ -3,7 +3,14 @@
 import numpy as np
 from numba import cuda
 
-from course.checking.inputs import arguments_of, columns_and_rows, some_numbers, some_zeros, uniform
+from course.checking.inputs import (
+    arguments_of,
+    columns_and_rows,
+    factor,
+    some_numbers,
+    some_zeros,
+    uniform,
+)
 from course.checking.model import Demand, Exercise, Hypothesis, Launch, Out, Speed, Wrong
 from course.checking.quiz import one_of
 from utils.occupancy import ceil_div
@@ -48,6 +55,9 @@ def out_size(size, side, stride, padding, dilation):
         (2, 3, 1, 1, 1),  # these fit only with the zeros of both ends
         (1, 3, 1, 1, 1),
         (3, 5, 1, 1, 1),
+        (2**60 + 1, 3, 2, 1, 1),
+        (2**60, 2**55 + 1, 2**33 + 1, 2**56 + 1, 17),
+        (2**60, 17, 3, 0, 2**55 + 1),
     ),
     draws=lambda some: some.tuples(
         *(some.integers(low, high) for low, high in ((0, 40), (1, 7), (1, 5), (0, 4), (1, 4)))
@@ -230,6 +240,7 @@ def blur(out, a):
     reference=blurred,
     shapes=((1, 1), (8, 16), (9, 17), (16, 32), (5, 40), (23, 7)),
     fresh=some_numbers((2, 30), (3, 45)),
+    large=((1, 300), (300, 1)),
     launches=picture_tiles,
     extents=columns_and_rows,
     demand=Demand((16, 32), reads_again),
@@ -396,6 +407,12 @@ def gather(matrix, x, side, stride, padding):
         (3, 3, 1, 3, 1, 2),
     ),
     fresh=some_numbers((5, 8), (5, 8), (2, 4), (2, 4), (1, 3), (0, 3)),
+    large=(
+        (66_000, 1, 1, 1, 1, 0),
+        (1, 66_000, 1, 1, 1, 0),
+        (1, 1, 66_000, 1, 1, 0),
+        (1, 1, 1, 257, 1, 128),
+    ),
     block=(16, 16, 1),
     other_block=(3, 16, 1),
     elements=1,
@@ -649,7 +666,13 @@ __global__ void layer(float* y, const float* x, const float* filters, int h, int
         (3, 5, 4, 20, 3, 1, 2),
         (9, 8, 1, 2, 5, 1, 2),
     ),
-    large=(40, 41, 2, 3, 3, 1, 1),
+    large=(
+        (40, 41, 2, 3, 3, 1, 1),
+        (66_000, 1, 1, 1, 1, 1, 0),
+        (1, 66_000, 1, 1, 1, 1, 0),
+        (1, 1, 66_000, 1, 1, 1, 0),
+        (1, 1, 3, 66_000, 1, 1, 0),
+    ),
     fresh=some_numbers((5, 8), (5, 8), (1, 6), (1, 20), (1, 4), (1, 3), (0, 2)),
     launches=tiles_of_layer,
     extents=results_of_layer,
@@ -776,15 +799,16 @@ def slopes_of(dx, dy, taps, h, w, side, turned=True, centred=True):
 
 
 def slopes_inputs(rng, shape):
-    """shape: (h, w, side). Of a larger picture a corner of dy is infinite."""
+    """shape: (h, w, side). Of a larger picture a corner of dy is infinite, and no tap is 0."""
     h, w, side = shape
-    dy = some_zeros(rng, h, w)
+    dy, taps = some_zeros(rng, h, w), uniform(rng, side, side)
     if min(h, w) > side:
         dy.flat[rng.choice([0, -1])] = np.inf
+        taps = factor(rng, side, side)
     return {
         "dx": Out((h, w)),
         "dy": dy,
-        "taps": uniform(rng, side, side),
+        "taps": taps,
         "h": h,
         "w": w,
         "side": side,
@@ -828,7 +852,7 @@ __global__ void slopes(float* dx, const float* dy, const float* taps, int h, int
         (140, 2, 3),
         (1, 2, 257),  # taps that no byte can count
     ),
-    large=(257, 258, 3),
+    large=((257, 258, 3), (66_000, 1, 1), (1, 66_000, 1), (140, 2, 257), (2, 140, 257)),
     fresh=lambda rng: (*map(int, rng.integers(3, 20, 2)), int(rng.choice((3, 5, 7, 9)))),
     block=(16, 16, 1),
     other_block=(8, 4, 1),

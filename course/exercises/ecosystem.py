@@ -3,7 +3,7 @@
 import numpy as np
 from numba import cuda
 
-from course.checking.inputs import a_thread_each, lengths, some_length, uniform
+from course.checking.inputs import a_thread_each, factor, lengths, some_length, uniform
 from course.checking.model import Exercise, Hypothesis, Out
 from course.checking.quiz import Quiz, one_of
 
@@ -217,8 +217,8 @@ def clamp_line(y, x, b, a, low): ...  # which element is this thread's? a guard,
         "y": Out(n),
         "x": uniform(rng, *n),
         "b": uniform(rng, *n),
-        "a": np.float32(rng.choice([0, rng.uniform(1, 3)], p=[0.2, 0.8])),
-        "low": np.float32(rng.choice([-1e30, rng.uniform(-0.6, -0.2)], p=[0.2, 0.8])),
+        "a": np.float32(rng.choice([0, factor(rng)], p=[0.2, 0.8])),
+        "low": np.float32(rng.choice([-1e30, 1.5, rng.uniform(-0.6, 0.6)], p=[0.2, 0.1, 0.7])),
     },
     reference=lambda y, x, b, a, low: np.maximum(line(x, b, a), low),
     large=(66_000,),
@@ -329,7 +329,7 @@ __global__ void bias_gelu(float* y, const float* x, const float* bias, int n) {
     solution=BIAS_GELU_CU,
     inputs=lambda rng, n: {
         "y": Out(n),
-        "x": (rng.uniform(-3, 3, n) * rng.choice((1, 60), n)).astype(np.float32),
+        "x": 3 * uniform(rng, *n) * rng.choice((1, 60), n).astype(np.float32),
         "bias": uniform(rng, *n),
         "n": n[0],
     },

@@ -7,6 +7,7 @@ from course.checking.inputs import (
     a_thread_each,
     arguments_of,
     columns_and_rows,
+    factor,
     lengths,
     some_length,
     some_numbers,
@@ -47,7 +48,7 @@ def scale(out, a, factor):
     inputs=lambda rng, n: {
         "out": Out(n),
         "a": some_zeros(rng, *n),
-        "factor": np.float32(rng.uniform(1, 3)),
+        "factor": factor(rng),
     },
     reference=lambda out, a, factor: a.astype(np.float64) * factor,
     large=(66_000,),
@@ -273,6 +274,7 @@ def max_pool(out, picture):
     swapped=(0, 1),
     other_block=(3, 16, 1),
     fresh=some_numbers((2, 40), (2, 40)),
+    large=((2, 131_080), (131_080, 2)),
     hints=(
         "The guard compares with `out.shape`, since there is a thread for each element of `out`.",
         "`height, width = out.shape`: the first axis counts rows, which is y.",
@@ -386,6 +388,7 @@ def linear(out, x, weight, bias):
     other_block=(8, 2, 1),
     probe=(2, 9, 4, 6),
     fresh=some_numbers((1, 5), (1, 9), (1, 12), (1, 9)),
+    large=((300, 1, 3, 1), (1, 66_000, 3, 1), (1, 1, 300, 2), (1, 1, 3, 66_000)),
     hints=(
         (
             "Start with the guard: three axes, three comparisons, each against one side of"
@@ -507,7 +510,7 @@ __global__ void rotate(float* dst, const float* src, int height, int width) {
         (2, 140),
         (150, 1),
     ),
-    large=(250, 270),
+    large=((1, 66_000), (66_000, 1), (260, 270)),
     fresh=some_picture,
     block=(8, 4, 1),
     extents=columns_and_rows,
@@ -618,7 +621,7 @@ def axpy(y, x, a):
     inputs=lambda rng, n: {
         "y": InOut(uniform(rng, *n)),
         "x": uniform(rng, *n),
-        "a": np.float32(rng.uniform(1, 3)),
+        "a": factor(rng),
     },
     reference=lambda y, x, a: y + a * x.astype(np.float64),
     shapes=lengths(0, 1, 31, 32, 64, 97, 128, 193, 1100),

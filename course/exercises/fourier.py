@@ -96,6 +96,7 @@ def back(out, x):
     specials="finite",  # products of complex numbers are expanded in several ways
     shapes=((1, 1), (1, 5), (5, 1), (2, 3), (7, 4), (3, 3), (8, 8), (5, 11)),
     fresh=some_numbers((1, 10), (1, 10)),
+    large=((300, 1), (1, 66_000)),
     block=(8, 4, 1),
     other_block=(3, 16, 1),
     extents=columns_and_rows,
@@ -300,6 +301,7 @@ def fft_rows(out, x):
     specials="finite",
     shapes=lengths(1, 2),
     fresh=some_numbers((1, 3)),
+    large=(20,),
     orders=1,
     launches=lambda rows: [Launch((rows[0], 1, 1), (64, 1, 1))],
     extents=lambda rows: (64 * rows[0], 1, 1),
@@ -468,7 +470,7 @@ __global__ void pass_4(float2* out, const float2* in, int n, int done) {
     specials="finite",
     rtol=1e-4,
     shapes=((4, 1), (16, 1), (16, 4), (64, 4), (64, 16), (256, 1), (256, 64)),
-    large=(1024, 16),
+    large=(1 << 18, 4),
     fresh=lambda rng: (256, int(rng.choice((1, 4, 16, 64)))),
     extents=lambda shape: (shape[0] // 4, 1, 1),
     other_block=(64, 1, 1),
@@ -608,6 +610,7 @@ def apart(out, z):
             "It is A - i B at k, since A and B equal their own mirrored conjugates. So the sum of"
             " Z and it is 2 A, and their difference is 2 i B."
         ),
+    large=(66_000,),
         ("The mirror of 0 is 0: `(points - k) % points`. To divide x + i y by i gives y - i x."),
     ),
     wrong=(

@@ -5,7 +5,15 @@ import math
 import numpy as np
 from numba import cuda
 
-from course.checking.inputs import a_thread_each, lengths, some_numbers, with_zeros
+from course.checking.inputs import (
+    a_thread_each,
+    factor,
+    lengths,
+    some_numbers,
+    uniform,
+    with_small,
+    with_zeros,
+)
 from course.checking.model import Exercise, Hypothesis, InOut, Launch, Out, Speed, Wrong
 from course.checking.quiz import Quiz, one_of
 
@@ -124,6 +132,7 @@ def join_softmax(out, largest, sums):
     specials="finite",  # sums of powers of finite numbers
     shapes=lengths(1, 2, 31, 33, 64, 100),
     fresh=some_numbers((2, 150)),
+    large=(66_000,),
     elements=2,
     extents=a_thread_each,
     is_square=lambda shape: False,
@@ -250,9 +259,8 @@ def add_norm_in_out(out, x, residual, gamma):
 
 def rows_to_norm(rng, shape):
     """Rows of x and of a residual, and a factor for each column."""
-    x = rng.uniform(-4, 4, shape).astype(np.float32)
-    residual = rng.uniform(-4, 4, shape).astype(np.float32)
-    gamma = rng.uniform(0.5, 2, shape[1]).astype(np.float32)
+    x, residual = 4 * uniform(rng, *shape), 4 * uniform(rng, *shape)
+    gamma = 2 * uniform(rng, shape[1])
     return {"out": Out(shape), "x": x, "residual": residual, "gamma": gamma}
 
 
@@ -303,6 +311,7 @@ def add_norm(out, x, residual, gamma):
     powers=(-100, 50),  # squares are to fit into a float32
     shapes=((1, 64), (2, 1), (3, 33), (2, 65), (1, 512), (4, 200), (5, 511)),
     fresh=some_numbers((1, 5), (1, 513)),
+    large=(260, 3),
     launches=lambda shape: [Launch((shape[0], 1, 1), (ROW_THREADS, 1, 1))],
     extents=lambda shape: (shape[0] * ROW_THREADS, 1, 1),
     elements=KEPT,
@@ -408,9 +417,9 @@ def many_tensors(rng, shape):
     lengths = tensor_lengths(shape)
     chunks = np.array(chunks_of(shape), np.int32)
     return {
-        "values": InOut(rng.uniform(1, 4, lengths.sum()).astype(np.float32)),
+        "values": InOut(4 * uniform(rng, lengths.sum())),
         "starts": np.concatenate([[0], lengths.cumsum()]).astype(np.int32),
-        "factors": rng.uniform(2, 3, shape[0]).astype(np.float32),
+        "factors": with_small(rng, factor(rng, shape[0])),
         "chunks": rng.permutation(chunks),
     }
 
@@ -440,8 +449,9 @@ def scale_all(values, starts, factors, chunks):
     solution=scale_all,
     inputs=many_tensors,
     reference=scaled_tensors,
-    shapes=((1, 1, 32), (1, 32, 32), (2, 33, 32), (5, 64, 32), (7, 31, 32), (3, 70, 48)),
+    shapes=((1, 1, 32), (1, 32, 32), (5, 64, 32), (7, 31, 32), (3, 70, 48), (2, 33, 32)),
     fresh=some_numbers((1, 8), (1, 100), (16, 65)),
+    large=((300, 7, 16), (2, 66_000, 64)),
     launches=lambda shape: [Launch((len(chunks_of(shape)), 1, 1), (shape[2], 1, 1))],
     extents=lambda shape: (len(chunks_of(shape)) * shape[2], 1, 1),
     is_square=lambda shape: False,

@@ -3,7 +3,14 @@
 import numpy as np
 from numba import cuda
 
-from course.checking.inputs import Counted, a_thread_a_row, of_any_size, some_numbers, uniform
+from course.checking.inputs import (
+    Counted,
+    a_thread_a_row,
+    of_any_size,
+    some_numbers,
+    uniform,
+    with_zeros,
+)
 from course.checking.model import Exercise, Hypothesis, Launch, Out, Wrong
 from course.checking.quiz import Quiz, one_of
 from course.libraries import blas
@@ -256,7 +263,7 @@ def rows_far_from_zero(rng, shape):
     rows, columns = shape
     moved = rng.choice(SPREADS, (rows, 1))
     moved[0] = SPREADS[1 + columns % 2]
-    x = (rng.normal(size=shape) + moved).astype(np.float32)
+    x = with_zeros(rng, (rng.normal(size=shape) + moved).astype(np.float32), 1 / 32)
     return {"out": Out(shape), "x": x, "columns": columns}
 
 
@@ -310,7 +317,7 @@ __global__ void softmax(float* out, const float* x, int columns) {
     inputs=rows_far_from_zero,
     reference=softmax_of_rows,
     shapes=((1, 1), (3, 128), (2, 300), (5, 33), (4, 129), (2, 1000)),
-    large=(3, 70_000),
+    large=((3, 70_000), (300, 3)),
     fresh=some_numbers((1, 9), (2, 500)),
     launches=lambda s: [Launch((s[0], 1, 1), (BLOCK_OF_CUB, 1, 1))],
     extents=lambda s: (BLOCK_OF_CUB * s[0], 1, 1),
@@ -442,7 +449,7 @@ def spmv(y, offsets, columns, values, x):
     solution=spmv,
     inputs=csr,
     reference=sparse_product,
-    large=(66_000, 3),
+    large=((66_000, 3), (2, 66_000)),
     shapes=((1, 1), (5, 0), (33, 20), (100, 7), (64, 64), (40, 300)),
     fresh=lambda rng: tuple(map(int, rng.integers(20, 90, 2))),
     elements=1,

@@ -5,7 +5,14 @@ import math
 import numpy as np
 from numba import cuda
 
-from course.checking.inputs import a_thread_a_row, a_thread_each, lengths, some_numbers, whole
+from course.checking.inputs import (
+    a_thread_a_row,
+    a_thread_each,
+    lengths,
+    some_numbers,
+    whole,
+    with_zeros,
+)
 from course.checking.model import Exercise, Hypothesis, Out, Speed
 from course.checking.quiz import Quiz, one_of
 
@@ -26,7 +33,7 @@ def steps_and_ties(rng, shape):
     off = rng.choice([0.0, 0.0, 0.2, -0.3, 0.01, -0.01], shape[0])
     far = rng.choice([1.0, 1.0, 1.0, 1.0, 40.0, 5e9], shape[0])
     scale = rng.choice([0.5, 0.25, 2.0, 7.0])  # 1 / 7 is no number of these
-    x = ((halves + off) * far * scale).astype(np.float32)
+    x = with_zeros(rng, ((halves + off) * far * scale).astype(np.float32))
     return {"codes": Out(shape, np.int8), "x": x, "scale": np.float32(scale)}
 
 
@@ -259,10 +266,15 @@ def balance(factors, x, w):
 
 
 def with_outliers(rng, shape):
-    """x [rows, k] and w [columns, k], some columns far larger than others, some all zero."""
+    """x [rows, k] and w [columns, k], some columns far larger than others, some all zero.
+
+    Of every second column the last number is the largest.
+    """
     rows, columns, k = shape
     x = rng.normal(size=(rows, k)) * rng.choice([0.0, 1.0, 1.0, 50.0], k)
     w = rng.normal(size=(columns, k)) * rng.choice([0.0, 0.1, 1.0, 1.0], k)
+    x[-1, ::2] *= 9
+    w[-1, 1::2] *= 9
     return {
         "factors": Out((k,)),
         "x": x.astype(np.float32),
@@ -301,6 +313,7 @@ def balance(factors, x, w):
     specials="finite",
     shapes=((1, 1, 1), (5, 9, 7), (9, 5, 33), (4, 4, 4), (17, 8, 64)),
     fresh=some_numbers((2, 12), (2, 12), (2, 40)),
+    large=((1, 1, 66_000), (66_000, 2, 9), (2, 66_000, 9)),
     probe=(9, 5, 33),
     extents=lambda shape: (shape[2], 1, 1),
     other_block=(96, 1, 1),
@@ -388,13 +401,17 @@ def four_bits(y, packed, scales, x):
 
 
 def weights_of_four_bits(rng, shape):
-    """shape: rows, and how many groups of 32 a row has."""
+    """shape: rows, and how many groups of 32 a row has.
+
+    Products of multiples are multiples: their sums are exact in any order, though terms cancel.
+    """
     rows, groups = shape
+    of_scales, of_x = 1 / 4, 1 / 4096  # more digits than half precision has
     return {
         "y": Out((rows,)),
         "packed": rng.integers(0, 256, (rows, groups * GROUP // 2)).astype(np.uint8),
-        "scales": rng.uniform(0.5, 4, (rows, groups)).astype(np.float32),
-        "x": rng.uniform(0.5, 1.5, groups * GROUP).astype(np.float32),
+        "scales": whole(rng, 2, 17, (rows, groups)) * np.float32(of_scales),
+        "x": with_zeros(rng, whole(rng, -6000, 6001, groups * GROUP) * np.float32(of_x)),
     }
 
 
@@ -434,6 +451,7 @@ def four_bits(y, packed, scales, x):
     specials="finite",  # a scale may stand before or behind the sum of its group
     shapes=((1, 1), (5, 2), (33, 1), (40, 3), (7, 5)),
     fresh=some_numbers((2, 40), (1, 5)),
+    large=((300, 1), (1, 2100)),
     extents=a_thread_a_row,
     other_block=(96, 1, 1),
     is_square=lambda shape: False,
@@ -573,7 +591,7 @@ def int8_matmul(out, x, zeros, x_scales, w, w_scales):
     shapes=((1, 1, 1), (4, 4, 4), (5, 9, 7), (9, 5, 16), (17, 8, 33), (1, 2, LONG)),
     fresh=some_numbers((2, 12), (13, 18), (1, 20)),
     probe=(17, 8, 33),
-    large=(1, 1, 20_000),
+    large=((66_000, 1, 1), (1, 66_000, 1), (1, 1, 66_000)),
     extents=lambda shape: (shape[0], shape[1], 1),
     block=(8, 8, 1),
     other_block=(3, 16, 1),
@@ -688,7 +706,7 @@ def large_and_many(rng, shape):
     x = rng.uniform(0.5, 1, shape)
     first_or_second = np.where(rng.random(shape) < 0.5, x[:, :1], x[:, -1:])
     two = (shape[1] < LONG) & (rng.random((shape[0], 1)) < 0.5)
-    x = np.where(two, first_or_second, x) * sizes
+    x = np.where(two, first_or_second, x) * sizes * rng.choice((-1, 1), shape)
     return {"out": Out((shape[0],)), "x": x.astype(np.float16)}
 
 
@@ -729,7 +747,7 @@ def mean_square(out, x):
     reference=lambda out, x: np.square(x.astype(np.float64)).mean(1),
     shapes=((1, 1), (5, 40), (33, 65), (7, 1500)),
     fresh=some_numbers((2, 40), (20, 90)),
-    large=(1, 66_000),
+    large=((1, 66_000), (66_000, 1)),
     specials="finite",  # a sum that corrects itself makes infinity less itself, which is NaN
     extents=a_thread_a_row,
     other_block=(96, 1, 1),

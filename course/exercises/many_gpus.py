@@ -39,7 +39,18 @@ def hop(rank, step, ranks):
     solution=hop,
     inputs=arguments_of(hop),
     reference=hop,
-    shapes=((0, 0, 4), (3, 0, 4), (1, 1, 4), (0, 1, 4), (2, 5, 4), (1, 3, 3), (7, 9, 8), (1, 1, 2)),
+    shapes=(
+        (0, 0, 4),
+        (3, 0, 4),
+        (1, 1, 4),
+        (0, 1, 4),
+        (2, 5, 4),
+        (1, 3, 3),
+        (7, 9, 8),
+        (1, 1, 2),
+        (2**53 + 1, 2**54 + 3, 2**53 + 5),
+        (2**53 + 3, 2**40 + 1, 2**53 + 4),
+    ),
     fresh=some_hop,
     hints=(
         "The last rank's next one is rank 0: `% ranks`.",
@@ -230,6 +241,7 @@ EXCHANGE = Exercise(
     reference=exchanged,
     shapes=((2, 1), (2, 32), (2, 7), (2, 50), (2, 64), (2, 65)),
     fresh=some_numbers((2, 3), (2, 60)),
+    large=(2, 300),
     launches=lambda shape: [
         Launch((2, 1, 1), (32, 1, 1)),
         Launch((2, 1, 1), (64, 1, 1), "blocks of another size"),

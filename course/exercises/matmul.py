@@ -166,6 +166,7 @@ def matmul_tile(c, a, b):
     reference=product,
     shapes=((1, 1, 1), (8, 8, 8), (8, 16, 7), (16, 8, 24), (3, 2, 150), (3, 2, 0), (13, 9, 10)),
     fresh=some_product,
+    large=((260, 2, 3), (2, 260, 3), (2, 2, 260)),
     block=(8, 8, 1),
     extents=columns_and_rows,
     demand=Demand((16, 16, 16), rereads_memory),
@@ -254,8 +255,8 @@ def ring(step, stages):
     solution=ring,
     inputs=arguments_of(ring),
     reference=ring,
-    shapes=((0, 2), (0, 3), (1, 3), (2, 3), (3, 3), (4, 4), (7, 4)),
-    draws=lambda some: some.tuples(of_any_size(some, 1 << 30), some.integers(2, 40)),
+    shapes=((0, 2), (0, 3), (1, 3), (2, 3), (3, 3), (4, 4), (7, 4), (2**60 + 1, 3), (2**31, 5)),
+    draws=lambda some: some.tuples(of_any_size(some, 1 << 60), some.integers(2, 40)),
     hints=(
         "With three stages, step 0 reads stage 0, and the copies for steps 1 and 2 are on their "
         "way into stages 1 and 2. They were started before the loop, or by an earlier step. "
@@ -426,7 +427,7 @@ __global__ void matmul_mine(float* c, const float* a, const float* b, int m, int
         *((1, 1, 1), (64, 64, 16), (65, 64, 16), (64, 63, 16), (64, 64, 17), (70, 130, 5)),
         *((192, 128, 3), (3, 2, 0), (3, 2, 300)),  # whole tiles; too long for a char
     ),
-    large=(260, 260, 3),
+    large=((260, 260, 3), (66_000, 2, 3), (2, 66_000, 3), (2, 2, 3000)),
     fresh=some_product,
     launches=tiles_of(64, 64, (256, 1, 1)),
     extents=lambda shape: (

@@ -338,6 +338,9 @@ def matmul_cost(m, k, n, itemsize): ...  # return (flops, bytes)
         (128, 128, 128, 4),
         (7, 5, 3, 8),
         (400_001, 300_007, 500_009, 2),  # a float has not as many digits
+        (2**33 + 1, 3, 5, 2),
+        (3, 2**33 + 1, 5, 2),
+        (3, 5, 2**33 + 1, 2),
     ),
     draws=lambda some: some.tuples(
         some.integers(1, 9_999),

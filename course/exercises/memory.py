@@ -6,6 +6,7 @@ from numba import cuda
 from course.checking.inputs import (
     a_thread_each,
     arguments_of,
+    factor,
     lengths,
     some_length,
     some_numbers,
@@ -96,7 +97,7 @@ def scale_four(out, a, factor):
     inputs=lambda rng, n: {
         "out": Out(n),
         "a": some_zeros(rng, *n),
-        "factor": np.float32(rng.uniform(1, 3)),
+        "factor": factor(rng),
     },
     reference=lambda out, a, factor: a.astype(np.float64) * factor,
     large=(66_000,),
@@ -202,6 +203,7 @@ def split(out, points):
     traffic=1.25,  # each number is loaded once and stored once
     shapes=lengths(1, 31, 32, 33, 64, 97),
     fresh=some_length,
+    large=(66_000,),
     extents=a_thread_each,
     demand=Demand((64,), wasteful_or_conflicting, ragged=(40,)),
     race_free=True,
@@ -310,6 +312,7 @@ def rotate(out, a):
     race_free=True,
     orders=1,
     fresh=some_numbers((1, 70), (1, 70)),
+    large=((1, 300), (300, 1)),
     hints=(
         (
             "The chapter's transpose is nearly it. The first half, reading into the tile, stays as"

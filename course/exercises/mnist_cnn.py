@@ -14,6 +14,8 @@ from course.checking.inputs import (
     lengths,
     normal,
     some_numbers,
+    uniform,
+    with_small,
     with_zeros,
 )
 from course.checking.model import Exercise, Hypothesis, Out, Wrong
@@ -78,7 +80,7 @@ __global__ void sum_over_batch(float* total, const float* share, int B, int N) {
     path="build/sum_over_batch.cu",
     inputs=some_shares,
     reference=lambda total, share, B, N: share.astype(float).sum(0),
-    large=(66_000, 1),
+    large=((66_000, 1), (1, 66_000)),
     shapes=((1, 1), (3, 10), (7, 33), (40, 5), (130, 300)),
     probe=(40, 70),
     fresh=some_numbers((2, 30), (2, 40)),
@@ -223,7 +225,14 @@ __global__ void conv_backward_weight(float* share, const float* dy, const float*
         *((3, 2, 2, 4, 6), (2, 2, 2, 3, 3), (2, 2, 2, 5, 5)),
     ),
     probe=(2, 2, 3, 5, 5),
-    large=(1, 1, 1, 70, 300),
+    large=(
+        (1, 1, 1, 70, 300),
+        (66_000, 1, 1, 2, 2),
+        (1, 300, 1, 2, 2),
+        (1, 1, 300, 2, 2),
+        (1, 1, 1, 66_000, 2),
+        (1, 1, 1, 2, 66_000),
+    ),
     fresh=some_numbers((2, 5), (2, 5), (2, 5), (2, 5), (2, 5)),
     is_square=lambda s: s[3] == s[4],
     elements=3,
@@ -322,8 +331,8 @@ __global__ void norm_backward(float* dx, const float* dy, const float* x, const 
 def norm_inputs(rng, shape):
     """shape: B, C, S. Everything that the forward pass and the sums have left behind."""
     B, C, S = shape
-    x = rng.normal(size=shape) + rng.normal(size=(1, C, 1))
-    dy = with_zeros(rng, rng.normal(size=shape))
+    x = with_small(rng, rng.normal(size=shape) + rng.normal(size=(1, C, 1)))
+    dy = with_small(rng, rng.normal(size=shape))
     mean = x.mean((0, 2))
     invstd = 1 / np.sqrt(x.var((0, 2)) + EPS)
     normalized = (x - mean[:, None]) * invstd[:, None]
@@ -332,7 +341,7 @@ def norm_inputs(rng, shape):
         "x": x,
         "mean": mean,
         "invstd": invstd,
-        "gamma": rng.uniform(0.5, 2, C),
+        "gamma": 2 * uniform(rng, C),
         "dgamma": (dy * normalized).sum((0, 2)),
         "dbeta": dy.sum((0, 2)),
     }
@@ -400,6 +409,7 @@ __global__ void norm_backward(float* dx, const float* dy, const float* x, const 
     specials="finite",  # the formula may be expanded
     shapes=((1, 1, 6), (3, 2, 5), (5, 7, 4), (4, 3, 9), (2, 130, 2)),
     fresh=some_numbers((2, 9), (2, 9), (2, 9)),
+    large=((33_000, 1, 2), (1, 33_000, 6), (1, 1, 66_000)),
     elements=1,
     extents=a_thread_each,
     rtol=1e-4,
@@ -561,6 +571,7 @@ __global__ void pool_backward(float* dx, const float* dy, const unsigned char* w
     specials="no_nan",
     shapes=((1, 2, 10), (3, 8, 4), (5, 7, 9), (2, 6, 6)),
     fresh=some_numbers((2, 8), (2, 9), (2, 9)),
+    large=((66_000, 2, 2), (1, 132_000, 2), (1, 2, 132_000)),
     is_square=lambda s: s[1] == s[2],
     probe=(3, 8, 6),
     effort=3,
@@ -666,6 +677,7 @@ def softmax(p, z):
     specials="finite",
     shapes=lengths(1, 40, 64, 77),
     fresh=some_numbers((40, 100)),
+    large=(66_000,),
     elements=10,
     extents=a_thread_each,
     rtol=1e-4,

@@ -11,6 +11,7 @@ from course.checking.inputs import (
 )
 from course.checking.model import Demand, Exercise, Hypothesis, InOut, Launch, Out, Wrong
 from course.checking.quiz import Quiz, one_of
+from utils.tracer.record import ACCESSES, ATOMIC, FENCE, READ, WRITE
 
 # ---- any_block: a tree for any number of threads
 
@@ -321,7 +322,7 @@ def tiles_so_far(rng, shape):
     """
     count, others = shape
     total = count + others
-    sums = whole(rng, -99, 1000, total)
+    sums = whole(rng, -99, 40_000, total)
     tiles = whole(rng, UNTOLD, 2 * UNTOLD, (4, total))
     tiles[FLAG] = 0
     tiles[DRAWN] = 0
@@ -394,6 +395,41 @@ def reads_of_others(trace):
     if any(len(blocks) > 1 for blocks in readers.values()):
         says = "A tile may read its own entry of `sums` alone; about others it learns from `tiles`."
         return "other_means", says, None
+    return out_of_order(events)
+
+
+READ_TOO_EARLY = (
+    "What a flag announces is read here with no `cuda.threadfence()` after the flag: it may be"
+    " older than the flag, and hold what was there before."
+)
+TOLD_TOO_EARLY = (
+    "A flag is set here with no `cuda.threadfence()` after what it announces: another block may see"
+    " the flag first. A fence of the block alone is none: other blocks read."
+)
+
+
+def out_of_order(events):
+    """A reason to reject a kernel with no fence between a flag and what it announces."""
+    looked = set()  # threads that have read a flag, and have not come to a fence since
+    told = set()  # (thread, tile) of what was stored, with no fence since
+    columns = events.kind, events.thread, events.site, events.memory, events.offset
+    for kind, thread, site, memory, offset in zip(*columns, strict=True):
+        if kind == FENCE and "threadfence_block" not in events.sites[site].code:
+            looked.discard(thread)
+            told = {one for one in told if one[0] != thread}
+        place = events.memories[memory].index(offset)
+        if kind not in ACCESSES or events.memories[memory].name != "tiles" or len(place or ()) != 2:
+            continue
+        row, tile = place
+        if kind == WRITE:
+            told.add((thread, tile))
+        elif kind == READ and thread in looked:
+            return "race", READ_TOO_EARLY, None
+        elif kind == ATOMIC and row == FLAG:
+            if (thread, tile) in told:
+                return "race", TOLD_TOO_EARLY, None
+            looked.add(thread)
+    return None
 
 
 LOOK_BACK = Exercise(
@@ -433,7 +469,7 @@ def look_back(tiles, sums):
     reference=all_told,
     shapes=((3, 4), (1, 0), (1, 1), (2, 0), (5, 0), (4, 9), (12, 3), (6, 40), (2, 100)),
     fresh=some_numbers((1, 12), (1, 50)),
-    large=(64, 200),
+    large=((64, 200), (1, 66_000)),
     launches=lambda shape: [Launch((shape[0], 1, 1), (1, 1, 1))],
     extents=lambda shape: (shape[0], 1, 1),
     is_square=lambda shape: False,
@@ -467,6 +503,12 @@ def look_back(tiles, sums):
         ("t = tile - 1", "t = tile", "wrong_value"),
         ("while t >= 0:", "while t > 0:", "wrong_value"),
         ("while flag == 0:", "while flag < 0:", "race"),
+        ("        cuda.threadfence()\n        if flag", "        if flag", "race"),
+        (
+            "own\n    cuda.threadfence()\n    cuda.atomic.exch(",
+            "own\n    cuda.threadfence_block()\n    cuda.atomic.exch(",
+            "race",
+        ),
     ),
     hypotheses=(
         Hypothesis(

@@ -267,6 +267,7 @@ def privatized(counts, values):
     reference=lambda counts, values: counts + np.bincount(values, minlength=64),
     shapes=lengths(1, 63, 64, 65, 128, 200),
     fresh=some_length,
+    large=(300,),
     block=(64, 1, 1),
     extents=a_thread_each,
     shared_output=True,
@@ -353,9 +354,9 @@ def at_most_add_and_take_back(taken, room, wishes):
 def shelves(rng, n):
     """Four shelves with little room, with none where few come; or, of odd lengths, one for all."""
     crowded = n[0] % 2 == 1
-    room = 200 if crowded else 0 if n[0] < 10 else rng.integers(1, 8)
+    room = max(200, n[0]) if crowded else 0 if n[0] < 10 else rng.integers(1, 8)
     return {
-        "taken": InOut(whole(rng, 0, min(room, 2) + 1, 4)),
+        "taken": InOut(whole(rng, 0, min(room, n[0] if n[0] > 1000 else 2) + 1, 4)),
         "room": np.int32(room),
         "wishes": whole(rng, 0, 4, 1).repeat(n[0]) if crowded else whole(rng, 0, 4, n),
     }
@@ -386,6 +387,7 @@ def at_most(taken, room, wishes):
     ),
     shapes=lengths(1, 8, 31, 64, 97, 161),
     fresh=some_length,
+    large=(66_001,),
     extents=a_thread_each,
     shared_output=True,
     orders=4,

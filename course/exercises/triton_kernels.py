@@ -9,7 +9,7 @@ import numpy as np
 import triton
 import triton.language as tl
 
-from course.checking.inputs import some_numbers
+from course.checking.inputs import some_numbers, with_small
 from course.checking.model import Hypothesis, Out
 from course.checking.triton_kernels import TritonExercise, name_kernels_as_numba_does
 from utils.cpu.triton.arithmetic import to_tf32
@@ -20,8 +20,8 @@ MANY_IN_A_ROW = 16  # the same
 
 
 def normal(rng, *sizes):
-    """Normally distributed float32 numbers."""
-    return rng.standard_normal(sizes).astype(np.float32)
+    """Normally distributed float32 numbers, some of them 0, some near it."""
+    return with_small(rng, rng.standard_normal(sizes).astype(np.float32))
 
 
 def some_special(rng, *sizes):
@@ -68,7 +68,7 @@ def blend(out, x, y, weight, n, BLOCK: tl.constexpr):
         "out": Out((n,)),
         "x": normal(rng, n),
         "y": normal(rng, n),
-        "weight": float(np.float32(rng.uniform(0.1, 0.9))),
+        "weight": float(np.float32(rng.uniform(-1, 2))),
         "n": n,
     },
     reference=lambda out, x, y, weight, n, BLOCK: weight * x + (1 - weight) * y,
@@ -194,6 +194,7 @@ def log_sum(out, x, columns, BLOCK: tl.constexpr):
     reference=logarithm_of_sum,
     shapes=((3, 128), (1, 1), (8, 77), (2, 127), (8, 50)),
     fresh=some_numbers((2, 6), (2, 127)),
+    large=(300, 2),
     blocks=(128, 256),
     grid=lambda shape, block: shape[:1],
     hints=(
@@ -322,6 +323,7 @@ def product(c, a, b, m, n, k, B: tl.constexpr):
     reference=product_in_float64,
     shapes=((16, 16, 32), (1, 1, 1), (20, 30, 150), (17, 40, 33), (3, 2, 600)),
     fresh=some_numbers((17, 40), (17, 40), (65, 130)),
+    large=((300, 1, 2), (1, 300, 2)),
     blocks=(16, 32),
     grid=tiles,
     rtol=2e-6,
@@ -465,6 +467,8 @@ def swiglu(out, x, gate, up, m, n, k, B: tl.constexpr):
     reference=swiglu_in_float64,
     shapes=((16, 16, 32), (1, 1, 1), (20, 30, 50), (17, 40, 33), (3, 2, 200)),
     fresh=some_numbers((17, 40), (17, 40), (17, 60)),
+    powers=(-50, 50),  # the product of two is to fit into a float32
+    large=((300, 1, 2), (1, 300, 2), (1, 1, 300)),
     blocks=(16, 32),
     grid=tiles,
     rtol=1e-5,
@@ -640,6 +644,7 @@ def described(c, a, b, m, n, k, B: tl.constexpr):
     reference=lambda c, a, b, m, n, k, B: a.astype(np.float64) @ b.T,
     shapes=((16, 16, 32), (1, 4, 4), (20, 32, 52), (17, 40, 36), (3, 8, 200)),
     fresh=lambda rng: tuple(int(4 * q) for q in rng.integers(5, 12, 3)),
+    large=((300, 4, 4), (1, 300, 4), (1, 4, 300)),
     blocks=(16, 32),
     grid=tiles,
     rtol=1e-5,
