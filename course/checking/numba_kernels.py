@@ -33,8 +33,8 @@ from course.checking.trials import (
     cases,
     large_trials,
     probes,
-    special_trials,
     scaled_trials,
+    special_trials,
 )
 from utils import has_gpu
 from utils.cpu.numba_cuda import IN_STEP, lanes_apart
@@ -84,8 +84,8 @@ def try_numba(exercise, kernel, seed):
                 runs.append(engines.run_guarded(kernel, *case, rng, order, not large))
         case = ()
         runs += special_runs(kernel, exercise, seed)
-    except (engines.Stopped, TooLong, TooSlow) as stopped:
         runs += scaled_runs(kernel, exercise, seed)
+    except (engines.Stopped, TooLong, TooSlow) as stopped:
         # an earlier launch tells more than the crash does
         if any(failed(run, exercise) for run in runs):
             reject_if_wrong(runs, exercise)
@@ -121,7 +121,6 @@ SPECIAL_INPUT = (
 )
 
 
-def special_runs(kernel, exercise, seed):
 def scaled_runs(kernel, exercise, seed):
     """Launches on the real engine with inputs of very small and very large numbers."""
     budget, runs = limits.budget_of_engine(), []
@@ -133,6 +132,7 @@ def scaled_runs(kernel, exercise, seed):
     return runs
 
 
+def special_runs(kernel, exercise, seed):
     """Launches on the real engine with inputs of special numbers."""
     budget, runs = limits.budget_of_engine(), []
     for trial in special_trials(exercise, seed):

@@ -599,6 +599,7 @@ def apart(out, z):
     specials="finite",
     shapes=lengths(1, 2, 3, 8, 16, 31, 32, 33, 64, 100),
     fresh=some_numbers((2, 150)),
+    large=(66_000,),
     extents=a_thread_each,
     other_block=(96, 1, 1),
     is_square=lambda shape: False,
@@ -610,7 +611,6 @@ def apart(out, z):
             "It is A - i B at k, since A and B equal their own mirrored conjugates. So the sum of"
             " Z and it is 2 A, and their difference is 2 i B."
         ),
-    large=(66_000,),
         ("The mirror of 0 is 0: `(points - k) % points`. To divide x + i y by i gives y - i x."),
     ),
     wrong=(
