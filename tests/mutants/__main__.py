@@ -3,9 +3,9 @@
 --every N: each N-th mutant only. --kind: only exercises of this kind. --draw N: so many of them,
 by chance, as --seed S has it. --days N: those whose turn is today, each one every N days.
 --afresh: those again that were tried before, too. --known: only those that were tried before, and
-of these the accepted ones again. Prints each mutant that is accepted and the numbers; ends with
-status 1 where one is left that equivalents.json does not name. A run over all mutants of an
-exercise writes what became of them into build/mutants.json.
+of these the accepted ones again. Prints each mutant that is accepted, the numbers, and in one line
+whether all were found; ends with status 1 where one is left that equivalents.json does not name. A
+run over all mutants of an exercise writes what became of them into build/mutants.json.
 
 To change the solution in course/exercises in the same way fails `make test` wherever a mutant is
 rejected here: its test_solution_passes hands the solution to the same check.
@@ -114,13 +114,17 @@ def in_words(status):
 
 
 def finish(entries, whole):
-    """Say what came of all, and keep the summary where all mutants were tried."""
+    """Say what came of all, in the end in one line; keep the summary where all were tried."""
     counts = collections.Counter(entry["status"] for entry in entries)
     said = ", ".join(f"{n:,} {in_words(status)}" for status, n in counts.items())
     print(f"{counts.total():,} mutants:", said or "none was tried")
     if whole:
         journal.summarize(exercises.EXERCISES.values(), entries)
-    sys.exit(any(counts[status] for status in journal.OPEN))
+    left = sum(counts[status] for status in journal.OPEN)
+    verdict = f"{left:,} not found" if left else "all found, or known to be equivalent"
+    of_exercises = len({entry["exercise"] for entry in entries})
+    print(f"{of_exercises} exercises, {counts.total():,} mutants: {verdict}")
+    sys.exit(left > 0)
 
 
 if __name__ == "__main__":

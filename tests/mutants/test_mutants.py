@@ -86,8 +86,23 @@ def test_a_draw_is_repeated_by_its_seed(capsys):
 
 
 def test_a_mutant_is_accepted_or_rejected(capsys):
-    entries = [{"status": status} for status in ("not yet", "not yet", "broken", "solved")]
-    with pytest.raises(SystemExit):
+    statuses = ("not yet", "not yet", "broken", "solved")
+    entries = [{"exercise": f"a.{n % 2}", "status": status} for n, status in enumerate(statuses)]
+    with pytest.raises(SystemExit) as ended:
         finish(entries, whole=False)
     said = capsys.readouterr().out
-    assert said == "4 mutants: 2 rejected, 1 rejected (did not run), 1 accepted\n"
+    assert said == (
+        "4 mutants: 2 rejected, 1 rejected (did not run), 1 accepted\n"
+        "2 exercises, 4 mutants: 1 not found\n"
+    )
+    assert ended.value.code
+
+
+def test_the_last_line_says_that_all_were_found(capsys):
+    entries = [{"exercise": "a.b", "status": status} for status in ("not yet", "equivalent")]
+    with pytest.raises(SystemExit) as ended:
+        finish(entries, whole=False)
+    assert capsys.readouterr().out.endswith(
+        "1 exercises, 2 mutants: all found, or known to be equivalent\n"
+    )
+    assert not ended.value.code

@@ -19,7 +19,7 @@ from course.checking.model import BROKEN
 from course.checking.rejected import crashed
 from course.checking.trials import cases
 
-SECONDS = 120  # by the clock, until a trial is ended from outside
+SECONDS = 300  # by the clock, until a trial is ended from outside
 EACH_SECONDS = 2  # of CPU time, for one launch or call
 MOST_BYTES = 2 << 30  # of memory that a trial may use beside what is there already
 
