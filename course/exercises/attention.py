@@ -363,33 +363,32 @@ def some_sequences(rng, shape):
 
 
 def bounds(out, queries, keys, most, height, width):
-    """By the mask itself: which tiles have a key that is seen, and which have none that is not."""
+    """From how many keys each query sees: of a tile's queries the fewest and the most."""
     result = np.zeros((len(keys), most, 2), np.int32)
     for sequence, (n_q, n_k) in enumerate(zip(queries.tolist(), keys.tolist(), strict=True)):
-        row = np.arange(n_q)[:, None]
-        column = np.arange(ceil_div(n_k, width) * width)
-        seen = (column <= row + n_k - n_q) & (column < n_k)
-        for tile in range(ceil_div(n_q, height)):
-            rows = seen[tile * height : (tile + 1) * height]
-            parts = [rows[:, first : first + width] for first in range(0, column.size, width)]
-            whole, touched = (sum(map(count, parts)) for count in (np.all, np.any))
-            result[sequence, tile] = whole, touched
+        seen = np.clip(np.arange(n_q) + 1 + n_k - n_q, 0, n_k)
+        tiles = np.arange(0, n_q, height)
+        if len(tiles):
+            fewest = np.minimum.reduceat(seen, tiles)
+            result[sequence, : len(tiles), 0] = fewest // width
+            largest = np.maximum.reduceat(seen, tiles)
+            result[sequence, : len(tiles), 1] = ceil_div(largest, width)
     return result
 
 
 def down(number, width):
     """How many whole tiles there are in so many keys."""
-    return max(0, number) // width
+    return np.maximum(0, number) // width
 
 
 def up(number, width):
     """How many tiles so many keys touch."""
-    return ceil_div(max(0, number), width)
+    return ceil_div(np.maximum(0, number), width)
 
 
 def cut(number, width):
-    """As `up`, as C divides, and with no respect for numbers below 0."""
-    return int((number + width - 1) / width)
+    """A quotient as C has it, with no respect for numbers below 0."""
+    return np.trunc(number / width).astype(int)
 
 
 def bounds_if(
@@ -406,11 +405,11 @@ def bounds_if(
         result = np.zeros((len(keys), most, 2), np.int32)
         for sequence, (n_q, n_k) in enumerate(zip(queries.tolist(), keys.tolist(), strict=True)):
             ahead = n_k - n_q if moved else 0
-            for tile in range(most if behind else ceil_div(n_q, height)):
-                first = tile * height
-                last = min(first + height, n_q) - 1 if inside else first + height - 1
-                unmasked = whole(first + first_sees + ahead, width)
-                result[sequence, tile] = unmasked, end(last + last_sees + ahead, width)
+            tiles = most if behind else ceil_div(n_q, height)
+            first = height * np.arange(tiles)
+            last = np.minimum(first + height, n_q if inside else 1 << 30) - 1
+            result[sequence, :tiles, 0] = whole(first + first_sees + ahead, width)
+            result[sequence, :tiles, 1] = end(last + last_sees + ahead, width)
         return result
 
     return output
@@ -420,9 +419,8 @@ def of_the_last(out, queries, keys, most, height, width):
     """What comes out if a tile needs no mask where its last query sees all of it."""
     result = bounds(out, queries, keys, most, height, width)
     for sequence, (n_q, n_k) in enumerate(zip(queries.tolist(), keys.tolist(), strict=True)):
-        for tile in range(ceil_div(n_q, height)):
-            after = min((tile + 1) * height, n_q)
-            result[sequence, tile, 0] = down(after + n_k - n_q, width)
+        after = np.minimum(height * np.arange(1, ceil_div(n_q, height) + 1), n_q)
+        result[sequence, : len(after), 0] = down(after + n_k - n_q, width)
     return result
 
 
@@ -485,6 +483,7 @@ __global__ void tiles(int* out, const int* queries, const int* keys, int most, i
         (7, 100, 10, 24),
         (2, 500, 3, 7),
     ),
+    large=(2, 66_000, 1, 3),
     fresh=some_numbers((1, 9), (1, 90), (1, 20), (1, 20)),
     launches=lambda shape: [
         Launch((ceil_div(a_thread_a_tile(shape)[0], 32), shape[0], 1), (32, 1, 1)),
@@ -593,12 +592,12 @@ __global__ void tiles(int* out, const int* queries, const int* keys, int most, i
         Hypothesis(
             "wrong_value",
             "A query that sees no key gives a number below 0: take 0 in its place.",
-            bounds_if(whole=lambda number, width: int(number / width), end=cut),
+            bounds_if(whole=cut, end=lambda number, width: cut(number + width - 1, width)),
         ),
         Hypothesis(
             "wrong_value",
             "A query that sees no key gives an end below 0: take 0 in its place.",
-            bounds_if(end=cut),
+            bounds_if(end=lambda number, width: cut(number + width - 1, width)),
         ),
         Hypothesis(
             "wrong_value",
@@ -1088,7 +1087,16 @@ CACHED = Exercise(
     reference=decoded,
     rtol=1e-4,
     specials="finite",  # a weight of 0 times infinity is NaN
-    shapes=((2, 2, 2, 5), (1, 1, 1, 3), (1, 1, 4, 7), (3, 2, 3, 4), (2, 3, 2, 9), (4, 2, 1, 12)),
+    shapes=(
+        (2, 2, 2, 5),
+        (1, 1, 1, 3),
+        (1, 1, 4, 7),
+        (3, 2, 3, 4),
+        (2, 3, 2, 9),
+        (2, 1, 1, 300),
+        (150, 1, 1, 3),
+        (1, 150, 1, 4),
+    ),
     fresh=some_numbers((1, 4), (1, 4), (1, 5), (3, 20)),
     launches=lambda shape: [Launch((shape[1], shape[0], 1), (32 * shape[2], 1, 1))],
     extents=lambda shape: (32 * shape[2] * shape[1], shape[0], 1),
@@ -1352,7 +1360,16 @@ __global__ void merge(float* out, const float* parts, const float* lse, int coun
     reference=merged,
     rtol=1e-4,
     specials="finite",  # empty parts hold NaN and infinity already
-    shapes=((4, 8, 8), (1, 1, 1), (2, 5, 3), (7, 9, 33), (16, 6, 64), (3, 12, 100)),
+    shapes=(
+        (4, 8, 8),
+        (1, 1, 1),
+        (2, 5, 3),
+        (7, 9, 33),
+        (3, 12, 100),
+        (150, 4, 2),
+        (2, 150, 3),
+        (2, 3, 150),
+    ),
     fresh=some_numbers((1, 20), (1, 12), (1, 90)),
     launches=lambda shape: [
         Launch((shape[1], 1, 1), (32, 1, 1)),
@@ -1601,6 +1618,8 @@ __global__ void score(float* scores, const float* q, const float* keys, const in
         (5, 9, 5, 3),
         (2, 64, 8, 2),
         (4, 70, 3, 5),
+        (2, 290, 140, 130),
+        (150, 9, 2, 2),
     ),
     fresh=some_numbers((1, 5), (1, 80), (1, 20), (1, 8)),
     extents=lambda shape: (shape[1], shape[0], 1),
