@@ -5,4 +5,5 @@ launchers; rungs: all of them by name; rightness, bench: held to the reference, 
 PyTorch's own attention. decode, decode_rightness, bench_decode: the same of one query against a
 cache of keys and values. backward, backward_rungs, backward_rightness: the same of the gradients.
 numba_flash, triton_flash: one pass in Numba and in Triton. ring, bench_ring: over several GPUs.
+trying: what a learner is told of a kernel that they changed.
 """
