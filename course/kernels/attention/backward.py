@@ -50,8 +50,13 @@ class Saved:
 
 
 def gradients_for(saved: Saved, gradients=None) -> tuple:
-    """(dq, dk, dv): those given, or new ones."""
-    return gradients or tuple(torch.empty_like(tensor) for tensor in saved.given)
+    """(dq, dk, dv): those given, or new ones. Raises ValueError where those given do not fit."""
+    if gradients is None:
+        return tuple(torch.empty_like(tensor) for tensor in saved.given)
+    for name, tensor, of in zip(("dq", "dk", "dv"), gradients, saved.given, strict=True):
+        if tensor.shape != of.shape or tensor.dtype != of.dtype or tensor.stride(-1) != 1:
+            raise ValueError(f"{name} must be {of.dtype} {tuple(of.shape)}, its rows whole")
+    return gradients
 
 
 def stream() -> int:

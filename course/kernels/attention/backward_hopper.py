@@ -38,7 +38,7 @@ class Form:
 
     @property
     def shared(self) -> int:
-        """Bytes of dynamic shared memory a block (kernels/backward_tiles.cuh, Shared)."""
+        """Bytes of dynamic shared memory per block (kernels/backward_tiles.cuh, Shared)."""
         rows = 2 * KEYS + 2 * STAGES * self.queries
         changes = STAGES * 2 * KEYS * self.queries
         numbers = 2 * STAGES * 4 * self.queries
@@ -132,7 +132,7 @@ class Sequence(ctypes.Structure):
         ("maps", TensorMap * 6),
         ("problem", Problem),
         ("first_tile", ctypes.c_int),
-        ("unused", ctypes.c_int * 7),
+        ("unused", ctypes.c_int * 7),  # the next one's maps begin at a multiple of 64 bytes
     ]
 
 

@@ -19,7 +19,7 @@
 MULTIPLY_TURNED(32, 16, SUMS_16, 16, 17, 18, F16(0))
 MULTIPLY_TURNED(64, 32, SUMS_32, 32, 33, 34, F32(0))
 
-// Four matrices of 8 x 8 numbers a warp, each transposed on its way to shared memory.
+// Four matrices of 8 x 8 numbers per warp, each transposed on its way to shared memory.
 __device__ void store_matrices_transposed(void* to, const unsigned* r) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
                      shared_address(to)),
@@ -27,7 +27,7 @@ __device__ void store_matrices_transposed(void* to, const unsigned* r) {
                  : "memory");
 }
 
-// Adds four numbers to four in global memory, each of them at once for all threads of the GPU.
+// Adds four numbers to four in global memory, atomically: other blocks add to them, too.
 __device__ void add_to_memory(float* to, const float* from) {
     asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to),
                  "f"(from[0]), "f"(from[1]), "f"(from[2]), "f"(from[3])

@@ -204,6 +204,18 @@ def test_what_does_not_fit_is_refused():
             backward.plain(given, dout)
 
 
+def test_gradients_that_do_not_fit_are_refused():
+    rows = torch.zeros(1, 8, 2, 64, device=reference.DEVICE)
+    saved = Saved(rows, rows, rows, rows, torch.zeros(1, 2, 8, device=reference.DEVICE))
+    for words, wrong in {
+        "dk must be": (rows, rows[:, :4], rows),
+        "dv must be": (rows, rows, rows.double()),
+        "dq must be": (rows.mT.contiguous().mT, rows, rows),
+    }.items():
+        with pytest.raises(ValueError, match=words):
+            backward.plain(saved, rows, gradients=wrong)
+
+
 # ---- who does what
 
 
