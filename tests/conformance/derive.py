@@ -1244,6 +1244,28 @@ def thrust_more():
 
 
 @program
+def thrust_arrays():
+    a = [1, 4, 2, 8, 5, 7]
+    keys, values = [11, 12, 21, 22, 23, 31], [1, 2, 3, 4, 5, 6]
+    lines = [sorted(a), [3 * i for i in range(1, 7)]]
+    runs = [[v for k, v in zip(keys, values, strict=True) if k // 10 == ten] for ten in (1, 2, 3)]
+    lines.append([sum(run[: i + 1]) for run in runs for i in range(len(run))])
+    lines.append([100 + sum(run[:i]) for run in runs for i in range(len(run))])
+    lines.append([math.prod(values[: i + 1]) for i in range(6)])
+    pairs = list(zip(keys, values, strict=True)) + list(zip((9, 12, 40), (7, 8, 9), strict=True))
+    pairs.sort(key=lambda pair: pair[0])  # stable: of equal keys the first range's come first
+    lines += [[k for k, _ in pairs], [v for _, v in pairs], [-1, 3, 2, -1]]
+    text = [row(*line, end=" \n") for line in lines]
+    text.insert(1, row(sum(a), sum(a) + 10, end="\n"))
+    text.insert(3, row(2, 3, end="\n"))
+    parted = sorted(zip(keys, values, strict=True), key=lambda pair: pair[0] % 2)
+    text.append("".join(f"{v}," for _, v in parted) + "\n")
+    last = [(3, 3, 6, 5), (0,), (10, 16), (parted[0][1], 1)]
+    text += [row(*line, end="\n") for line in last]
+    return "".join(text)
+
+
+@program
 def cub_more():
     values = [i * 7 % 23 // 2 for i in range(200)]
     out = [sum(range(t // 32 * 32, t + 1)) + 10000 * (t % 32) for t in range(64)]

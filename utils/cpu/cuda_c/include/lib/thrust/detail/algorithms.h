@@ -163,6 +163,31 @@ struct scatter_body {
             out[*map] = *first;
     }
 };
+struct scatter_if_body {
+    template <class I, class M, class S, class O>
+    void operator()(I first, I last, M map, S stencil, O out) const {
+        (*this)(first, last, map, stencil, out, identity<>());
+    }
+    template <class I, class M, class S, class O, class P>
+    void operator()(I first, I last, M map, S stencil, O out, P keep) const {
+        for (; first != last; ++first, ++map, ++stencil)
+            if (keep(*stencil))
+                out[*map] = *first;
+    }
+};
+struct gather_if_body {
+    template <class M, class S, class I, class O>
+    auto operator()(M first, M last, S stencil, I in, O out) const {
+        return (*this)(first, last, stencil, in, out, identity<>());
+    }
+    template <class M, class S, class I, class O, class P>
+    auto operator()(M first, M last, S stencil, I in, O out, P keep) const {
+        for (std::ptrdiff_t i = 0, n = last - first; i < n; i++)
+            if (keep(stencil[i]))
+                out[i] = in[first[i]];
+        return At<4>{last - first};
+    }
+};
 struct swap_ranges_body {
     template <class I, class J>
     auto operator()(I first, I last, J other) const {
@@ -343,8 +368,12 @@ struct max_element_body {
 struct minmax_element_body {
     template <class I>
     auto operator()(I first, I last) const {
-        return std::make_pair(At<0>{std::min_element(first, last) - first},
-                              At<0>{std::max_element(first, last) - first});
+        return (*this)(first, last, less<>());
+    }
+    template <class I, class F>
+    auto operator()(I first, I last, F less) const {
+        return std::make_pair(At<0>{std::min_element(first, last, less) - first},
+                              At<0>{std::max_element(first, last, less) - first});
     }
 };
 struct all_of_body {
@@ -385,6 +414,25 @@ struct find_if_body {
     template <class I, class P>
     auto operator()(I first, I last, P p) const {
         return At<0>{std::find_if(first, last, p) - first};
+    }
+};
+struct find_if_not_body {
+    template <class I, class P>
+    auto operator()(I first, I last, P p) const {
+        return At<0>{std::find_if_not(first, last, p) - first};
+    }
+};
+struct mismatch_body {
+    template <class I, class J>
+    auto operator()(I first, I last, J other) const {
+        return (*this)(first, last, other, equal_to<>());
+    }
+    template <class I, class J, class P>
+    auto operator()(I first, I last, J other, P equal) const {
+        std::ptrdiff_t at = 0, n = last - first;
+        while (at < n && equal(first[at], other[at]))
+            at++;
+        return std::make_pair(At<0>{at}, At<2>{at});
     }
 };
 struct is_sorted_body {
@@ -472,6 +520,13 @@ struct inclusive_scan_body {
         }
         return At<2>{n};
     }
+    template <class I, class O, class T, class F>
+    auto operator()(I first, I last, O out, T init, F f) const {
+        auto n = last - first;
+        for (std::ptrdiff_t i = 0; i < n; i++)
+            out[i] = init = f(init, first[i]);
+        return At<2>{n};
+    }
 };
 struct exclusive_scan_body {
     template <class I, class O>
@@ -510,11 +565,19 @@ struct transform_exclusive_scan_body {
 struct inclusive_scan_by_key_body {
     template <class K, class V, class O>
     auto operator()(K first, K last, V values, O out) const {
+        return (*this)(first, last, values, out, equal_to<>(), plus<>());
+    }
+    template <class K, class V, class O, class E>
+    auto operator()(K first, K last, V values, O out, E equal) const {
+        return (*this)(first, last, values, out, equal, plus<>());
+    }
+    template <class K, class V, class O, class E, class F>
+    auto operator()(K first, K last, V values, O out, E equal, F f) const {
         std::ptrdiff_t n = last - first;
         Value<V> sum{};
         for (std::ptrdiff_t i = 0; i < n; i++) {
-            sum =
-                i > 0 && first[i] == first[i - 1] ? Value<V>(sum + values[i]) : Value<V>(values[i]);
+            bool goes_on = i > 0 && equal(first[i - 1], first[i]);
+            sum = goes_on ? Value<V>(f(sum, values[i])) : Value<V>(values[i]);
             out[i] = sum;
         }
         return At<3>{n};
@@ -523,14 +586,26 @@ struct inclusive_scan_by_key_body {
 struct exclusive_scan_by_key_body {
     template <class K, class V, class O>
     auto operator()(K first, K last, V values, O out) const {
+        return (*this)(first, last, values, out, Value<V>(0));
+    }
+    template <class K, class V, class O, class T>
+    auto operator()(K first, K last, V values, O out, T init) const {
+        return (*this)(first, last, values, out, init, equal_to<>(), plus<>());
+    }
+    template <class K, class V, class O, class T, class E>
+    auto operator()(K first, K last, V values, O out, T init, E equal) const {
+        return (*this)(first, last, values, out, init, equal, plus<>());
+    }
+    template <class K, class V, class O, class T, class E, class F>
+    auto operator()(K first, K last, V values, O out, T init, E equal, F f) const {
         std::ptrdiff_t n = last - first;
-        Value<V> sum{};
+        T sum = init;
         for (std::ptrdiff_t i = 0; i < n; i++) {
-            if (i == 0 || !(first[i] == first[i - 1]))
-                sum = Value<V>(0);
+            if (i > 0 && !equal(first[i - 1], first[i]))
+                sum = init;
             Value<V> v = values[i];
             out[i] = sum;
-            sum = sum + v;
+            sum = f(sum, v);
         }
         return At<3>{n};
     }
@@ -586,9 +661,34 @@ struct stable_sort_by_key_body : sort_by_key_body {};
 struct merge_body {
     template <class I, class J, class O>
     auto operator()(I a, I a_end, J b, J b_end, O out) const {
+        return (*this)(a, a_end, b, b_end, out, less<>());
+    }
+    template <class I, class J, class O, class F>
+    auto operator()(I a, I a_end, J b, J b_end, O out, F less) const {
         auto n = (a_end - a) + (b_end - b);
-        std::merge(a, a_end, b, b_end, out);
+        std::merge(a, a_end, b, b_end, out, less);
         return At<4>{n};
+    }
+};
+struct merge_by_key_body {
+    template <class I, class J, class V, class W, class KO, class VO>
+    auto operator()(I a, I a_end, J b, J b_end, V of_a, W of_b, KO keys, VO values) const {
+        return (*this)(a, a_end, b, b_end, of_a, of_b, keys, values, less<>());
+    }
+    template <class I, class J, class V, class W, class KO, class VO, class F>
+    auto operator()(I a, I a_end, J b, J b_end, V of_a, W of_b, KO keys, VO values, F less) const {
+        auto n = (a_end - a) + (b_end - b);
+        for (; a != a_end || b != b_end; ++keys, ++values) {
+            bool second = a == a_end || (b != b_end && less(*b, *a));
+            if (second) {
+                *keys = *b++;
+                *values = *of_b++;
+            } else {
+                *keys = *a++;
+                *values = *of_a++;
+            }
+        }
+        return std::make_pair(At<6>{n}, At<7>{n});
     }
 };
 #define CUDA_CPU_SET_OPERATION(name)                                             \
@@ -629,6 +729,12 @@ struct remove_body {
         return At<0>{std::remove(first, last, v) - first};
     }
 };
+struct remove_copy_body {
+    template <class I, class O, class T>
+    auto operator()(I first, I last, O out, const T& v) const {
+        return At<2>{std::remove_copy(first, last, out, v) - out};
+    }
+};
 struct remove_copy_if_body {
     template <class I, class O, class P>
     auto operator()(I first, I last, O out, P p) const {
@@ -666,25 +772,65 @@ struct unique_copy_body {
     auto operator()(I first, I last, O out) const {
         return At<2>{std::unique_copy(first, last, out) - out};
     }
+    template <class I, class O, class E>
+    auto operator()(I first, I last, O out, E equal) const {
+        return At<2>{std::unique_copy(first, last, out, equal) - out};
+    }
 };
 struct stable_partition_body {
     template <class I, class P>
     auto operator()(I first, I last, P p) const {
+        return (*this)(first, last, std::vector<Value<I>>(first, last).begin(), p);
+    }
+    template <class I, class S, class P>
+    auto operator()(I first, I last, S stencil, P p) const {
         std::vector<Value<I>> values(first, last);
-        auto middle = std::stable_partition(values.begin(), values.end(), p);
-        for (std::ptrdiff_t i = 0; i < (std::ptrdiff_t)values.size(); i++)
-            first[i] = values[i];
-        return At<0>{middle - values.begin()};
+        std::vector<bool> chosen;
+        for (std::size_t i = 0; i < values.size(); i++)
+            chosen.push_back(p(stencil[i]));
+        std::ptrdiff_t at = 0;
+        for (bool wanted : {true, false}) {
+            for (std::size_t i = 0; i < values.size(); i++)
+                if (chosen[i] == wanted)
+                    first[at++] = values[i];
+        }
+        return At<0>{std::count(chosen.begin(), chosen.end(), true)};
     }
 };
+// Copies what p holds for to one place, the rest to another; returns how many went to the first.
+template <class I, class S, class O, class Q, class P>
+std::ptrdiff_t part(I first, I last, S stencil, O out_true, Q out_false, P p) {
+    std::ptrdiff_t yes = 0, no = 0;
+    for (; first != last; ++first, ++stencil) {
+        if (p(*stencil))
+            out_true[yes++] = *first;
+        else
+            out_false[no++] = *first;
+    }
+    return yes;
+}
+struct stable_partition_copy_body {
+    template <class I, class O, class Q, class P>
+    auto operator()(I first, I last, O out_true, Q out_false, P p) const {
+        std::ptrdiff_t yes = part(first, last, first, out_true, out_false, p);
+        return std::make_pair(At<2>{yes}, At<3>{(last - first) - yes});
+    }
+    template <class I, class S, class O, class Q, class P>
+    auto operator()(I first, I last, S stencil, O out_true, Q out_false, P p) const {
+        std::ptrdiff_t yes = part(first, last, stencil, out_true, out_false, p);
+        return std::make_pair(At<3>{yes}, At<4>{(last - first) - yes});
+    }
+};
+struct partition_copy_body : stable_partition_copy_body {};
 struct partition_body : stable_partition_body {};
 }  // namespace detail
 
-// The names that programs call.
-#define CUDA_CPU_ALGORITHM(name)                         \
-    template <class... A>                                \
-    auto name(const A&... a) {                           \
-        return detail::run(detail::name##_body{}, a...); \
+// The names that programs call. An array arrives as the pointer to its first element, a function as
+// the pointer to it.
+#define CUDA_CPU_ALGORITHM(name)                                          \
+    template <class... A>                                                 \
+    auto name(A&&... a) {                                                 \
+        return detail::run(detail::name##_body{}, std::decay_t<A>(a)...); \
     }
 CUDA_CPU_ALGORITHM(fill)
 CUDA_CPU_ALGORITHM(fill_n)
@@ -694,6 +840,8 @@ CUDA_CPU_ALGORITHM(generate)
 CUDA_CPU_ALGORITHM(copy_if)
 CUDA_CPU_ALGORITHM(gather)
 CUDA_CPU_ALGORITHM(scatter)
+CUDA_CPU_ALGORITHM(gather_if)
+CUDA_CPU_ALGORITHM(scatter_if)
 CUDA_CPU_ALGORITHM(swap_ranges)
 CUDA_CPU_ALGORITHM(reverse)
 CUDA_CPU_ALGORITHM(reverse_copy)
@@ -718,6 +866,8 @@ CUDA_CPU_ALGORITHM(none_of)
 CUDA_CPU_ALGORITHM(equal)
 CUDA_CPU_ALGORITHM(find)
 CUDA_CPU_ALGORITHM(find_if)
+CUDA_CPU_ALGORITHM(find_if_not)
+CUDA_CPU_ALGORITHM(mismatch)
 CUDA_CPU_ALGORITHM(is_sorted)
 CUDA_CPU_ALGORITHM(lower_bound)
 CUDA_CPU_ALGORITHM(upper_bound)
@@ -734,24 +884,47 @@ CUDA_CPU_ALGORITHM(sort_by_key)
 CUDA_CPU_ALGORITHM(stable_sort)
 CUDA_CPU_ALGORITHM(stable_sort_by_key)
 CUDA_CPU_ALGORITHM(merge)
+CUDA_CPU_ALGORITHM(merge_by_key)
 CUDA_CPU_ALGORITHM(set_difference)
 CUDA_CPU_ALGORITHM(set_intersection)
 CUDA_CPU_ALGORITHM(set_symmetric_difference)
 CUDA_CPU_ALGORITHM(set_union)
 CUDA_CPU_ALGORITHM(remove_if)
 CUDA_CPU_ALGORITHM(remove)
+CUDA_CPU_ALGORITHM(remove_copy)
 CUDA_CPU_ALGORITHM(remove_copy_if)
 CUDA_CPU_ALGORITHM(unique)
 CUDA_CPU_ALGORITHM(unique_by_key)
 CUDA_CPU_ALGORITHM(unique_copy)
 CUDA_CPU_ALGORITHM(stable_partition)
 CUDA_CPU_ALGORITHM(partition)
+CUDA_CPU_ALGORITHM(stable_partition_copy)
+CUDA_CPU_ALGORITHM(partition_copy)
 #undef CUDA_CPU_ALGORITHM
 
 // ---- copies may go between host and device, whichever side each end is on
 namespace detail {
 template <class I, class O>
+O copy_in_any_order(const Policy& policy, I first, I last, O out);
+template <class I>
+constexpr bool any_order = std::is_base_of_v<std::random_access_iterator_tag,
+                                             typename std::iterator_traits<I>::iterator_category>;
+
+template <class I, class O>
 O copy_range(const Policy& policy, I first, I last, O out) {
+    if constexpr (!any_order<I>) {  // a list, a stream
+        std::vector<Value<I>> values(first, last);
+        return copy_range(policy, values.data(), values.data() + values.size(), out);
+    } else if constexpr (!any_order<O>) {
+        std::vector<Value<I>> values(last - first);
+        copy_range(policy, first, last, values.data());
+        return std::copy(values.begin(), values.end(), out);
+    } else {
+        return copy_in_any_order(policy, first, last, out);
+    }
+}
+template <class I, class O>
+O copy_in_any_order(const Policy& policy, I first, I last, O out) {
     std::ptrdiff_t n = last - first;
     if (n <= 0)
         return out;
@@ -769,7 +942,7 @@ O copy_range(const Policy& policy, I first, I last, O out) {
         if constexpr (is_device<I>::value) {
             V* box;  // what a device iterator computes is computed on the device
             cudaMallocManaged(&box, n * sizeof(V));
-            copy_range(Policy{true, policy.stream}, first, last, device_ptr<V>(box));
+            copy_in_any_order(Policy{true, policy.stream}, first, last, device_ptr<V>(box));
             for (std::ptrdiff_t i = 0; i < n; i++)
                 out[i] = box[i];
             cudaFree(box);
@@ -778,8 +951,8 @@ O copy_range(const Policy& policy, I first, I last, O out) {
             cudaMallocManaged(&box, n * sizeof(W));
             for (std::ptrdiff_t i = 0; i < n; i++)
                 box[i] = first[i];
-            copy_range(Policy{true, policy.stream}, device_ptr<W>(box), device_ptr<W>(box) + n,
-                       out);
+            copy_in_any_order(Policy{true, policy.stream}, device_ptr<W>(box),
+                              device_ptr<W>(box) + n, out);
             cudaFree(box);
         }
     }

@@ -4,6 +4,8 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include "../../cuda/std/functional"  // NVIDIA's headers bring them, too
+#include "../../cuda/std/tuple"
 #include "../version.h"
 #include "../../macros_aside.inc"
 
@@ -84,6 +86,22 @@ struct identity {
         return a;
     }
 };
+template <class T>
+__host__ __device__ T min(const T& a, const T& b) {
+    return b < a ? b : a;
+}
+template <class T, class F>
+__host__ __device__ T min(const T& a, const T& b, F less) {
+    return less(b, a) ? b : a;
+}
+template <class T>
+__host__ __device__ T max(const T& a, const T& b) {
+    return a < b ? b : a;
+}
+template <class T, class F>
+__host__ __device__ T max(const T& a, const T& b, F less) {
+    return less(a, b) ? b : a;
+}
 template <class F>
 auto not_fn(F f) {
     return std::not_fn(f);

@@ -187,6 +187,10 @@ device_ptr<T> device_pointer_cast(T* p) {
     return device_ptr<T>(p);
 }
 template <class T>
+device_ptr<T> device_pointer_cast(const device_ptr<T>& p) {
+    return p;
+}
+template <class T>
 T* raw_pointer_cast(const device_ptr<T>& p) {
     return p.get();
 }
@@ -254,7 +258,8 @@ struct Ignored {
         return *this;
     }
 };
-struct discard_iterator : IteratorBase<discard_iterator, Ignored, Ignored> {
+template <class System = void>
+struct discard_iterator : IteratorBase<discard_iterator<System>, Ignored, Ignored> {
     std::ptrdiff_t index;
     discard_iterator(std::ptrdiff_t i = 0) : index(i) {}
     Ignored dereference() const {
@@ -267,18 +272,18 @@ struct discard_iterator : IteratorBase<discard_iterator, Ignored, Ignored> {
         return o.index - index;
     }
 };
-inline discard_iterator make_discard_iterator() {
-    return {};
+inline discard_iterator<> make_discard_iterator(std::ptrdiff_t i = 0) {
+    return i;
 }
 
 template <class F, class I>
-using TransformResult = decltype(std::declval<const F&>()(*std::declval<I>()));
+using TransformResult = decltype(std::declval<F&>()(*std::declval<I>()));
 template <class F, class I>
 struct transform_iterator
     : IteratorBase<transform_iterator<F, I>, std::decay_t<TransformResult<F, I>>,
                    std::decay_t<TransformResult<F, I>>> {
     I base;
-    F function;
+    mutable F function;  // its operator() need not be const
     transform_iterator(I i, F f) : base(i), function(f) {}
     std::decay_t<TransformResult<F, I>> dereference() const {
         return function(*base);
