@@ -143,7 +143,7 @@ def rereads_memory(trace):
 TILE = Exercise(
     id="matmul.tile",
     title="The tile kernel",
-    minutes=20,
+    minutes=19,
     one_block=True,
     task=(
         "Write the tile kernel, for blocks of 8 by 8 threads and tiles of 8 by 8, so small that "
@@ -295,6 +295,19 @@ def ring(step, stages):
             " `stages`.",
         ),
         ("stages, step + ahead", "stages, (step + ahead) % 1000", "wrong_value"),
+        (
+            "step % stages, (step + ahead) % stages, step + ahead",
+            "step % 3, (step + 2) % 3, step + 2",
+            "wrong_value",
+            "That is the table's rule, for three pairs. `stages` may be another number.",
+        ),
+        (
+            "(step + ahead) % stages",
+            "(step + 1) % stages",
+            "wrong_value",
+            "The pair after this one holds the next step's tiles. The one to fill is the one that"
+            " was read last.",
+        ),
     ),
 )
 
@@ -317,10 +330,16 @@ __global__ void matmul_mine(float *c, const float *a, const float *b, int m, int
             b_tile[i / 64][i % 64] = inner < k && column < n ? b[inner * n + column] : 0;
         }
         __syncthreads();
-        for (int q = 0; q < 16; ++q)
+        for (int q = 0; q < 16; ++q) {
+            float from_a[4], from_b[4];
+            for (int i = 0; i < 4; ++i) {
+                from_a[i] = a_tile[q][y + 16 * i];
+                from_b[i] = b_tile[q][x + 16 * i];
+            }
             for (int i = 0; i < 4; ++i)
                 for (int j = 0; j < 4; ++j)
-                    sums[i][j] += a_tile[q][y + 16 * i] * b_tile[q][x + 16 * j];
+                    sums[i][j] += from_a[i] * from_b[j];
+        }
         __syncthreads();
     }
     for (int i = 0; i < 4; ++i)
@@ -377,10 +396,21 @@ def columns_4_apart(b):
     return inside[:, taken]
 
 
+def sums_turned(c, a, b, m, n, k):
+    """The product, but each thread stores sums[j][i] where sums[i][j] belongs."""
+    tall, wide = (-(-size // 64) * 64 for size in (m, n))
+    whole = np.zeros((tall, wide))  # beyond the edge the tiles hold zeros
+    whole[:m, :n] = product(c, a, b)
+    row, column = np.ogrid[:tall, :wide]
+    i, j = row % 64 // 16, column % 64 // 16
+    turned = whole[row + 16 * (j - i), column + 16 * (i - j)]
+    return turned[:m, :n]
+
+
 BEAT = Exercise(
     id="matmul.beat",
     title="A register tile",
-    minutes=20,
+    minutes=18,
     one_block=True,
     kind="cuda_c",
     kernel_name="matmul_mine",
@@ -450,15 +480,21 @@ __global__ void matmul_mine(float* c, const float* a, const float* b, int m, int
             "A thread's rows are 16 apart in `c`, and are read 4 apart from the tile of `a`.",
             lambda c, a, b, m, n, k: product(c, columns_4_apart(a.T).T, b),
         ),
+        Hypothesis(
+            "wrong_value",
+            "Rows and columns of a thread's sums have changed places: `sums[i][j]` belongs to row i"
+            " and column j of its 4 × 4 elements.",
+            sums_turned,
+        ),
     ),
     hints=(
         "Start with `float sums[4][4] = {}` in place of `sum`. Which row and which column does "
         "sums[i][j] belong to?",
         "sums[i][j] is row `top + y + 16 * i`, column `left + x + 16 * j`. In each step q it "
-        "gets `a_tile[q][y + 16 * i] * b_tile[q][x + 16 * j]`: two loops inside the loop over q.",
+        "gets `a_tile[q][y + 16 * i] * b_tile[q][x + 16 * j]`: two loops inside the loop over q. "
+        "Before them, a loop that reads the four values of a and the four of b.",
         "The same two loops stand around the last `if`, since each of the 16 elements may lie "
-        "beyond the edge. (Read the four values of a and the four of b into variables of their "
-        "own first, if you like: the compiler does it, too.)",
+        "beyond the edge.",
     ),
     wrong=(
         ("            if (row < m && column < n)\n", "", "out_of_bounds"),
@@ -478,7 +514,12 @@ __global__ void matmul_mine(float* c, const float* a, const float* b, int m, int
             "float sums[4][4] = {};\n    if (top + y >= m) return;\n    for (int first",
             "uninitialized",
         ),
-        ("b_tile[q][x + 16 * j]", "b_tile[q][x + 4 * j]", "wrong_value"),
+        ("b_tile[q][x + 16 * i]", "b_tile[q][x + 4 * i]", "wrong_value"),
+        (
+            "sums[i][j] += from_a[i] * from_b[j]",
+            "sums[j][i] += from_a[i] * from_b[j]",
+            "wrong_value",
+        ),
         ("a_tile[q][y + 16 * i]", "a_tile[q][y + 4 * i]", "wrong_value"),
         Wrong(SIXTEEN_SMALL_TILES, "too_much_traffic"),
         Wrong(SIXTEEN_FROM_MEMORY, "too_much_traffic"),

@@ -6,6 +6,7 @@ watched(kernel, grid, block, out, …)        Numba: traced, access by access, o
 """
 
 import contextlib
+import re
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from utils import cuda_c
 from utils.tools.diagnostics import LearnerError
 from utils.tracer import TraceError, trace
 
+#: Where an error of the CPU runtime or of a compiler begins: "/path/file.cu:20: error: ..."
+BEGINS = re.compile(r"^(?=\S+:\d+: error: )", re.MULTILINE)
 MOST = 1e-4  # of the largest value: what float32 sums of a few hundred terms are off at most
 
 
@@ -29,7 +32,7 @@ def tried(compute, exact, loads, most: float = MOST, places=None, slow_checks: b
         with cuda_c.checked() if slow_checks else contextlib.nullcontext():
             found = numbers(compute())
     except LearnerError as mistake:
-        print(mistake)
+        print(first_of(str(mistake)))
     else:
         print(verdict(found, numbers(exact), most, places))
     finally:
@@ -46,9 +49,28 @@ def watched(kernel, grid, block, *args, exact, out: str = "out", most: float = M
     except TraceError as mistake:
         print(mistake)
         return
-    for problem in run.problems:
-        print(problem)
+    first, *others = run.problems or [""]
+    if first:
+        print(first + and_more(others))
     print(verdict(numbers(run.results[out]), numbers(exact), most))
+
+
+def first_of(text: str) -> str:
+    """The first of the errors that a run names, and how many follow: often one cause has several.
+
+    text: what the CPU runtime or a compiler says, or any other text, which stays as it is.
+    """
+    before, *errors = BEGINS.split(text)
+    if before.strip() or not errors:  # something else is said
+        return text
+    return errors[0].rstrip() + and_more(errors[1:])
+
+
+def and_more(others) -> str:
+    """That others follow; "" where none do."""
+    if not others:
+        return ""
+    return f"\n(and {len(others)} more, often of the same cause: mend this one first)"
 
 
 def verdict(found: np.ndarray, exact: np.ndarray, most: float = MOST, places=None) -> str:

@@ -440,15 +440,26 @@ def tile_order(across: int, down: int, at_once: int, group: int):
 LADDER_LETTERS = 10  # points
 
 
+#: The rungs of the float32 ladder as the chapter counts them
+RUNGS = {
+    **{"naive": 1, "coalesced": 2, "tile": 3, "mine": 4, "tile_1d": 4, "tile_2d": 5},
+    **{"vector": 6, "banks": 7, "cp_async_wide": 8, "cp_async": 8, "warp_tile": 9},
+    **{"whole": 10, "ahead": 10, "to_and_fro": 10, "tuned": 11, "split_k": 12},
+    **{"l2_order": 13, "stream_k": 14},
+}
+
+
 def ladder_chart(
     shares: dict[str, float],
     title: str,
     other: Set[str] = frozenset(),
     guessed: Mapping[str, float] | None = None,
+    numbers: Mapping[str, int] | None = None,
 ):
     """A bar a rung: its share of cuBLAS. shares: name -> share, from the ladder's foot.
 
     other: names in another colour. guessed: name -> share that the reader predicted, a diamond.
+    numbers: name -> the rung's number, which is written before it.
     """
     words = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
     fig, axes = chart(8, 0.9 + 0.165 * len(shares), alt=f"{title}: {words}")
@@ -481,6 +492,9 @@ def ladder_chart(
         linestyle="none",
     )
     axes.set(xlim=(0, 118), xlabel="% of cuBLAS's speed on the same matrices (line: cuBLAS)")
+    if numbers:
+        named = [f"{numbers[name]} · {name}" if name in numbers else name for name in rows]
+        axes.set_yticks(range(len(rows)), named)
     axes.tick_params(axis="y", labelsize=LADDER_LETTERS)
     axes.invert_yaxis()
     plain(axes, title)
@@ -666,6 +680,7 @@ def search_map(
 # ---- the order of three loops
 
 SHOWN, LINE = 32, 16  # a matrix's side; elements of a cache line
+WALK_COLOURS = {ACCENT: "used", BLOCK_COLOURS[1]: "fetched with it"}
 WIDE, HIGH = 8, 3.5  # pixels of an element: flat, as a slide is
 LEFT, BETWEEN, ROW_GAP = 175, 26, 18  # of the names, from matrix to matrix, from row to row
 WALK_LETTERS = 16
@@ -724,6 +739,10 @@ def walked(multiply, steps: int = 256):
     for column, name in enumerate("ABC"):
         middle = LEFT + column * across + SHOWN * WIDE / 2
         sheet.text(middle, 10, name, size=WALK_LETTERS, font_weight="bold")
+    for place, (colour, words) in enumerate(WALK_COLOURS.items()):
+        y = 115 + 18 * place  # below the three lines of words
+        sheet.box(0, y - 6, 12, 12, fill=colour)
+        sheet.text_from(18, y, words, size=13)
     return sheet
 
 

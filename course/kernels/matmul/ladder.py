@@ -17,8 +17,10 @@ from pathlib import Path
 
 import torch
 
-from course.kernels.matmul.records import Measured, recorded, recorded_line
+from course.kernels.matmul.records import Measured, is_recorded, recorded, recorded_line
+from course.kernels.trying import first_of
 from utils import compare, cuda_c, has_gpu, pick, results
+from utils.hardware import fp32_roofs
 from utils.timing import speedup
 from utils.tools.diagnostics import LearnerError
 
@@ -115,6 +117,7 @@ def prove(
         error = error_of(multiply, m, n, k, kind)
         most = bound(kind, k)
         where = f"{name} is wrong at {m} × {n} × {k}"
+        assert error == error, f"{where}: some elements are NaN, as where nothing was written"
         assert error <= most, f"{where}: error {error:.2g}, at most {most:.2g} is rounding"
         worst = max(worst, error)
     return worst
@@ -134,7 +137,7 @@ def is_right(make: Callable[[], "Multiply"], kind: str = "fp32", shapes: Iterabl
         with cuda_c.checked():
             error = prove("this kernel", make(), shapes, kind)
     except (AssertionError, LearnerError) as mistake:
-        print(mistake)
+        print(first_of(str(mistake)))
         return False
     print(f"✓ right: the largest error is {error:.1e}, and rounding explains it")
     return True
@@ -234,6 +237,27 @@ def asked(multiply: Multiply) -> Asked:
     return Asked(global_bytes / products, (more["shared"] - fewer["shared"]) / products)
 
 
+def allowed(asked: Asked) -> str:
+    """What the accesses to shared memory allow at most, in a line: a bound, and no estimate.
+
+    An SM hands out one value of 4 bytes for each lane of a warp, while it could start the
+    multiply-adds of four warps. Beside the bound stands rung 3's, and what that was measured to
+    reach.
+    """
+    _, peak, _ = fp32_roofs()
+    share = min(1, 1 / (4 * asked.shared)) if asked.shared else 1
+    said = (
+        f"  by its accesses, if each brings 4 bytes, it can reach {share:.0%} of the peak at most"
+    )
+    whose, known = recorded()
+    tile, rival = known.get(("fp32", 4096, "tile")), known.get(("fp32", 4096, "cuBLAS"))
+    if tile and rival:
+        most = share * peak / rival.rate
+        of_tile = f"rung 3 can reach {1 / 8:.0%}, and reached {tile.rate / peak:.0%} ({whose})"
+        said += f", {min(1, most):.0%} of cuBLAS; {of_tile}"
+    return said
+
+
 # ---- the ladder
 
 
@@ -291,7 +315,10 @@ class Ladder:
             if make:
                 self.asked[name] = asked(multiply)
                 print(f"  counted here, for each multiply-add: {self.asked[name]}")
-            print(recorded_line(f"matmul/{kind}/{n}/{name}"))
+            path = f"matmul/{kind}/{n}/{name}"
+            print(recorded_line(path))
+            if make and not is_recorded(path):
+                print(allowed(self.asked[name]))
 
     def race(self, name, kind, n, error, best=False) -> Measured:
         """Time a rung in turn with cuBLAS on the same matrices, and record its share.

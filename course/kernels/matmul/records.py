@@ -69,17 +69,22 @@ def _rung(
     return {(kind, n, rung): measured}
 
 
+def is_recorded(path: str) -> bool:
+    """Whether a GPU's time of a rung is known."""
+    return bool(results.find(f"{path}/share_of_cublas") and results.find(f"{path}/rate"))
+
+
 def recorded_line(path: str) -> str:
     """What is recorded of a rung, such as ``matmul/fp32/4096/tile``, in a line."""
     share = results.find(f"{path}/share_of_cublas")
     rate = results.find(f"{path}/rate")
     error = results.find(f"{path}/error")
     if not share or not rate:
-        return "  no GPU, so no time; nothing is recorded yet"
+        return "  no GPU, so no time, and nothing is recorded of it"
     place = f"{share['gpu']}, {share['date'][:10]}"
     speed = f"{rate['value'] / 1e12:.2f} TFLOP/s, {share['value']:.1%} of cuBLAS"
     remark = f"; error {error['value']:.1e}" if error else ""
-    return f"  recorded on {place}: {speed}{remark}"
+    return f"  the course's own, recorded on {place}: {speed}{remark}"
 
 
 def table(known: dict, kinds=KINDS) -> str:

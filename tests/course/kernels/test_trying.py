@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import cuda
 
-from course.kernels.trying import sketch, tried, verdict, watched
+from course.kernels.trying import first_of, sketch, tried, verdict, watched
 from utils.tools.diagnostics import LearnerError
 
 EXACT = np.arange(6.0).reshape(2, 3)
@@ -37,6 +37,14 @@ def test_nothing_is_raised(capsys):
     tried(compute, EXACT, module)
     tried(lambda: EXACT, EXACT, module)
     assert capsys.readouterr().out.split("\n")[:2] == ["line 3 is wrong", verdict(EXACT, EXACT)]
+
+
+def test_of_many_errors_the_first_is_told_and_the_others_are_counted():
+    one = "/a/tile.cu:20: error: two threads use it [data-race]\n    in kernel `matmul`"
+    two = "/a/tile.cu:16: error: another"
+    assert first_of(one) == one
+    assert first_of(f"{one}\n{two}\n{two}").startswith(f"{one}\n(and 2 more")
+    assert first_of("this kernel is wrong at 3 × 3 × 3") == "this kernel is wrong at 3 × 3 × 3"
 
 
 @pytest.mark.parametrize("exact, words", [(2.0, "✓ right"), (1.0, "wrong: 4 of 4 values")])

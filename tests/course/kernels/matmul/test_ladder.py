@@ -99,13 +99,29 @@ def test_what_a_rung_asks_of_memory_is_counted_for_a_multiply_add(capsys):
     assert rungs.shares(also=["naive"])[1].keys() == {"tile", "naive"}
 
 
+@without_gpu("the CPU runtime, which counts")
+def test_of_a_rung_that_nobody_recorded_what_its_accesses_allow_is_told(capsys, tmp_path):
+    path = tmp_path / "tile.cu"
+    path.write_text((ladder.KERNELS / "tile.cu").read_text())
+    ladder.Ladder().climb("mine", make=lambda: ladder.launcher(path, **TILE))
+    said = capsys.readouterr().out
+    assert "it can reach 12% of the peak at most" in said and "rung 3 can reach 12%" in said
+    assert "recorded on" not in said
+
+
+def test_an_element_that_is_nan_is_told_as_what_nobody_wrote(capsys):
+    assert not ladder.is_right(lambda: lambda c, a, b: None)
+    assert "some elements are NaN, as where nothing was written" in capsys.readouterr().out
+
+
 @without_gpu("the CPU runtime, which names the mistake")
 def test_a_wrong_kernel_is_told_and_nothing_is_raised(capsys, tmp_path):
     text = (ladder.KERNELS / "tile.cu").read_text()
     path = tmp_path / "tile.cu"
     path.write_text(text.replace("        __syncthreads();  // nobody reads them any more\n", ""))
     ladder.tried(lambda: ladder.launcher(path, **TILE))
-    assert "without a barrier between" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert said.count("without a barrier between") == 1 and "more, often of the same cause" in said
     ladder.tried(lambda: ladder.launcher(ladder.KERNELS / "tile.cu", **TILE))
     assert "✓ right" in capsys.readouterr().out
 
