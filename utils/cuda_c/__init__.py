@@ -388,7 +388,15 @@ class _Nvrtc:
             module.path, _own_arch(), expressions, flags=module._flags, kind=kind
         )
         self._kernels = {expression: code.get_kernel(expression) for expression in expressions}
-        self._shared_limit = dict.fromkeys(expressions, MAX_SHARED_UNASKED)
+        # 48 KB hold both: the kernel's own __shared__ arrays, and what a launch adds
+        self._static_shared = {
+            expression: kernel.attributes.shared_size_bytes
+            for expression, kernel in self._kernels.items()
+        }
+        self._shared_limit = {
+            expression: MAX_SHARED_UNASKED - static
+            for expression, static in self._static_shared.items()
+        }
 
     def launch(self, expression, grid, block, shared_bytes, stream, arguments):
         from cuda.core import LEGACY_DEFAULT_STREAM, LaunchConfig, launch
@@ -430,16 +438,18 @@ class _Nvrtc:
             raise RuntimeError(error.name)
 
     def _raise_shared_limit(self, expression, shared_bytes):
-        """Ask for over 48 KB of dynamic shared memory a block, as cudaFuncSetAttribute does."""
+        """Ask for over 48 KB of shared memory a block, as cudaFuncSetAttribute does."""
         from cuda.bindings import driver
 
         most = self._device.properties.max_shared_memory_per_block_optin
         if gpu().pretended:
             most = min(most, limits(gpu().compute_capability).shared_block)
-        if shared_bytes > most:
+        static = self._static_shared[expression]
+        if static + shared_bytes > most:
+            own = f", with the {static:,} of its __shared__ arrays" if static else ""
             raise LaunchError(
-                f"{expression}: {shared_bytes:,} bytes of shared memory a block; this GPU has "
-                f"{most:,}. Use smaller tiles or fewer stages"
+                f"{expression}: {static + shared_bytes:,} bytes of shared memory per block{own}; "
+                f"this GPU has {most:,}. Use smaller tiles or fewer stages"
             )
         kernel = self._kernels[expression]
         (error,) = driver.cuKernelSetAttribute(
@@ -449,9 +459,8 @@ class _Nvrtc:
             self._device.device_id,
         )
         if error != driver.CUresult.CUDA_SUCCESS:
-            static = kernel.attributes.shared_size_bytes
             raise LaunchError(
-                f"{expression}: {shared_bytes:,} bytes of dynamic shared memory a block are "
+                f"{expression}: {shared_bytes:,} bytes of dynamic shared memory per block are "
                 f"refused ({error.name}); this GPU has {most:,}, and the kernel's own __shared__ "
                 f"arrays take {static:,}"
             )
