@@ -253,6 +253,15 @@ int main() {
     n += on_device(3) + both_ways(2.0f) + sizeof(dev::reads());
     return n + block_size + host::count + either<true>(3);
 }
+static void* room(int bytes, bool clear = true) { return clear ? 0 : (void*)&bytes; }
+__global__ void behind_a_default(float* a) { a[0] = 1; }
+struct Behind { char c; int i; };
+static void launches_it() { behind_a_default<<<1, 64>>>((float*)room(4)); }
+template <bool, class T> using Just = T;
+template <class T> __device__ Just<!(sizeof(T) == 1 && sizeof(T) == 2), T> after_both(T x) {
+    T result = x;
+    return result;
+}
 """
 
 

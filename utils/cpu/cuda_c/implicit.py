@@ -228,7 +228,7 @@ class Implicit:
     def assignment(self, i: int) -> None:
         tokens = self.tokens
         before = tokens[i - 1]
-        if tokens[i + 1].text == "=" or before.text in NOT_ASSIGNING:
+        if tokens[i + 1].text == "=" or before.text in NOT_ASSIGNING or self.of_enum(i):
             return
         compound = before.text in ASSIGNING and not tokens[i].space
         last = i - 2 if compound else i - 1
@@ -247,6 +247,14 @@ class Implicit:
                 text = f"::cuda_cpu::by {before.text}="
                 operator = made(text, tokens[i + 1])
                 self.insertions.append((i + 1, operator))
+
+    def of_enum(self, i: int) -> bool:
+        """Whether this "=" gives an enumerator its value."""
+        tokens = self.tokens
+        i -= 2
+        while tokens[i].text not in ("{", "}", ";"):
+            i = opening(tokens, i) - 1 if tokens[i].text in CLOSE else i - 1
+        return tokens[i].text == "{" and "enum" in (t.text for t in tokens[max(i - 5, 0) : i])
 
     def left_side(self, last: int) -> int | None:
         """Where the name, element or member that ends at `last` begins; None if it is none."""

@@ -107,9 +107,11 @@ def _sections(at: Token, inside: Tokens):
 def _operands(at: Token, tokens: Tokens) -> list:
     operands = []
     for part in split_commas(tokens):
-        if len(part) < 3 or part[0].kind != "string" or part[1].text != "(":
+        open_ = next((i for i, t in enumerate(part) if t.kind != "string"), 0)
+        if not open_ or part[open_].text != "(":
             raise error(at, "inline PTX: this operand is not understood")
-        operands.append((part[0].text.strip('"'), part[2:-1]))
+        constraint = "".join(t.text.strip('"') for t in part[:open_])
+        operands.append((constraint, part[open_ + 1 : -1]))
     return operands
 
 

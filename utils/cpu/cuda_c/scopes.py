@@ -128,7 +128,8 @@ def _scope_of(head: Tokens, known: set[str]) -> str:
 def _opens_body(head: Tokens, tokens: Tokens, brace: int, known: set[str]) -> bool:
     """Whether this brace is no initializer: of a variable, or of a member before a constructor."""
     words = [t.text for t in head]
-    if "=" in words and "operator" not in words and "template" not in words:
+    assigned = "=" in _outside_of_brackets(head)  # not a parameter's default
+    if assigned and "operator" not in words and "template" not in words:
         return False
     if _scope_of(head, known) or not function_name(head, known):
         return bool(_scope_of(head, known))
@@ -139,17 +140,31 @@ def _opens_body(head: Tokens, tokens: Tokens, brace: int, known: set[str]) -> bo
                 and tokens[after].text in (",", "{"))  # fmt: skip
 
 
+def _outside_of_brackets(head: Tokens) -> list[str]:
+    words = []
+    i = 0
+    while i < len(head):
+        if head[i].text in OPEN:
+            i = closing(head, i)
+        words.append(head[i].text)
+        i += 1
+    return words
+
+
 def function_name(head: Tokens, known: set[str] = frozenset()) -> Token | None:
     """The name before a function's parameters; None if `head` declares something else."""
     head = without_template(head)
-    i = 0
+    i = angles = 0
     while i < len(head):
         t = head[i]
         if t.text == "operator":
             return t
         if t.text == "=":
             return None
-        if t.text in OPEN:
+        angles += (t.text == "<") - t.text.count(">") * (t.text in (">", ">>"))
+        if t.text in OPEN and angles > 0:  # of template arguments: enable_if_t<!(a && b), int> f()
+            i = closing(head, i)
+        elif t.text in OPEN:
             name = _before_bracket(head, i)
             if name is None:
                 return None
