@@ -41,6 +41,7 @@ from .compiler import (
     NO_COMPILER,
     BuildError,
     checked,
+    compiled,
     compiler,
     compiler_version,
     environment_flags,
@@ -62,7 +63,7 @@ ALWAYS = """
 """.split()
 #: and those of a program with the slow checks
 CHECKS = """
-    checks checks_hooks checks_races checks_messages checks_unwritten checks_operations
+    checks checks_quick checks_hooks checks_races checks_messages checks_unwritten checks_operations
     checks_counts checks_record checks_async checks_clusters
 """.split()
 GOLD = "-fuse-ld=gold"
@@ -224,10 +225,9 @@ def build(
     units[0] += extra
     name = Path(wanted.sources[0]).stem.replace(" ", "_")
     output = folder / f"{name}-{hash_of(request, *units)}{'.so' if shared else ''}"
-    if not output.exists():
-        _make(output, units, wanted)
+    warnings = _make(output, units, wanted)
     files = [fingerprint(file) for file in sorted(files)]
-    facts = {"output": str(output), "kernels": kernels, "files": files}
+    facts = {"output": str(output), "kernels": kernels, "files": files, "warnings": warnings}
     atomically(record, lambda fresh: fresh.write_text(json.dumps(facts)))
     forget_old(cache_folder())
     return output, facts
@@ -329,8 +329,11 @@ def _has(pattern: re.Pattern, files: Iterable[str]) -> bool:
     return any(pattern.search(Path(file).read_bytes()) for file in files)
 
 
-def _make(output: Path, units: Sequence[str], wanted: Wanted) -> None:
-    """Compile the units and link them with the runtime."""
+def _make(output: Path, units: Sequence[str], wanted: Wanted) -> list[str]:
+    """Compile the units and link them with the runtime, if it has not been done; the warnings."""
+    told = output.with_name(f"{output.name}.warnings")
+    if output.exists() and told.exists():
+        return json.loads(told.read_text())
     command = compiler()
     check, shared = wanted.check, wanted.shared
     runtime = runtime_objects(program=not shared, check=check)
@@ -341,16 +344,19 @@ def _make(output: Path, units: Sequence[str], wanted: Wanted) -> None:
         kind.append("-Wl,-Bsymbolic")
     with tempfile.TemporaryDirectory(dir=output.parent, prefix=MAKING) as temporary:
         objects = []
+        warnings = []
         for number, text in enumerate(units):
             unit = Path(temporary) / f"{number}.ii"
             unit.write_text(text)
             objects.append(unit.with_suffix(".o"))
-            checked([*command, *wanted.flags, "-c", unit, "-o", objects[-1]])
+            warnings += compiled([*command, *wanted.flags, "-c", unit, "-o", objects[-1]])
             if check and shared and on_linux and shutil.which("objcopy"):
                 renamed = [f"--redefine-sym={name}=cuda_cpu_heap_{name}" for name in HEAP]
                 checked(["objcopy", *renamed, objects[-1]])
         linked = [*command, *kind, *objects, *runtime, *wanted.linking, *libraries]
         atomically(output, lambda fresh: checked([*linked, "-o", fresh]))
+    atomically(told, lambda fresh: fresh.write_text(json.dumps(warnings)))
+    return warnings
 
 
 def system_libraries(on_linux: bool, *, wraps_heap: bool) -> list[str]:
@@ -408,7 +414,9 @@ def build_program(
     """
     if not Path(source).is_file():
         raise BuildError(f"{source}: {NO_FILE}\n")
-    program, _ = build([str(source)], flags, check=check, shared=False)
+    program, facts = build([str(source)], flags, check=check, shared=False)
+    for warning in facts["warnings"]:
+        print(warning, file=sys.stderr)
     if output is None:
         return program
     return atomically(Path(output), lambda fresh: shutil.copy2(program, fresh))

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from .unset_variables import CLANG_FLAGS, GCC_FLAGS, warnings_in
+
 NO_COMPILER = """no C++ compiler was found. To run CUDA C on this computer, install one:
   Debian, Ubuntu, Colab:  sudo apt install g++
   Fedora:                 sudo dnf install gcc-c++
@@ -120,10 +122,19 @@ def _run(command: Sequence[str | Path]) -> subprocess.CompletedProcess:
 
 
 def checked(command: Sequence[str | Path]) -> str:
+    return _done(command).stdout
+
+
+def compiled(command: Sequence[str | Path]) -> list[str]:
+    """Compile a unit; what nvcc would warn of, a line each."""
+    return warnings_in(_done(command).stderr)
+
+
+def _done(command: Sequence[str | Path]) -> subprocess.CompletedProcess:
     done = _run(command)
     if done.returncode:
         raise BuildError(tidy(done.stderr), [str(c) for c in command])
-    return done.stdout
+    return done
 
 
 def tidy(log: str) -> str:
@@ -151,7 +162,8 @@ def environment_flags(compiling: list[str], check: bool) -> list[str]:
         flags += LINES
     flags += [*PLAIN_FLAGS, *_target_flags(tuple(command))]
     if not any(f.startswith("-W") for f in compiling):
-        flags.append("-w")
+        flags += GCC_FLAGS if is_gcc(command) else CLANG_FLAGS
+        flags += ["-Wno-maybe-uninitialized"] if check and is_gcc(command) else []
     if is_gcc(command):
         flags.append("-fpermissive")
     return flags

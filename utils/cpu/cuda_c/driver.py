@@ -15,7 +15,7 @@ from utils.files import scratch_folder
 
 from .architecture import architecture
 from .build import NO_FILE, BuildError, rewritten, runtime_objects, system_libraries
-from .compiler import checked, compiler, environment_flags
+from .compiler import checked, compiled, compiler, environment_flags
 from .options import FOR_BOTH, RELAXED, is_plain, may_launch, split_flags
 from .preprocess import FOLDERS
 
@@ -90,7 +90,8 @@ def compile_one(source: str, command: Command, output: Path) -> None:
     with scratch_folder() as folder:
         unit = folder / "unit.ii"
         unit.write_text(units[0])
-        checked([*compiler(), *flags, "-c", unit, "-o", output])
+        for warning in compiled([*compiler(), *flags, "-c", unit, "-o", output]):
+            print(warning, file=sys.stderr)
 
 
 def _for_c(flags: list[str]) -> list[str]:

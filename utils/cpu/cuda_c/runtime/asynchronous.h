@@ -27,6 +27,9 @@ struct MBarrier {
     bool polled;  // by test_wait
     Clock arrived, over;  // what those know who have arrived; of the last phase that is over
     Peers peers_arrived, peers_over;  // likewise, of other blocks of the cluster
+    // Who initialised it, and when: for the slow checks.
+    unsigned born_generation, born_meetings, born_when;
+    unsigned short born_by;
 };
 
 // A copy that a barrier counts in, on its way to this block's shared memory.
@@ -115,7 +118,7 @@ struct Async {
     std::map<char*, MBarrier> barriers;
     std::vector<Flying> flying;
     std::vector<Groups> copies, stores;  // cp.async and bulk copies of each thread
-    NamedBarrier named[16];
+    NamedBarrier named[16 + 16];  // those of PTX, those of tiles of several warps
     std::vector<WarpGroup> groups;
     std::vector<std::pair<char*, unsigned>> failed;  // of each thread: its last wait in vain
     std::vector<unsigned> cluster_phase;  // of each thread that has arrived; ~0: has not
@@ -158,6 +161,8 @@ void cluster_thread_ended(Block& b);
 
 // ---- checks_async.cpp, linked in for --check
 void checks_learn(Clock& to, const Clock& from);
+void checks_born(const Block& b, MBarrier& m);  // by the running thread
+void checks_uses_barrier(const Block& b, const MBarrier& m, Site at, const char* what);
 void checks_arrive(Block& b, MBarrier& m);  // the running thread arrives
 void checks_phase_over(MBarrier& m);
 void checks_waited(Block& b, const MBarrier& m);  // the running thread knows that a phase is over

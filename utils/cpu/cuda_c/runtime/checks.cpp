@@ -131,6 +131,7 @@ static void global_access(const Use& use) {
     check_alignment(use);
     note_access(use, false);
     note_device_use(*a, use);
+    quick_remembers(*a);
     if (Cell* cells = cells_of(a->start, a->bytes))
         history(cells, size_t(use.p - a->start), use, nullptr);
 }
@@ -188,8 +189,21 @@ static void access_in_cluster(const Block& owner, const Use& use) {
 }
 
 // ---- memory of the host
-static void host_memory(const Use& use) {
+static bool is_device_variable(const Use& use) {
+    Segment segment = static_segment(use.p);
+    if (!segment.bytes)
+        return false;
     counts_variable(use);
+    bool made_here = use.writes && !use.atomic && library_code(use.code);
+    if (made_here)  // a table of our own headers, when it is first used
+        return true;
+    if (Cell* cells = cells_of(segment.start, segment.bytes))
+        history(cells, size_t(use.p - segment.start), use, nullptr, false);
+    return true;
+}
+static void host_memory(const Use& use) {
+    if (is_device_variable(use))
+        return;
     size_t heap = host_heap_bytes(use.p);
     if ((!heap && !on_host_stack(use.p)) || is_registered(use.p))
         return;
@@ -210,9 +224,11 @@ static bool is_argument(const char* p) {  // copied for each thread
     return p >= arguments && p < arguments + 4096;
 }
 
-static void use_memory(const Use& use) {
+void use_memory(const Use& use) {
     const char* p = use.p;
     settle_pending();
+    if (counts.absent)
+        stores_absent(use);
     learn_and_tell(use);
     if (any_taken && !in_kernel())
         host_uses_taken(use);
@@ -238,13 +254,9 @@ static void use_memory(const Use& use) {
         host_memory(use);
 }
 
-void access(const char* p, unsigned size, bool writes, bool atomic, const void* code) {
-    use_memory({p, size, writes, atomic, false, false, static_cast<const char*>(code) - 1});
-}
-
-// Global memory, an array of Python's, too: there a volatile access is one that others may be at.
+// Global memory, an array of Python's and a device variable, too: there a volatile access is one that others may be at.
 bool is_global(const char* p) {
-    return in_arena(p) || find_python_buffer(p);
+    return in_arena(p) || find_python_buffer(p) || static_segment(p).bytes;
 }
 
 void check_atomic(const volatile void* p, unsigned bytes, const void* code) {

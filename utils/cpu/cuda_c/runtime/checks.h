@@ -56,14 +56,23 @@ struct Use {
     const void* code;
 };
 void settle_pending();
+void settle_absent();
+void stores_absent(const Use& use);
 void learn_and_tell(const Use& use);
-// In the shared memory of `owner`, or in global memory (null).
-void history(Cell* cells, size_t offset, const Use& use, const Block* owner);
+// In the shared memory of `owner`, or in global memory (null). counted: not of a device variable.
+void history(Cell* cells, size_t offset, const Use& use, const Block* owner, bool counted = true);
 
 // ---- checks_messages.cpp
 void messages_begin_grid();
 void messages_end_block();
 void message(const Cell& c, const Access& now, const Use& use);
+
+// ---- checks_quick.cpp
+extern bool any_fences;  // of this launch
+extern bool anything_pending;  // is a store's value or race to be looked at before the next access?
+extern bool recording;
+void quick_remembers(const Allocation& a);  // that the running launch has used it
+bool comes_behind(unsigned grid);  // the running operation, behind that one's
 
 // ---- checks_counts.cpp
 struct Counts {
@@ -72,7 +81,26 @@ struct Counts {
         products, most_stored, lasting;
 };
 extern Counts counts;
+// What a thread of the grid did.
+struct OfThread {
+    unsigned accesses = 0;
+    unsigned long long stored = 0;  // bytes of global memory
+    // Where it polls: of the reads of a loop that waits, the first one counts.
+    const char* polled = nullptr;
+    AbsentLane absent = {};  // the last one that a shuffle of its has read
+    // Where its last access was, if it added nothing there.
+    const volatile void* unchanged = nullptr;
+    bool looks = false;  // its next atomic operation does
+};
+extern OfThread* first_thread;  // of those of the launch that have been seen
+extern size_t thread_count;
+OfThread& new_thread(size_t thread);
+inline OfThread& this_thread() {
+    size_t thread = hot.block->linear * hot.count + hot.tid;
+    return thread < thread_count ? first_thread[thread] : new_thread(thread);
+}
 void counts_begin_grid();
+const AbsentLane& absent_lane_read();  // by the running thread; bytes 0: none
 bool only_looks();  // the running thread's atomic operation; asked once for each
 // ---- device_heap.cpp, which programs lack
 void heap_begin_grid();

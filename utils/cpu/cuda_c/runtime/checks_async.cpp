@@ -52,6 +52,33 @@ void checks_arrive(Block& b, MBarrier& m) {
         checks_peer_arrives(*hot.block, m);
     ++clock_now;
 }
+// Another thread may use a barrier once it knows that it is there.
+void checks_born(const Block& b, MBarrier& m) {
+    m.born_generation = hot.block->generation;
+    m.born_meetings = meetings_of(*hot.block, hot.tid);
+    m.born_by = &b == hot.block ? (unsigned short)hot.tid : engine_thread;
+    m.born_when = clock_now++;
+}
+void checks_uses_barrier(const Block& b, const MBarrier& m, Site at, const char* what) {
+    if (m.born_by & engine_thread)  // another block of the cluster did it
+        return;
+    Access born = {b.check_grid,
+                   unsigned(b.linear),
+                   m.born_generation,
+                   m.born_meetings,
+                   m.born_when,
+                   m.born_by,
+                   15,
+                   true,
+                   nullptr};
+    if (ordered(born, *hot.block, true) || said_before(code_of(at), 1))
+        return;
+    report("mbarrier-uninitialised", at,
+           "%s: thread %s initialises this barrier in line %d, and nothing makes this thread wait "
+           "for that: a __syncthreads() must stand between%s",
+           what, index_of(*b.grid, m.born_by), m.at.line,
+           &b == hot.block ? "" : " (cluster.sync(), where blocks use each other's barriers)");
+}
 void checks_phase_over(MBarrier& m) {
     learn(m.over, m.arrived);
     peers_learn(m.peers_over, m.peers_arrived);

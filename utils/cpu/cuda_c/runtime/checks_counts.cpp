@@ -8,26 +8,17 @@ namespace cuda_cpu {
 Counts counts;
 __attribute__((weak)) void heap_begin_grid() {}
 __attribute__((weak)) void count_heap(Counts&) {}
-// What a thread of the grid did.
-struct OfThread {
-    unsigned accesses = 0;
-    unsigned long long stored = 0;  // bytes of global memory
-    // Where it polls: of the reads of a loop that waits, the first one counts.
-    const char* polled = nullptr;
-    // Where its last access was, if it added nothing there.
-    const volatile void* unchanged = nullptr;
-    bool looks = false;  // its next atomic operation does
-};
 static std::vector<OfThread>& all_threads() {
     static auto* v = new std::vector<OfThread>;
     return *v;
 }
-static OfThread& this_thread() {
-    const dim3& block = hot.block->grid->block;
-    size_t thread = hot.block->linear * block.x * block.y * block.z + hot.tid;
-    if (thread >= all_threads().size())
-        all_threads().resize(thread + 1);
-    return all_threads()[thread];
+OfThread* first_thread = nullptr;
+size_t thread_count = 0;
+OfThread& new_thread(size_t thread) {
+    all_threads().resize(std::max(thread + 1, 2 * thread_count));
+    first_thread = all_threads().data();
+    thread_count = all_threads().size();
+    return first_thread[thread];
 }
 static bool polls_again(OfThread& mine, const char* p, bool reads_atomically) {
     bool again = reads_atomically && mine.polled == p;
@@ -65,7 +56,7 @@ static std::map<const char*, unsigned>& lasting() {
     return *v;
 }
 void counts_variable(const Use& use) {
-    if (use.writes && is_static(use.p))
+    if (use.writes)
         lasting()[use.p] = use.size;
 }
 // Of what they hold, by FNV-1a.
@@ -82,10 +73,15 @@ void counts_begin_grid() {
     barriers_without_all = 0;
     record_begin_grid();
     all_threads().clear();
+    thread_count = 0;
     heap_begin_grid();
 }
-void reads_absent_lane() {
+void reads_absent_lane(AbsentLane read) {
     ++counts.absent;
+    this_thread().absent = read;
+}
+const AbsentLane& absent_lane_read() {
+    return this_thread().absent;
 }
 void counts_nothing_added(const volatile void* address) {
     if (!in_kernel())

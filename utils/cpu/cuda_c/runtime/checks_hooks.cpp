@@ -159,9 +159,8 @@ HOOK __ubsan_handle_type_mismatch_v1(UbMismatch* d, size_t p) {
 }
 HOOK __ubsan_handle_divrem_overflow(UbDivision* d, size_t, size_t) {
     using namespace cuda_cpu;
-    report("division-by-zero", {d->at.file, int(d->at.line)},
-           "an integer is divided by zero (a GPU goes on with a meaningless "
-           "value)");
+    report("division-by-zero", {d->at.file, int(d->at.line)}, "an integer is divided by zero%s",
+           in_kernel() ? " (a GPU goes on with a meaningless value)" : "");
     if (in_kernel())
         abandon_grid(cudaErrorLaunchFailure);
 }

@@ -16,6 +16,9 @@ unsigned next_grid() {
     return unsigned(operation_of().size() - 1);
 }
 
+bool comes_behind(unsigned grid) {
+    return before_this(operation_of()[grid]);
+}
 static bool said_of_operations(unsigned a, unsigned b) {
     static auto* said = new std::unordered_set<std::string>;
     auto place = [](const Operation& o) { return o.what + std::to_string(o.at.line); };
@@ -25,6 +28,13 @@ static std::string told(const Operation& o) {
     std::string text = o.what.empty() ? "work" : o.what;
     text += " in line " + std::to_string(o.at.line);
     return device_count() > 1 ? text + " (device " + std::to_string(o.device) + ")" : text;
+}
+static const char* does(const Operation& o, bool writes) {
+    if (o.what == "cudaFreeAsync")
+        return "frees";
+    if (o.what == "cudaMallocAsync")
+        return "allocates";
+    return writes ? "writes" : "reads";
 }
 static void streams_race(const Access& a, bool a_writes, unsigned char bytes, bool writes, Site at,
                          const void* code) {
@@ -37,8 +47,9 @@ static void streams_race(const Access& a, bool a_writes, unsigned char bytes, bo
            "%s %s memory that %s %s, in another stream, and nothing makes the one wait for the "
            "other: record an event behind the first and let this stream wait for it "
            "(cudaEventRecord, cudaStreamWaitEvent), or synchronize between",
-           told(operation(running_operation())).c_str(), writes ? "writes" : "reads",
-           told(operation(other)).c_str(), a_writes ? "writes" : "reads");
+           told(operation(running_operation())).c_str(),
+           does(operation(running_operation()), writes), told(operation(other)).c_str(),
+           does(operation(other), a_writes));
 }
 void streams_cell(const Cell& c, const Access& now, bool writes, Site at) {
     for (const Access* a : {&c.write, &c.atomic})
@@ -65,6 +76,24 @@ void check_range(const void* p, size_t bytes, bool writes, Site at) {
                });
     if (writes)
         note_stored(*a, static_cast<const char*>(p), bytes);
+}
+// Both count as writes of the memory: of what is new the first part tells enough.
+void check_ownership(const void* p, Site at) {
+    const size_t told_part = 64 << 10;
+    Allocation* a = in_arena(p) ? find_allocation(p) : nullptr;
+    Cell* cells = a && a->live && a->start == p ? cells_of(a->start, a->bytes) : nullptr;
+    if (!cells)
+        return;
+    Access now = {next_grid(), 0, 0, 0, clock_now, 0, 15, false, nullptr};
+    bool fresh = operation(running_operation()).what == "cudaMallocAsync";
+    over_cells(cells, 0, fresh ? std::min(a->bytes, told_part) : a->bytes,
+               [&](Cell& c, unsigned char which) {
+                   now.bytes = which;
+                   if (fresh)
+                       remember(c, now, true);
+                   else
+                       streams_cell(c, now, true, at);
+               });
 }
 // Host code uses memory that work may still be using.
 void host_too_early(const Allocation& a, const Use& use) {

@@ -41,12 +41,14 @@ released() {  // where something was changed -> the last fence before, of which 
     return *m;
 }
 static unsigned seen_generation = 0;
+bool any_fences = false, anything_pending = false;
 
 void checks_begin_grid(Grid&) {
     this_grid = next_grid();
     counts_begin_grid();
     messages_begin_grid();
     fences().clear();
+    any_fences = false;
     heard().clear();
     learnt().clear();
     released().clear();
@@ -63,6 +65,7 @@ void checks_fence(int scope) {
         return;
     record_fence();
     Block& b = *hot.block;
+    any_fences = true;
     fences()[b.linear].push_back(
         {++clock_now, b.generation, meetings_of(b, hot.tid), (unsigned short)hot.tid, scope > 0});
     if (scope > 0)
@@ -208,6 +211,18 @@ static struct Pending {
     const void* code;
 } pending_write;
 
+// A thread stores something: is it made of what a shuffle gave from a lane that takes no part? That
+// is known at the next access only, by the value: a NaN of all ones, or an integer near a multiple
+// of the one that such a shuffle gives. `before`: an atomic operation may have added it.
+static struct AbsentStore {
+    const char* p = nullptr;
+    unsigned size = 0;
+    unsigned long long before;
+    AbsentLane read;
+    const void* code;
+    uint3 thread;
+} absent_store;
+
 // Reads of shared memory that nobody had written then. When somebody writes it later without a
 // barrier between, it is a race; when nobody ever does, it is told at the end of the block.
 struct Unwritten {
@@ -247,6 +262,7 @@ void checks_end_block(Block& b) {
         counts.products += w.products;
     }
     settle_pending();
+    settle_absent();
     for (Maybe& m : maybe()) {
         hot.tid = m.tid;
         threadIdx = {m.tid % blockDim.x, m.tid / blockDim.x % blockDim.y,
@@ -274,8 +290,61 @@ void settle_pending() {
         return;
     const char* p = w.p;
     w.p = nullptr;
+    anything_pending = absent_store.p;
     if (memcmp(p, w.before, w.size) && hot.block)
         report_race(w.other, true, true, w.shared, w.code);
+}
+
+static unsigned long long held(const char* p, unsigned size) {
+    unsigned long long value = 0;
+    memcpy(&value, p, size);
+    return value;
+}
+static bool made_of_absent(unsigned long long value, const AbsentLane& read, unsigned size) {
+    const unsigned long long all = size == 8 ? ~0ull : (1ull << 8 * size) - 1;
+    if (read.floating)
+        return value == all;
+    if (read.bytes < 4 || size < 4)
+        return false;
+    const long long near = size == 8 ? 1ll << 32 : 1 << 16;
+    for (unsigned long long times = 1; times <= 8; ++times)
+        for (unsigned long long sum : {value, 0 - value}) {
+            unsigned long long rest = (sum - times * absent_integer) & all;
+            if (rest < (unsigned long long)near || all - rest < (unsigned long long)near)
+                return true;
+        }
+    return false;
+}
+void settle_absent() {
+    AbsentStore& s = absent_store;
+    if (!s.p)
+        return;
+    unsigned long long now = held(s.p, s.size);
+    bool stored =
+        now != s.before && (made_of_absent(now, s.read, s.size) ||
+                            (!s.read.floating && made_of_absent(now - s.before, s.read, s.size)));
+    s.p = nullptr;
+    anything_pending = pending_write.p;
+    if (!stored || said_before(s.code, 7))
+        return;
+    std::swap(threadIdx, s.thread);
+    report(
+        "absent-lane", site_of(s.code),
+        "this stores what a shuffle in line %d took from lane %d, which takes no part in it: on a "
+        "GPU that value is undefined. Its mask must name the lane, and the lane must come to it",
+        s.read.at.line, s.read.lane);
+    std::swap(threadIdx, s.thread);
+}
+void stores_absent(const Use& use) {
+    if (hot.fiber && in_stack(use.p, hot.fiber))
+        return;
+    settle_absent();
+    if (!use.writes || use.size > 8 || !in_kernel())
+        return;
+    const AbsentLane& read = absent_lane_read();
+    anything_pending |= read.bytes != 0;
+    if (read.bytes)
+        absent_store = {use.p, use.size, held(use.p, use.size), read, use.code, threadIdx};
 }
 
 void remember(Cell& c, const Access& now, bool writes) {
@@ -305,6 +374,7 @@ static void races_with_write(const Cell& c, const Access& now, const Use& use, b
     if (!use.writes || use.atomic)
         return report_race(c.write, true, use.writes, shared, use.code);
     pending_write = {use.p, use.size, {}, c.write, shared, use.code};
+    anything_pending = true;
     memcpy(pending_write.before, use.p, use.size);
 }
 static void races_with_atomic(Cell& c, const Access& now, const Use& use, bool shared) {
@@ -336,9 +406,9 @@ static void note_shared(Cell& c, const Access& now, const Use& use, const Block&
     if (use.writes)
         c.stored |= now.bytes;
 }
-static void note_global(const Cell& c, const Access& now, const Use& use) {
+static void note_global(const Cell& c, const Access& now, const Use& use, bool counted) {
     bool others = c.write.block != now.block || c.write.tid != now.tid;
-    if (use.writes && !use.atomic) {
+    if (use.writes && !use.atomic && counted) {
         const unsigned before = c.write.grid == now.grid ? c.write.bytes : 0;
         counts.rewrites += others && (before & now.bytes);
         counts_stored_first(unsigned(__builtin_popcount(now.bytes & ~(others ? 0 : before))));
@@ -347,7 +417,7 @@ static void note_global(const Cell& c, const Access& now, const Use& use) {
     if (use.atomic)
         message(c, now, use);
 }
-void history(Cell* cells, size_t offset, const Use& use, const Block* owner) {
+void history(Cell* cells, size_t offset, const Use& use, const Block* owner, bool counted) {
     Block& b = *hot.block;
     if (b.grid->generation.load() != seen_generation) {
         seen_generation = b.grid->generation.load();
@@ -368,7 +438,7 @@ void history(Cell* cells, size_t offset, const Use& use, const Block* owner) {
         if (shared)
             note_shared(c, now, use, *owner);
         else
-            note_global(c, now, use);
+            note_global(c, now, use, counted);
         races_with_write(c, now, use, shared);
         races_with_atomic(c, now, use, shared);
         if (use.atomic && !maybe().empty())

@@ -11,6 +11,7 @@ struct Recorded {
     unsigned long long value;  // of what was read, up to 8 bytes
 };
 static size_t most_events = 0;  // 0: nobody asks
+bool recording = false;
 static std::vector<Recorded>& events() {
     static auto* v = new std::vector<Recorded>;
     return *v;
@@ -59,6 +60,7 @@ void record_fence() {
 // From now on up to so many events of each launch are kept; 0: none.
 EXPORTED void cuda_cpu_record(size_t most) {
     cuda_cpu::most_events = most;
+    cuda_cpu::recording = most != 0;
     cuda_cpu::events().clear();
 }
 // Those of the last launch, and how many.

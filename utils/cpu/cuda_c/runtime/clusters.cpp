@@ -89,21 +89,9 @@ u32 cluster_special(int which) {
     }
 }
 
-// bar.sync and bar.arrive. A thread that has ended no longer counts where all of a block meet.
-void named_barrier(u32 number, u32 threads, bool waits, Site at) {
+static void meet_at(u32 number, unsigned expected, bool waits, Site at) {
     Block& b = *hot.block;
-    if (number > 15)
-        refuse("named-barrier", at, "barrier %u: a block has 16 of them, 0 to 15", number);
-    if (threads % 32 || threads > (hot.count + 31) / 32 * 32 || (!waits && !threads))
-        refuse("named-barrier", at,
-               "a barrier of %u threads: a multiple of 32 is needed, at most the block's %u",
-               threads, hot.count);
-    if (number == 0 && waits && (threads == 0 || threads == hot.count)) {
-        block_barrier(plain, 0, at);
-        return;
-    }
     NamedBarrier& n = own_async().named[number];
-    unsigned expected = threads ? threads : hot.count;
     if (n.arrived && n.expected != expected)
         refuse("named-barrier", at,
                "threads meet at barrier %u that expect different numbers of them: %u here, %u in "
@@ -122,6 +110,25 @@ void named_barrier(u32 number, u32 threads, bool waits, Site at) {
     n.arrived = 0;
     n.came.clear();
     wake(b, n.waiting);
+}
+
+// bar.sync and bar.arrive. A thread that has ended no longer counts where all of a block meet.
+void named_barrier(u32 number, u32 threads, bool waits, Site at) {
+    if (number > 15)
+        refuse("named-barrier", at, "barrier %u: a block has 16 of them, 0 to 15", number);
+    if (threads % 32 || threads > (hot.count + 31) / 32 * 32 || (!waits && !threads))
+        refuse("named-barrier", at,
+               "a barrier of %u threads: a multiple of 32 is needed, at most the block's %u",
+               threads, hot.count);
+    if (number == 0 && waits && (threads == 0 || threads == hot.count)) {
+        block_barrier(plain, 0, at);
+        return;
+    }
+    meet_at(number, threads ? threads : hot.count, waits, at);
+}
+void tile_barrier(u32 tile, u32 threads, Site at) {
+    unsigned first = tile * threads;
+    meet_at(16 + tile, std::min(threads, hot.count - first), true, at);
 }
 
 u32 elect(u32 mask, bool* leader, Site at) {

@@ -82,12 +82,21 @@ cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t* out, cudaGraph_t g,
 }
 // In a stream that is captured, memory comes and goes with the graph, as with its nodes.
 namespace cuda_cpu {
+static void check_in_stream(const void* p, Stream* s, Site at, const char* what) {
+    Turn turn;
+    begin_operation(s, at, what);
+    check_ownership(p, at);
+}
 cudaError_t allocate_in_stream(void** p, size_t bytes, cudaStream_t handle, Site at) {
     Stream* s = live_stream(handle);
     if (!s)
         return cudaErrorInvalidResourceHandle;
-    if (!s->capture)
-        return allocate(p, bytes, cudaMemoryTypeDevice, at);
+    if (!s->capture) {
+        cudaError_t done = allocate(p, bytes, cudaMemoryTypeDevice, at);
+        if (checking && !done && *p)
+            check_in_stream(*p, s, at, "cudaMallocAsync");
+        return done;
+    }
     cudaError_t e;
     auto memory = memory_for_node(bytes, at, &e);
     *p = memory->p;
@@ -100,8 +109,13 @@ cudaError_t release_in_stream(void* p, cudaStream_t handle, Site at) {
     Stream* s = live_stream(handle);
     if (!s)
         return cudaErrorInvalidResourceHandle;
-    if (!s->capture)
-        return release(p, at);
+    if (!s->capture) {
+        if (cudaError_t broken = sticky_error())
+            return broken;
+        if (checking)
+            check_in_stream(p, s, at, "cudaFreeAsync");
+        return p ? give_back(p, at) : cudaSuccess;
+    }
     std::shared_ptr<NodeMemory> memory = node_memory_at(p);
     if (!memory)  // of before the capture: a graph cannot give it back
         return fail(cudaErrorInvalidValue);

@@ -141,7 +141,35 @@ static bool stuck_cluster(Grid& g, const Live& live) {
     return false;
 }
 
+// ---- a program that takes long says so once, and how far it is
+bool tells_how_far = false;  // set in programs: Python's libraries are silent
+static std::atomic<unsigned> launches{0};
+static double processor_seconds() {
+    timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
+}
+static void tell_how_far(const Grid& g) {
+    const double long_time = 5;
+    static const double start = seconds();
+    if (seconds() - start < long_time || processor_seconds() < long_time)
+        return;
+    tells_how_far = false;
+    unsigned long long begun = std::min(g.cursor.load(), g.blocks);
+    dim3 grid = g.grid, block = g.block;
+    note(
+        g.at,
+        "this program has computed for %.0f seconds and goes on: it is at its launch number %u, of "
+        "kernel `%s` with (%u,%u,%u) blocks of (%u,%u,%u) threads, of which %.0f %% have begun. "
+        "Here a processor plays the GPU: for a quick run make the problem a hundred times "
+        "smaller [slow]",
+        processor_seconds(), launches.load(), g.work.kernel->name, grid.x, grid.y, grid.z, block.x,
+        block.y, block.z, 100.0 * double(begun) / double(g.blocks));
+}
+
 static void work(Grid& g, void (*call_helpers)(Grid&)) {
+    const bool first = g.workers.load() == 0;
+    unsigned turns = 0;
     Live live;
     Stall stall(g);
     const unsigned long long resident = 65536 / (g.block.x * g.block.y * g.block.z);
@@ -154,6 +182,8 @@ static void work(Grid& g, void (*call_helpers)(Grid&)) {
                 drop_block(g, l.first);
             return;
         }
+        if (first && tells_how_far && (++turns % 64 == 0 || g.blocks < 4096))
+            tell_how_far(g);
         bool progress = false;  // a thread ended, left a loop that waits, or gave way elsewhere
         bool advanced = false;  // a thread did more than to look whether it may go on
         for (size_t i = 0; i < live.size();) {
@@ -340,6 +370,8 @@ cudaError_t run_grid(Grid& g) {
         while (std::gcd(g.stride, groups) != 1)
             ++g.stride;
     }
+    if ((launches.fetch_add(1) & 255) == 255 && tells_how_far)
+        tell_how_far(g);
     if (checking)
         checks_begin_grid(g);
     if (g.inner)

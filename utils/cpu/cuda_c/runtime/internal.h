@@ -112,6 +112,14 @@ Allocation* find_allocation(const void* p);  // that contains p, or whose guard 
 bool in_arena(const void* p);
 bool in_device_arena(const void* p);
 bool is_static(const void* p);  // a variable of the program
+struct Segment {  // of a program or library in memory: its variables lie in one
+    const char* start = nullptr;
+    size_t bytes = 0;
+    bool holds(const void* p) const {
+        return p >= start && p < start + bytes;
+    }
+};
+Segment static_segment(const void* p);  // with p in it; empty if there is none
 bool on_host_only(const void* p);
 bool is_registered(const void* p);  // with cudaHostRegister
 void open_device();  // while a copy is at work
@@ -126,6 +134,7 @@ struct Open {  // device memory is open for the life of this
 };
 void open_for_kernel(int device);  // what a kernel of this device may reach
 void close_after_kernel(int device);
+cudaError_t give_back(void* p, Site at);  // an allocation, without waiting for work
 void peers_changed();  // who may reach what, while kernels may be running
 extern bool leave_device_open;
 void check_canaries(const char* kernel, Site at);
@@ -250,6 +259,8 @@ void forget_taken(const char* p, size_t bytes);  // host memory that is written,
 void checks_copied(const char* to, const char* from, size_t bytes, Site at);
 void checks_fence(int scope);
 void check_range(const void* p, size_t bytes, bool writes, Site at);  // of a copy, a collective
+// A stream allocates or frees this memory: the running operation.
+void check_ownership(const void* p, Site at);
 size_t host_heap_bytes(
     const void* p);  // of the allocation by host code that holds p, or 0 (host_heap.cpp)
 }  // namespace cuda_cpu

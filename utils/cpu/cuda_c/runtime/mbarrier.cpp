@@ -66,6 +66,8 @@ MBarrier& barrier_at(char* p, Block& b, Site at, const char* what) {
         refuse("mbarrier-overwritten", at,
                "%s: something has been written over the barrier that line %d initialised", what,
                m.at.line);
+    if (checking)
+        checks_uses_barrier(b, m, at, what);
     return m;
 }
 
@@ -151,6 +153,8 @@ void mbarrier_init(u64 address, u32 arrivals, Site at) {
     m.expected = m.pending = arrivals;
     m.number = number;
     m.at = at;
+    if (checking)
+        checks_born(*s.block, m);
     write_mark(s.p, m);
 }
 void mbarrier_inval(u64 address, Site at) {

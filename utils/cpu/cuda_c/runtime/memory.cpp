@@ -229,6 +229,9 @@ cudaError_t release(void* p, Site at) {
     if (!p)
         return cudaSuccess;
     order_host_behind_device(-1);  // cudaFree waits for all work
+    return give_back(p, at);
+}
+cudaError_t give_back(void* p, Site at) {
     Guard g(lock);
     Allocation* a = find_allocation(p);
     if (!a || a->start != p) {

@@ -47,31 +47,45 @@ std::string describe(const void* p, size_t) {
 }
 
 #ifdef __APPLE__
-bool is_static(const void* p) {
+static Segment segment_of(const void* p) {
     unsigned long n = 0;
     for (const char* s : {"__DATA", "__TEXT", "__DATA_CONST"})
         if (const uint8_t* d =
                 getsegmentdata((const struct mach_header_64*)_dyld_get_image_header(0), s, &n))
             if (p >= d && p < d + n)
-                return true;
-    return false;
+                return {reinterpret_cast<const char*>(d), n};
+    return {};
 }
 #else
-bool is_static(const void* p) {
-    return dl_iterate_phdr(
-               [](dl_phdr_info* info, size_t, void* q) {
-                   for (int i = 0; i < info->dlpi_phnum; ++i) {
-                       const auto& h = info->dlpi_phdr[i];
-                       const char* start =
-                           reinterpret_cast<const char*>(info->dlpi_addr + h.p_vaddr);
-                       if (h.p_type == PT_LOAD && q >= start && q < start + h.p_memsz)
-                           return 1;
-                   }
-                   return 0;
-               },
-               const_cast<void*>(p)) == 1;
+static Segment segment_of(const void* p) {
+    Segment found = {static_cast<const char*>(p), 0};
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, size_t, void* out) {
+            Segment& wanted = *static_cast<Segment*>(out);
+            for (int i = 0; i < info->dlpi_phnum; ++i) {
+                const auto& h = info->dlpi_phdr[i];
+                const char* start = reinterpret_cast<const char*>(info->dlpi_addr + h.p_vaddr);
+                if (h.p_type != PT_LOAD || wanted.start < start ||
+                    wanted.start >= start + h.p_memsz)
+                    continue;
+                wanted = {start, h.p_memsz};
+                return 1;
+            }
+            return 0;
+        },
+        &found);
+    return found.bytes ? found : Segment();
 }
 #endif
+bool is_static(const void* p) {
+    return segment_of(p).bytes != 0;
+}
+Segment static_segment(const void* p) {
+    static thread_local Segment last;
+    if (!last.holds(p))
+        last = segment_of(p);
+    return last;
+}
 bool is_registered(const void* p) {
     std::lock_guard<std::mutex> g(registered_lock);
     auto& m = registered();

@@ -15,6 +15,17 @@ bool inside_shared_variable(size_t offset, size_t bytes) {
             return true;
     return false;
 }
+// The variable that this is in.
+bool shared_variable_at(size_t offset, size_t& from, size_t& to) {
+    for (auto& v : shared_variables()) {
+        if (offset < v.first || offset >= v.first + v.second)
+            continue;
+        from = v.first;
+        to = v.first + v.second;
+        return true;
+    }
+    return false;
+}
 void place_shared(unsigned* place, unsigned bytes, Site at, unsigned aligned) {
     static std::mutex lock;
     static unsigned next = 256;

@@ -4,9 +4,11 @@
 
 namespace cuda_cpu {
 void at_exit();
+extern bool tells_how_far;
 struct Start {
     Start() {
         catch_signals();
+        tells_how_far = true;
         std::atexit(at_exit);
     }
 };

@@ -10,8 +10,11 @@ void checks_begin_grid(Grid&) {}
 void checks_begin_block(Block&) {}
 void checks_end_block(Block&) {}
 void checks_fence(int) {}
-void reads_absent_lane() {}
+void reads_absent_lane(AbsentLane) {}
 void check_range(const void*, size_t, bool, Site) {}
+void check_ownership(const void*, Site) {}
+void checks_born(const Block&, MBarrier&) {}
+void checks_uses_barrier(const Block&, const MBarrier&, Site, const char*) {}
 void settle_unwritten() {}
 void checks_copied(const char*, const char*, size_t, Site) {}
 void checks_overwrites(const volatile void*, size_t) {}

@@ -176,7 +176,7 @@ struct WaitLoop {
 };
 
 const unsigned longest_spin = 20000;  // atomic operations, before others run
-inline void spinning() {
+CUDA_CPU_UNCHECKED inline void spinning() {
     if (__builtin_expect(++hot.spin > longest_spin, 0) && in_kernel())
         give_way();
 }

@@ -38,7 +38,17 @@ CUDA_CPU_UNCHECKED inline Meeting* meet(unsigned mask, WarpOp op, unsigned long 
     return s.thread->meeting;
 }
 void part(Meeting* m);
-void reads_absent_lane();  // the slow checks count it
+// What a shuffle takes from a lane that takes no part. The slow checks give integers this value, and
+// look for it in what the thread stores.
+struct AbsentLane {
+    int lane;
+    unsigned bytes;
+    bool floating;
+    Site at;
+};
+const unsigned long long absent_integer = 0x4d5a6b7c4d5a6b7cull;
+extern bool checking;
+void reads_absent_lane(AbsentLane read);
 // For include/lib/mma.h: a matrix operation without all 32 lanes; with --check, whether the memory
 // of a matrix is aligned.
 [[noreturn]] void warp_incomplete(unsigned present, const char* name, Site at);
@@ -60,26 +70,26 @@ template <class T>
 CUDA_CPU_UNCHECKED inline unsigned long long pack(T v) {
     static_assert(sizeof(T) <= 8, "a warp operation takes values of at most 8 bytes");
     unsigned long long u = 0;
-    std::memcpy(&u, &v, sizeof(T));
+    __builtin_memcpy(&u, &v, sizeof(T));
     return u;
 }
 template <class T>
 CUDA_CPU_UNCHECKED inline T unpack(unsigned long long u) {
     T v;
-    std::memcpy(&v, &u, sizeof(T));
+    __builtin_memcpy(&v, &u, sizeof(T));
     return v;
 }
 // What a shuffle gives from a lane that takes no part: anything on a GPU; here NaN, or -1.
 template <class T>
-CUDA_CPU_UNCHECKED inline T from_absent_lane() {
-    reads_absent_lane();
-    return unpack<T>(~0ull);
+CUDA_CPU_UNCHECKED inline T from_absent_lane(int source, Site at) {
+    reads_absent_lane({source, sizeof(T), !std::is_integral_v<T>, at});
+    return unpack<T>(checking && std::is_integral_v<T> ? absent_integer : ~0ull);
 }
 template <class T>
 CUDA_CPU_UNCHECKED inline T take_from(unsigned mask, T v, int source, const char* name, Site at) {
     Meeting* m = meet(mask, op_shuffle, pack(v), name, at);
     bool present = m->arrived >> source & 1;
-    T r = present ? unpack<T>(m->value[source]) : from_absent_lane<T>();
+    T r = present ? unpack<T>(m->value[source]) : from_absent_lane<T>(source, at);
     part(m);
     return r;
 }

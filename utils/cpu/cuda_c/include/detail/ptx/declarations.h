@@ -58,6 +58,7 @@ void fence_proxy_async();
 
 // ---- meetings
 void named_barrier(u32 number, u32 threads, bool waits, Site at);
+void tile_barrier(u32 tile, u32 threads, Site at);  // of a tile of several warps
 void cluster_arrive(Site at);
 void cluster_wait(Site at);
 u32 cluster_special(int which);
