@@ -722,6 +722,33 @@ def cg_block():
 
 
 @program
+def cg_tile_large():
+    text = ""
+    for size in (64, 256, 512):
+        text += "no error\n"
+        for first in range(0, 512, size):
+            tile = range(first, first + size)
+            text += row(
+                sum(tile),
+                max(t % 7 * 10 + t % 3 for t in tile),
+                int(70 in tile),
+                int(tile[-1] < 128),
+                first + 3,
+                tile[-1],
+                512 // size,
+                size // 16,
+                end="\n",
+            )
+    return text
+
+
+@program
+def cde_copies():
+    out = [3 * i + 1 for i in range(1024)]
+    return f"no error\n{out[0]} {out[-1]} {sum((i + 1) * v for i, v in enumerate(out))}\n"
+
+
+@program
 def cg_tile():
     picked = range(0, 64, 7)
     lines = [[], [], [], []]

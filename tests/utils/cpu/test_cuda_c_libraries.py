@@ -738,3 +738,113 @@ def test_what_public_programs_count_on_builds(tmp_path):
     path = tmp_path / "program.cu"
     path.write_text("#include <cstdio>\n" + COUNTED_ON)
     assert completed([str(build_program(path))]).stdout == "5 1\n"
+
+
+# Without a header for std::min, with constraints of several literals, an enumeration from a
+# parameter of the template, driver's error codes; curand_kernel.h brings curand.h.
+PUBLIC = r"""
+#include <cuda.h>
+#include <curand_kernel.h>
+#include <type_traits>
+template <int threads>
+struct Shape {
+    enum { nt = threads };
+};
+template <class S>
+__device__ int dependent_enum(int cta) {
+    enum { nt = S::nt, twice = 2 * S::nt };
+    int begin = nt * cta + twice;
+    return begin;
+}
+template <bool B, class T>
+using If = typename std::enable_if<B, T>::type;
+template <class T>
+__device__ If<!(sizeof(T) == 1 && sizeof(T) == 2), T> behind_a_condition(T x) {
+    T result = dependent_enum<Shape<4>>(2);
+    return result + x;
+}
+static int* room(int bytes, bool managed = true) {
+    int* p = nullptr;
+    return managed && cudaMallocManaged(&p, bytes) == 0 ? p : nullptr;
+}
+struct Three {
+    char c;
+    int i;
+};
+__global__ void show(int* out) {
+    long long r, x = 2, y = 3;
+    asm("add.s64 %0, %1, %2;" : "=" "l"(r) : "l"(x), "l"(y));
+    *out = __byte_perm(0x44332211, 0x88776655, 0x9999);
+    printf("%lld %d\n", r, behind_a_condition(1));
+    unsigned a = 0x7fff8001, b = 0x00018000;
+    printf("%08x %08x %08x ", __vaddss2(a, b), __vsubss2(a, b), __vavgs2(a, b));
+    printf("%08x %x %08x %08x\n", __vabsss2(0x8000ffff), __vsads4(0x80017f00, 0x7f020080),
+           __vsetges2(a, b), __vcmples4(0x80017f00, 0x7f020080));
+}
+int main() {
+    int* out = room(4);
+    show<<<1, 1>>>(out);
+    cudaDeviceSynchronize();
+    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+    curandGenerator_t generator;
+    int created = curandCreateGenerator(&generator, CURAND_RNG_PSEUDO_DEFAULT);
+    printf("%d %x %d %d\n", std::min<int>(512, 1024), *out, int(result), created);
+    curandDestroyGenerator(generator);
+    cudaFree(out);
+}
+"""
+
+
+def test_public_programs_of_other_repositories_build_and_run(tmp_path):
+    path = tmp_path / "public.cu"
+    path.write_text("#include <cstdio>\n" + PUBLIC)
+    done = mistakes.run(build_program(path))
+    assert (done.stdout.splitlines(), done.stderr) == (
+        [
+            "5 17",
+            # halves: 32767 + 1 and -32767 - 32768 saturate; -32767.5 is rounded down
+            "7fff8000 7ffe0001 40008000 7fff0001 1ff 00010001 ffff0000",
+            "512 22222222 2 0",
+        ],
+        "",
+    )
+
+
+SOBOL = r"""
+#include <cstdio>
+#include <curand.h>
+#include <curand_kernel.h>
+__global__ void numbers(unsigned* out, curandDirectionVectors32_t* v, unsigned skip) {
+    curandStateSobol32 s;
+    curand_init(v[blockIdx.x], threadIdx.x * skip, &s);
+    out[blockIdx.x * blockDim.x + threadIdx.x] = curand(&s);
+    if (blockIdx.x == 1 && threadIdx.x == 0)
+        printf("%g\n", curand_uniform(&s));
+}
+int main() {
+    curandDirectionVectors32_t *host, *device;
+    curandGetDirectionVectors32(&host, CURAND_DIRECTION_VECTORS_32_JOEKUO6);
+    const int dimensions = 20, n = 64;
+    cudaMalloc(&device, dimensions * sizeof *device);
+    cudaMemcpy(device, host, dimensions * sizeof *device, cudaMemcpyHostToDevice);
+    unsigned *out, result[dimensions * n];
+    cudaMalloc(&out, sizeof result);
+    numbers<<<dimensions, n>>>(out, device, 1);
+    cudaMemcpy(result, out, sizeof result, cudaMemcpyDeviceToHost);
+    for (unsigned x : result)
+        printf("%u ", x);
+    cudaFree(out);
+    cudaFree(device);
+}
+"""
+
+
+def test_sobols_numbers_are_those_of_another_library(tmp_path):
+    """Of each dimension that is here: torch has the same polynomials of Joe and Kuo."""
+    path = tmp_path / "sobol.cu"
+    path.write_text(SOBOL)
+    uniform, numbers = mistakes.run(build_program(path)).stdout.split("\n")
+    assert float(uniform) == 0.5
+    ours = np.array(numbers.split(), dtype=np.float64).reshape(20, 64) / 2**32
+    theirs = torch.quasirandom.SobolEngine(20).draw(64, dtype=torch.float64).numpy().T
+    np.testing.assert_allclose(ours, theirs, atol=2**-29)

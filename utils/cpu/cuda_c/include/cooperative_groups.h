@@ -20,9 +20,17 @@ inline unsigned thread_rank_in_block() {
 
 class thread_group;  // below
 
+// What tiles of more than 32 threads exchange values in: a piece for each warp.
+const unsigned most_tile_bytes = 32;
+template <unsigned MaxBlockSize = 1024>
+struct block_tile_memory {
+    alignas(16) char pieces[(MaxBlockSize + 31) / 32][most_tile_bytes];
+};
+
 class thread_block {
   public:
     static constexpr unsigned block_wide = 1;
+    char (*pieces)[most_tile_bytes] = nullptr;  // of a block_tile_memory
     static void sync(CUDA_CPU_HERE) {
         __syncthreads(at);
     }
@@ -54,6 +62,12 @@ class thread_block {
 };
 inline thread_block this_thread_block() {
     return thread_block();
+}
+template <unsigned MaxBlockSize>
+inline thread_block this_thread_block(block_tile_memory<MaxBlockSize>& memory) {
+    thread_block block;
+    block.pieces = memory.pieces;
+    return block;
 }
 
 class grid_group {
@@ -192,10 +206,18 @@ __attribute__((noinline)) inline coalesced_group coalesced_threads(CUDA_CPU_HERE
     return coalesced_group(::cuda_cpu::active_lanes(__builtin_return_address(0), at));
 }
 
-template <unsigned Size, class Parent = thread_block>
+template <unsigned Size, class Parent = thread_block, bool ManyWarps = (Size > 32)>
 class thread_block_tile : public detail::lanes {
-    static_assert(Size && (Size & (Size - 1)) == 0 && Size <= 32,
-                  "a tile has 1, 2, 4, 8, 16 or 32 threads");
+    static_assert(Size && (Size & (Size - 1)) == 0,
+                  "a tile has 1, 2, 4, 8, 16, 32, 64, 128, 256 or 512 threads");
+
+    static constexpr bool of_block = std::is_same_v<Parent, thread_block>;
+    static unsigned parent_size() {
+        if constexpr (of_block)
+            return thread_block::size();
+        else
+            return Parent::size();
+    }
 
   public:
     thread_block_tile() : lanes(tile_mask()) {}
@@ -211,10 +233,10 @@ class thread_block_tile : public detail::lanes {
         return thread_rank_in_block() % Size;
     }
     unsigned meta_group_rank() const {
-        return thread_rank_in_block() % (sizeof(Parent) > 1 ? 32 : 1024) / Size;
+        return thread_rank_in_block() % (of_block ? 1024 : parent_size()) / Size;
     }
     unsigned meta_group_size() const {
-        return sizeof(Parent) > 1 ? 32 / Size : (thread_block::size() + Size - 1) / Size;
+        return (parent_size() + Size - 1) / Size;
     }
     template <class T>
     T shfl(T v, int rank, CUDA_CPU_HERE) const {
@@ -228,7 +250,7 @@ class thread_block_tile : public detail::lanes {
     }
 };
 template <class Parent>
-class thread_block_tile<1, Parent> : public detail::lanes {
+class thread_block_tile<1, Parent, false> : public detail::lanes {
   public:
     thread_block_tile() : lanes(1u << ::cuda_cpu::lane()) {}
     unsigned meta_group_rank() const {
@@ -239,9 +261,83 @@ class thread_block_tile<1, Parent> : public detail::lanes {
     }
 };
 
+// A tile of several warps. They meet at a barrier of their own, behind those that PTX numbers, and
+// exchange values in the memory that this_thread_block() was given.
 template <unsigned Size, class Parent>
-inline thread_block_tile<Size, Parent> tiled_partition(const Parent&) {
-    return thread_block_tile<Size, Parent>();
+class thread_block_tile<Size, Parent, true> {
+    static_assert((Size & (Size - 1)) == 0 && Size <= 1024, "a tile has a power of two of threads");
+
+  public:
+    explicit thread_block_tile(char (*pieces)[most_tile_bytes]) : pieces_(pieces) {}
+    static constexpr unsigned size() {
+        return Size;
+    }
+    static constexpr unsigned num_threads() {
+        return Size;
+    }
+    static unsigned thread_rank() {
+        return thread_rank_in_block() % Size;
+    }
+    static unsigned meta_group_rank() {
+        return thread_rank_in_block() / Size;
+    }
+    static unsigned meta_group_size() {
+        return (thread_block::size() + Size - 1) / Size;
+    }
+    char (*pieces() const)[most_tile_bytes] {
+        return pieces_;
+    }
+    void sync(CUDA_CPU_HERE) const {
+        ::cuda_cpu::ptx::tile_barrier(meta_group_rank(), Size, at);
+    }
+    int any(int p, CUDA_CPU_HERE) const {
+        return fold(warp().any(p, at), [](int a, int b) { return a | b; }, at);
+    }
+    int all(int p, CUDA_CPU_HERE) const {
+        return fold(warp().all(p, at), [](int a, int b) { return a & b; }, at);
+    }
+    template <class T>
+    T shfl(T v, unsigned rank, CUDA_CPU_HERE) const {
+        if (thread_rank() == rank)
+            piece<T>(0) = v;
+        sync(at);
+        T r = piece<T>(0);
+        sync(at);
+        return r;
+    }
+    // Of the values that the warps have, each the same in all its lanes.
+    template <class T, class Op>
+    T fold(T v, Op op, Site at) const {
+        if (::cuda_cpu::lane() == 0)
+            piece<T>(thread_rank() / 32) = v;
+        sync(at);
+        T r = piece<T>(0);
+        for (unsigned i = 1; i < Size / 32; ++i)
+            r = op(r, piece<T>(i));
+        sync(at);
+        return r;
+    }
+    static thread_block_tile<32> warp() {
+        return {};
+    }
+
+  private:
+    template <class T>
+    T& piece(unsigned warp_of_tile) const {
+        static_assert(sizeof(T) <= most_tile_bytes, "a tile exchanges values of up to 32 bytes");
+        return *reinterpret_cast<T*>(pieces_[meta_group_rank() * (Size / 32) + warp_of_tile]);
+    }
+    char (*pieces_)[most_tile_bytes];
+};
+
+template <unsigned Size, class Parent>
+inline thread_block_tile<Size, Parent> tiled_partition(const Parent& parent) {
+    if constexpr (Size <= 32)
+        return thread_block_tile<Size, Parent>();
+    else if constexpr (std::is_same_v<Parent, thread_block>)
+        return thread_block_tile<Size, Parent>(parent.pieces);
+    else
+        return thread_block_tile<Size, Parent>(parent.pieces());
 }
 
 // Any of the above, known at run time only.
@@ -395,6 +491,10 @@ inline T reduce(const Group& g, T v, Op op, CUDA_CPU_HERE) {
     for (unsigned i = 1; i < g.size(); ++i)
         r = op(r, g.shfl(v, int(i), at));
     return r;
+}
+template <unsigned Size, class Parent, class T, class Op>
+inline T reduce(const thread_block_tile<Size, Parent, true>& tile, T v, Op op, CUDA_CPU_HERE) {
+    return tile.fold(reduce(tile.warp(), v, op, at), op, at);
 }
 template <class Group, class T, class Op>
 inline T inclusive_scan(const Group& g, T v, Op op, CUDA_CPU_HERE) {

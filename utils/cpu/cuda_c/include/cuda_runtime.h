@@ -37,6 +37,9 @@ void* memmove(void*, const void*, decltype(sizeof 0)) noexcept CUDA_CPU_OWN("mem
 }
 #endif
 #include <cassert>
+#if __has_include(<bits/stl_algobase.h>)
+#include <bits/stl_algobase.h>  // std::min and std::max, which nvcc brings, and no more
+#endif
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

@@ -468,10 +468,8 @@ inline unsigned __byte_perm(unsigned a, unsigned b, unsigned s) {
     unsigned long long v = (unsigned long long)b << 32 | a;
     unsigned r = 0;
     for (int i = 0; i < 4; ++i) {
-        unsigned selector = s >> (4 * i) & 15, byte = unsigned(v >> (8 * (selector & 7))) & 255;
-        if (selector & 8)
-            byte = byte & 128 ? 255 : 0;
-        r |= byte << (8 * i);
+        unsigned selector = s >> (4 * i) & 7;  // prmt has a fourth bit, this function has not
+        r |= (unsigned(v >> (8 * selector)) & 255) << (8 * i);
     }
     return r;
 }
@@ -596,13 +594,51 @@ CUDA_CPU_SIMD(__vcmpgtu, x > y ? ~0u : 0u)
 CUDA_CPU_SIMD(__vcmpgeu, x >= y ? ~0u : 0u)
 CUDA_CPU_SIMD(__vcmplts, CUDA_CPU_SIGNED(x) < CUDA_CPU_SIGNED(y) ? ~0u : 0u)
 CUDA_CPU_SIMD(__vcmpgts, CUDA_CPU_SIGNED(x) > CUDA_CPU_SIGNED(y) ? ~0u : 0u)
+CUDA_CPU_SIMD(__vcmples, CUDA_CPU_SIGNED(x) <= CUDA_CPU_SIGNED(y) ? ~0u : 0u)
+CUDA_CPU_SIMD(__vcmpges, CUDA_CPU_SIGNED(x) >= CUDA_CPU_SIGNED(y) ? ~0u : 0u)
 CUDA_CPU_SIMD(__vseteq, x == y)
 CUDA_CPU_SIMD(__vsetne, x != y)
 CUDA_CPU_SIMD(__vsetltu, x < y)
+CUDA_CPU_SIMD(__vsetleu, x <= y)
 CUDA_CPU_SIMD(__vsetgtu, x > y)
+CUDA_CPU_SIMD(__vsetgeu, x >= y)
+CUDA_CPU_SIMD(__vsetlts, CUDA_CPU_SIGNED(x) < CUDA_CPU_SIGNED(y))
+CUDA_CPU_SIMD(__vsetles, CUDA_CPU_SIGNED(x) <= CUDA_CPU_SIGNED(y))
+CUDA_CPU_SIMD(__vsetgts, CUDA_CPU_SIGNED(x) > CUDA_CPU_SIGNED(y))
+CUDA_CPU_SIMD(__vsetges, CUDA_CPU_SIGNED(x) >= CUDA_CPU_SIGNED(y))
+inline int cuda_cpu_within_bits(int v, int n) {  // saturated
+    const int most = (1 << (n - 1)) - 1;
+    return v > most ? most : v < -most - 1 ? -most - 1 : v;
+}
+CUDA_CPU_SIMD(__vaddss, cuda_cpu_within_bits(CUDA_CPU_SIGNED(x) + CUDA_CPU_SIGNED(y), n))
+CUDA_CPU_SIMD(__vsubss, cuda_cpu_within_bits(CUDA_CPU_SIGNED(x) - CUDA_CPU_SIGNED(y), n))
+inline int cuda_cpu_rounded_half(int v) {  // vavrg of PTX: towards what is farther from zero
+    return (v + (v >= 0)) >> 1;
+}
+CUDA_CPU_SIMD(__vavgs, cuda_cpu_rounded_half(CUDA_CPU_SIGNED(x) + CUDA_CPU_SIGNED(y)))
 #undef CUDA_CPU_SIMD
 #undef CUDA_CPU_EACH
 #undef CUDA_CPU_SIGNED
+inline unsigned __vnegss4(unsigned a) {
+    return __vsubss4(0, a);
+}
+inline unsigned __vnegss2(unsigned a) {
+    return __vsubss2(0, a);
+}
+inline unsigned __vabsss4(unsigned a) {
+    return __vmaxs4(a, __vnegss4(a));
+}
+inline unsigned __vabsss2(unsigned a) {
+    return __vmaxs2(a, __vnegss2(a));
+}
+inline unsigned __vsadu2(unsigned a, unsigned b) {
+    unsigned d = __vabsdiffu2(a, b);
+    return (d & 65535) + (d >> 16);
+}
+inline unsigned __vsads2(unsigned a, unsigned b) {
+    unsigned d = __vabsdiffs2(a, b);
+    return (d & 65535) + (d >> 16);
+}
 inline unsigned __vneg4(unsigned a) {
     return __vsub4(0, a);
 }
@@ -614,6 +650,10 @@ inline unsigned __vabs4(unsigned a) {
 }
 inline unsigned __vabs2(unsigned a) {
     return __vabsdiffs2(a, 0);
+}
+inline unsigned __vsads4(unsigned a, unsigned b) {
+    unsigned d = __vabsdiffs4(a, b);
+    return (d & 255) + (d >> 8 & 255) + (d >> 16 & 255) + (d >> 24);
 }
 inline unsigned __vsadu4(unsigned a, unsigned b) {
     unsigned d = __vabsdiffu4(a, b);

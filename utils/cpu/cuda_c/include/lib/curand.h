@@ -7,6 +7,7 @@
 // ones) are refused by name.
 #pragma once
 #define CURAND_H_  // asked for by helper_cuda.h
+#include <sys/mman.h>
 #include <vector>
 #include "curand_kernel.h"
 #include "device_task.h"
@@ -207,6 +208,78 @@ inline curandStatus_t curandSetGeneratorOrdering(curandGenerator_t g, curandOrde
 }
 inline curandStatus_t curandSetQuasiRandomGeneratorDimensions(curandGenerator_t g, unsigned) {
     return g ? CURAND_STATUS_TYPE_ERROR : CURAND_STATUS_NOT_INITIALIZED;
+}
+// Direction vectors for Sobol's numbers, of the first dimensions only: their primitive polynomials
+// and first numbers are those of S. Joe and F. Kuo, "Constructing Sobol sequences with better
+// two-dimensional projections" (2008), file new-joe-kuo-6.
+enum curandDirectionVectorSet_t {
+    CURAND_DIRECTION_VECTORS_32_JOEKUO6 = 101,
+    CURAND_SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6 = 102,
+    CURAND_DIRECTION_VECTORS_64_JOEKUO6 = 103,
+    CURAND_SCRAMBLED_DIRECTION_VECTORS_64_JOEKUO6 = 104
+};
+namespace cuda_cpu {
+struct Dimension {
+    unsigned degree, polynomial, first[7];
+};
+const Dimension dimensions[] = {
+    {1, 0, {1}},
+    {2, 1, {1, 3}},
+    {3, 1, {1, 3, 1}},
+    {3, 2, {1, 1, 1}},
+    {4, 1, {1, 1, 3, 3}},
+    {4, 4, {1, 3, 5, 13}},
+    {5, 2, {1, 1, 5, 5, 17}},
+    {5, 4, {1, 1, 5, 5, 5}},
+    {5, 7, {1, 1, 7, 11, 19}},
+    {5, 11, {1, 1, 5, 1, 1}},
+    {5, 13, {1, 1, 1, 3, 11}},
+    {5, 14, {1, 3, 5, 5, 31}},
+    {6, 1, {1, 3, 3, 9, 7, 49}},
+    {6, 13, {1, 1, 1, 15, 21, 21}},
+    {6, 16, {1, 3, 1, 13, 27, 49}},
+    {6, 19, {1, 1, 1, 15, 7, 5}},
+    {6, 22, {1, 3, 1, 15, 13, 25}},
+    {6, 25, {1, 1, 5, 5, 19, 61}},
+    {7, 1, {1, 3, 7, 11, 23, 15, 103}},
+};
+const unsigned sobol_dimensions = 1 + sizeof dimensions / sizeof *dimensions;
+// They end at a page that nobody may read: no program gets numbers of a dimension that is not here.
+inline curandDirectionVectors32_t* sobol_vectors() {
+    static curandDirectionVectors32_t* all = nullptr;
+    if (all)
+        return all;
+    const size_t page = 65536;
+    void* pages =
+        mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char* end = static_cast<char*>(pages) + page;
+    mprotect(end, page, PROT_NONE);
+    all = reinterpret_cast<curandDirectionVectors32_t*>(end) - sobol_dimensions;
+    for (unsigned bit = 0; bit < 32; bit++)
+        all[0][bit] = 1u << (31 - bit);
+    for (unsigned d = 1; d < sobol_dimensions; d++) {
+        const Dimension& known = dimensions[d - 1];
+        unsigned* v = all[d];
+        for (unsigned bit = 0; bit < 32; bit++) {
+            if (bit < known.degree) {
+                v[bit] = known.first[bit] << (31 - bit);
+                continue;
+            }
+            v[bit] = v[bit - known.degree] ^ (v[bit - known.degree] >> known.degree);
+            for (unsigned k = 1; k < known.degree; k++)
+                if (known.polynomial >> (known.degree - 1 - k) & 1)
+                    v[bit] ^= v[bit - k];
+        }
+    }
+    return all;
+}
+}  // namespace cuda_cpu
+inline curandStatus_t curandGetDirectionVectors32(curandDirectionVectors32_t* vectors[],
+                                                  curandDirectionVectorSet_t set) {
+    if (!vectors || set != CURAND_DIRECTION_VECTORS_32_JOEKUO6)
+        return CURAND_STATUS_OUT_OF_RANGE;
+    *vectors = ::cuda_cpu::sobol_vectors();
+    return CURAND_STATUS_SUCCESS;
 }
 inline curandStatus_t curandSetStream(curandGenerator_t g, cudaStream_t stream) {
     if (!g)

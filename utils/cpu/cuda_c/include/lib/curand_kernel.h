@@ -1,4 +1,4 @@
-// cuRAND's device interface on the CPU: XORWOW and Philox4x32-10.
+// cuRAND's device interface on the CPU: XORWOW, Philox4x32-10 and Sobol's numbers of 32 bits.
 //
 // curand(), curand4() and the uniform functions give the same bits as NVIDIA's library for the same
 // seed, sequence and offset (checked against its header). Normal and log-normal numbers come from
@@ -18,12 +18,8 @@ typedef struct cpu_engine_offers_XORWOW_and_Philox_but_not_MRG32k3a curandStateM
     curandStateMRG32k3a;
 typedef struct cpu_engine_offers_XORWOW_and_Philox_but_not_MTGP32 curandStateMtgp32_t,
     curandStateMtgp32;
-typedef struct cpu_engine_offers_XORWOW_and_Philox_but_not_Sobol32 curandStateSobol32_t,
-    curandStateSobol32;
 typedef struct cpu_engine_offers_XORWOW_and_Philox_but_not_Sobol64 curandStateSobol64_t,
     curandStateSobol64;
-typedef struct cpu_engine_offers_XORWOW_and_Philox_but_not_scrambled_Sobol32
-    curandStateScrambledSobol32_t;
 typedef struct cpu_engine_offers_XORWOW_and_Philox_but_not_scrambled_Sobol64
     curandStateScrambledSobol64_t;
 
@@ -192,12 +188,60 @@ __host__ __device__ inline void curand_init(unsigned long long seed, unsigned lo
     skipahead(offset, s);
 }
 
+// ---- Sobol: number n of a dimension is the exclusive or of the direction vectors at the set bits
+// of n's Gray code, so each differs from the one before by one vector. I. Sobol (1967); Antonov and
+// Saleev (1979).
+
+typedef unsigned curandDirectionVectors32_t[32];
+struct curandStateSobol32 {
+    unsigned index, value, vectors[32];
+};
+typedef curandStateSobol32 curandStateSobol32_t;
+struct curandStateScrambledSobol32 : curandStateSobol32 {};
+typedef curandStateScrambledSobol32 curandStateScrambledSobol32_t;
+
+namespace cuda_cpu {
+template <class S>
+using IfSobol = std::enable_if_t<std::is_base_of_v<curandStateSobol32, S>, int>;
+}
+template <class S, ::cuda_cpu::IfSobol<S> = 0>
+__host__ __device__ inline void skipahead(unsigned n, S* s) {
+    unsigned before = s->index ^ (s->index >> 1);
+    s->index += n;
+    unsigned changed = before ^ s->index ^ (s->index >> 1);
+    for (int bit = 0; bit < 32; bit++)
+        if (changed >> bit & 1)
+            s->value ^= s->vectors[bit];
+}
+__host__ __device__ inline void curand_init(const unsigned* vectors, unsigned offset,
+                                            curandStateSobol32* s) {
+    s->index = s->value = 0;
+    __builtin_memcpy(s->vectors, vectors, sizeof s->vectors);
+    skipahead(offset, s);
+}
+__host__ __device__ inline void curand_init(const unsigned* vectors, unsigned scramble,
+                                            unsigned offset, curandStateScrambledSobol32* s) {
+    curand_init(vectors, offset, static_cast<curandStateSobol32*>(s));
+    s->value ^= scramble;
+}
+template <class S, ::cuda_cpu::IfSobol<S> = 0>
+__host__ __device__ inline unsigned curand(S* s) {
+    unsigned value = s->value;
+    skipahead(1, s);
+    return value;
+}
+
 // ---- distributions
 
 namespace cuda_cpu {
 template <class S>
 using IfCurand = std::enable_if_t<
     std::is_same_v<S, curandStateXORWOW> || std::is_same_v<S, curandStatePhilox4_32_10>, int>;
+template <class S>
+using IfAny = std::enable_if_t<std::is_base_of_v<curandStateSobol32, S> ||
+                                   std::is_same_v<S, curandStateXORWOW> ||
+                                   std::is_same_v<S, curandStatePhilox4_32_10>,
+                               int>;
 
 inline float uniform(unsigned x) {
     return x * 0x1p-32f + 0x1p-33f;
@@ -217,9 +261,30 @@ inline double2 box_muller_double(unsigned x0, unsigned x1, unsigned y0, unsigned
 }
 }  // namespace cuda_cpu
 
-template <class S, ::cuda_cpu::IfCurand<S> = 0>
+template <class S, ::cuda_cpu::IfAny<S> = 0>
 __host__ __device__ inline float curand_uniform(S* s) {
     return ::cuda_cpu::uniform(curand(s));
+}
+template <class S, ::cuda_cpu::IfSobol<S> = 0>
+__host__ __device__ inline double curand_uniform_double(S* s) {
+    return curand(s) * 0x1p-32 + 0x1p-32;
+}
+// One number makes one: by the inverse of the normal distribution, not by pairs.
+template <class S, ::cuda_cpu::IfSobol<S> = 0>
+__host__ __device__ inline double curand_normal_double(S* s) {
+    return normcdfinv(curand(s) * 0x1p-32 + 0x1p-33);
+}
+template <class S, ::cuda_cpu::IfSobol<S> = 0>
+__host__ __device__ inline float curand_normal(S* s) {
+    return float(curand_normal_double(s));
+}
+template <class S, ::cuda_cpu::IfSobol<S> = 0>
+__host__ __device__ inline float curand_log_normal(S* s, float mean, float stddev) {
+    return std::exp(mean + stddev * curand_normal(s));
+}
+template <class S, ::cuda_cpu::IfSobol<S> = 0>
+__host__ __device__ inline double curand_log_normal_double(S* s, double mean, double stddev) {
+    return std::exp(mean + stddev * curand_normal_double(s));
 }
 
 __host__ __device__ inline double curand_uniform_double(curandStateXORWOW* s) {
@@ -303,3 +368,6 @@ __host__ __device__ inline unsigned curand_poisson(S* s, double mean) {
     return count;
 }
 #include "macros_back.inc"
+#ifndef __CUDACC_RTC__  // NVIDIA's brings the host's functions, too
+#include "curand.h"
+#endif
