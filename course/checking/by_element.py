@@ -89,7 +89,7 @@ def reached_when_swapped(run, a, b):
 BELOW_ZERO = "Is an index below 0 kept out (`>= 0`), or is it too small by one?"
 TOO_FAR = (
     "Nothing further out is touched: does a comparison let one thread too many pass (`<=` for `<`),"
-    " or is an index too large by one?"
+    " is an index too large by one, or must it begin at 0 again there (`% size`)?"
 )
 BY_THREADS_WITH_WORK = (
     " Threads that have work to do go there: is an index that follows from theirs wrong, or must it"

@@ -16,6 +16,7 @@ from course.checking.limits import Budget, TooLong, TooSlow
 from course.checking.rejected import (
     ASKS_WHO_IS_HERE,
     SAME_PLACE,
+    TWO_LINES,
     WHO_IS_HERE,
     Rejected,
     check_arity,
@@ -306,7 +307,7 @@ def reject_traced_races(traced):
     problem = next(text for text in traced.problems if text.startswith("RACE"))
     race = traced.races[0]
     if race.operation == race.other_operation == "write":
-        problem += f"\n{SAME_PLACE}"
+        problem += f"\n{SAME_PLACE if race.line == race.other.line else TWO_LINES}"
     if {race.operation, race.other_operation} == {"read", "atomic"}:
         problem += f"\n{PLAIN_READ}"
     picture = as_html(traced.draw_races())

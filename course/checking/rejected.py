@@ -36,6 +36,11 @@ def too_long(exercise, long):
 
 
 SAME_PLACE = "Where two threads have chosen the same place to write to, that is the mistake."
+TWO_LINES = (
+    "Either a barrier is missing between the two lines, or two threads have chosen the same place."
+)
+#: What the CPU runtime says of any race in a block; of two writes it often is not true
+BARRIER_CURES = " A __syncthreads() between the two, or an atomic operation, makes it right"
 
 
 def tally(runs):
@@ -150,6 +155,7 @@ def reject_mistake(failure, kinds=KINDS):
                 if line
             ]
             if re.search(r"this one writes it, and .* writes it", part[1]):
+                lines = [line.replace(BARRIER_CURES, "") for line in lines]
                 lines.append(SAME_PLACE)
             in_a_loop = part[2] == "deadlock" and "waits in this loop" in part[0]
             raise Rejected("timeout" if in_a_loop else kinds[part[2]], *lines)

@@ -315,9 +315,9 @@ def fft_rows(out, x):
             " the two halves of the loop's body."
         ),
         (
-            "And everything must be *written* before anyone reads: a barrier before each pass's"
-            " reading, the first one's too, and before the results are stored. One of yours can"
-            " serve for two of these."
+            "And everything must be *written* before anyone reads: a barrier between two passes,"
+            " and one before the results are stored. One of yours can serve for both. (Before the"
+            " first pass each thread reads only what it brought itself.)"
         ),
     ),
     wrong=(
@@ -497,6 +497,12 @@ __global__ void pass_4(float2* out, const float2* in, int n, int done) {
         ),
         (("root(2 * k, ", "root(k, "), ("root(3 * k, ", "root(k, "), "wrong_value"),
         (
+            ("root(k, 4", "root(k, 2"),
+            ("root(2 * k, 4", "root(2 * k, 2"),
+            ("root(3 * k, 4", "root(3 * k, 2"),
+            "wrong_value",
+        ),
+        (
             ("to + done", "to + 1"),
             ("to + 2 * done", "to + 2"),
             ("to + 3 * done", "to + 3"),
@@ -532,6 +538,11 @@ __global__ void pass_4(float2* out, const float2* in, int n, int done) {
             order=(0, 3, 2, 1),
         ),
         mistaken("Results 1 and 2 have changed places.", order=(0, 2, 1, 3)),
+        mistaken(
+            "The points are turned twice as far as they should be: point m turns by"
+            " m k / (4 done) of a turn.",
+            turns=(0, 2, 4, 6),
+        ),
         mistaken(
             "The four points of a thread lie n / 4 apart, and you read four neighbours.",
             side_by_side=True,
@@ -618,6 +629,19 @@ def apart(out, z):
         ("(points - k) % points", "-k & (points - 1)", "only_powers"),
         ("(points - k) % points", "points - 1 - k", "wrong_value"),
         ("-z[mirror, 1]", "z[mirror, 1]", "wrong_value"),
+        ("(imag + other_imag)", "(imag - other_imag)", "wrong_value"),
+        (
+            ("(imag + other_imag) / 2", "np.float32(0)"),
+            ("(other_real - real) / 2", "np.float32(0)"),
+            "wrong_value",
+        ),
+        (
+            ("out[0, k, 0]", "out[1 - 0, k, 0]"),
+            ("out[0, k, 1]", "out[1 - 0, k, 1]"),
+            ("out[1, k, 0]", "out[0, k, 0]"),
+            ("out[1, k, 1]", "out[0, k, 1]"),
+            "wrong_value",
+        ),
         ("k < points", "True", "missing_guard"),
         (
             ("(real + other_real) / 2", "real + other_real"),
@@ -653,6 +677,21 @@ def apart(out, z):
             "wrong_value",
             "The value at points - k must be conjugated first: its imaginary part changes sign.",
             lambda out, z: halves(z, mirrored(z, 0)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "a and b have changed places: the half of the sum is a's, and belongs to `out[0]`.",
+            lambda out, z: taken_apart(z)[::-1],
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The real parts are right. The imaginary parts are 0, and should not be.",
+            lambda out, z: taken_apart(z) * (1, 0),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "b is right. For a, too, the value at points - k must be conjugated first.",
+            lambda out, z: np.stack([halves(z, mirrored(z, 0))[0], taken_apart(z)[1]]),
         ),
         Hypothesis(
             "wrong_value",

@@ -80,14 +80,18 @@ def matrix(n):
 # ---- spectra
 
 
-def spectra(sounds, rate):
+def spectra(sounds, rate, up_to=None):
     """Magnitudes of sounds' transforms, in decibels of the largest. rate: samples per second.
 
-    sounds: {title: samples}.
+    sounds: {title: samples}, two beside each other. up_to: the highest frequency that is drawn, Hz.
     """
-    fig = figure(7.5, 2.4, alt="Spectra: " + "; ".join(map(_loudest(rate), sounds.items())))
-    every = fig.subplots(1, len(sounds), squeeze=False)[0]
-    for axes, (title, sound) in zip(every, sounds.items(), strict=True):
+    alt = "Spectra: " + "; ".join(map(_loudest(rate), sounds.items()))
+    rows = -(-len(sounds) // 2)
+    fig = figure(7.5, 0.3 + 1.9 * rows, alt=alt)
+    every = fig.subplots(rows, min(2, len(sounds)), squeeze=False)
+    for axes in every[:, 0]:
+        axes.set_ylabel("decibels", fontsize=SMALL)
+    for axes, (title, sound) in zip(every.flat, sounds.items(), strict=False):
         size = np.abs(np.fft.rfft(sound))
         decibels = 20 * np.log10(np.maximum(size / size.max(), FLOOR))
         axes.plot(
@@ -96,6 +100,7 @@ def spectra(sounds, rate):
             color=ACCENT,
             linewidth=1,
         )
+        axes.set_xlim(0, up_to)
         axes.set_ylim(20 * np.log10(FLOOR), 3)
         axes.set_title(title, fontsize=SMALL + 1)
         axes.set_xlabel("Hz", fontsize=SMALL)
