@@ -114,11 +114,32 @@ def only_small(bad, good, exercise):
 
 def large_says(good, arguments):
     """The sentence on what is right in these runs, and goes wrong with these arguments."""
-    most = max((elements(run.arguments) for run in good), default=0)
-    return (
-        f"Right with up to {most:,} elements, wrong with {elements(arguments):,}: is an index kept"
-        " in a type that is too small for it, or is a limit written in somewhere?"
+    name, axis, length = max(
+        sides_of(arguments), key=lambda side: side[2] / max(1, longest(good, *side[:2]))
     )
+    along = f"along axis {axis} of" if len(array_of(arguments[name]).shape) > 1 else "in"
+    return (
+        f"Right with up to {longest(good, name, axis):,} elements {along} `{name}`, wrong with"
+        f" {length:,}: is an index kept in a type that is too small for it, or is a limit written"
+        " in somewhere?"
+    )
+
+
+def sides_of(arguments):
+    """(name, axis, length) of each side of each array among a launch's arguments."""
+    for name, value in arguments.items():
+        for axis, length in enumerate(getattr(array_of(value), "shape", ())):
+            yield name, axis, length
+
+
+def longest(runs, name, axis):
+    """The most elements that an array had along an axis in some runs, 0 if there are none."""
+    return max((array_of(run.arguments[name]).shape[axis] for run in runs), default=0)
+
+
+def array_of(argument):
+    """An argument's array, or what describes one."""
+    return getattr(argument, "array", argument)
 
 
 def only_powers(bad, good, exercise):

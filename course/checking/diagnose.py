@@ -16,12 +16,12 @@ def diagnose(runs, exercise):
     bad = [run for run in runs if failed(run, exercise)]
     if not bad:
         return too_much_work(runs, exercise)
-    if all(run.special for run in bad):
-        return Finding("special_values", SPECIAL_VALUES, bad[0])
-    bad = [run for run in bad if not run.special]
-    if all(run.scaled for run in bad):
-        return Finding("special_values", FAR_FROM_1, bad[0])
-    bad = [run for run in bad if not run.scaled]
+    ordinary = [run for run in bad if not run.special and not run.scaled]
+    if not ordinary:
+        scaled = [run for run in bad if run.scaled]
+        says = FAR_FROM_1 if scaled else SPECIAL_VALUES
+        return Finding("special_values", says, (scaled or bad)[0])
+    bad = ordinary
     good = [run for run in runs if not failed(run, exercise)]
     findings = (rule(bad, good, exercise) for rule in RULES)
     return next(filter(None, findings))

@@ -39,6 +39,7 @@ from course.checking.trials import (
 )
 from utils import has_gpu
 from utils.cpu.numba_cuda import IN_STEP, lanes_apart
+from utils.cpu.numba_cuda.arguments import argument, match, type_of
 from utils.tracer import trace
 
 GONE = (
@@ -51,6 +52,7 @@ GONE = (
 def check_numba(exercise, answer, seed):
     """Say what was tried, or raise Rejected."""
     kernel = as_kernel(exercise, answer)
+    reject_declared_types(exercise, kernel, seed)
     try:
         return try_numba(exercise, kernel, seed)
     except Rejected as no:
@@ -332,6 +334,32 @@ def as_kernel(exercise, answer):
     except (OSError, TypeError):
         raise Rejected("not_a_kernel", NO_SOURCE.format(function.__name__)) from None
     return answer
+
+
+DECLARED = (
+    "The signature in `@cuda.jit(...)` does not fit: {} Leave it out, and Numba finds the types."
+)
+
+
+def reject_declared_types(exercise, kernel, seed):
+    """Reject a kernel whose signature takes other types, or changes the numbers that it is given.
+
+    A GPU's Numba says so itself.
+    """
+    if not getattr(kernel, "signatures_given", None):
+        return
+    rng, shape = np.random.default_rng(seed), exercise.shapes[-1]
+    arguments = exercise.inputs(rng, shape)
+    given = engines.host_arrays(arguments, as_output(exercise, arguments), rng)
+    ready = [argument(one, name, []) for name, one in given.items()]
+    try:
+        cast, _ = match(kernel, ready, tuple(map(type_of, ready)))
+    except TypeError as error:
+        raise Rejected("wrong_dtype", DECLARED.format(f"{error}.")) from None
+    for name, before, after in zip(given, ready, cast, strict=True):
+        if np.isscalar(before) and before != after:
+            says = f"`{name}` is {before}, and the type that is declared makes it {after}."
+            raise Rejected("wrong_dtype", DECLARED.format(says))
 
 
 def what_it_is(exercise, answer):

@@ -723,6 +723,10 @@ def mean_of_short_sums(out, x):
     return total / x.shape[1]
 
 
+def mean_of_squares(out, x):
+    return np.square(x.astype(np.float64)).mean(1)
+
+
 SQUARES = Exercise(
     id="low_precision.squares",
     title="A sum that must not be short",
@@ -744,7 +748,7 @@ def mean_square(out, x):
 """,
     solution=mean_square,
     inputs=large_and_many,
-    reference=lambda out, x: np.square(x.astype(np.float64)).mean(1),
+    reference=mean_of_squares,
     shapes=((1, 1), (5, 40), (33, 65), (7, 1500)),
     fresh=some_numbers((2, 40), (20, 90)),
     large=((1, 66_000), (66_000, 1)),
@@ -771,6 +775,7 @@ def mean_square(out, x):
             "wrong_value",
         ),
         ("total / x.shape[1]", "total / x.shape[0]", "wrong_value"),
+        ("np.float32(x[row, k])", "max(np.float32(x[row, k]), np.float32(0))", "wrong_value"),
         ("range(x.shape[1])", "range(x.shape[1] & 0x7FFF)", "only_small"),
         ("/ x.shape[1]", "/ np.float16(x.shape[1])", "only_small"),
         (
@@ -781,6 +786,11 @@ def mean_square(out, x):
         ("row < x.shape[0]", "True", "missing_guard"),
     ),
     hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "Numbers below 0 do not count here. Their squares are as large as those of the others.",
+            lambda out, x: mean_of_squares(out, np.maximum(x, 0)),
+        ),
         Hypothesis(
             "wrong_value",
             "The sum is float32, but each product of two float16 numbers is a float16 again.",

@@ -134,7 +134,7 @@ CASES = {
     "a large array": (
         [run(8), run(9), run(70, wrong=[66, 67])],
         "only_small",
-        "with up to 9 elements, wrong with 70:",
+        "with up to 9 elements in `out`, wrong with 70:",
     ),
     "a large array in few threads": (
         [run(8), run(70), run(70, wrong=[66, 67], blocks=2)],

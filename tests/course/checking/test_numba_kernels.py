@@ -1,0 +1,44 @@
+"""What a kernel's own signature says of its types is held against what it is given."""
+
+import utils  # noqa: F401  first: it puts Numba on this machine's engine
+
+# isort: split
+import linecache
+
+import pytest
+from numba import cuda
+
+from course import exercises
+from course.checking.checker import check_answer
+from tests.needs import without_gpu
+
+SCALE = exercises.EXERCISES["first_kernels.scale_guard"]
+
+
+def declared(signature):
+    """The solution with this signature."""
+    source = exercises.solution_source(SCALE).partition("\n")[2]
+    linecache.cache[signature] = len(source), None, source.splitlines(True), signature
+    names = {"cuda": cuda}
+    exec(compile(source, signature, "exec"), names)
+    return cuda.jit(signature)(names["scale"])
+
+
+@without_gpu("a GPU's Numba says so itself")
+@pytest.mark.parametrize(
+    "signature, says",
+    [
+        ("void(float64[:], float64[:], float64)", "was compiled for"),
+        ("void(float32[:], float32[:, :], float32)", "was compiled for"),
+        ("void(float32[:], float32[:], int32)", "the type that is declared makes it"),
+    ],
+)
+def test_a_signature_that_does_not_fit_is_told_by_its_name(signature, says):
+    outcome = check_answer(SCALE, declared(signature))
+    assert outcome.reason == "wrong_dtype"
+    assert says in repr(outcome)
+
+
+@without_gpu("a GPU's Numba says so itself")
+def test_a_signature_that_fits_is_none_of_the_checks_business():
+    assert check_answer(SCALE, declared("void(float32[:], float32[:], float64)")).solved
