@@ -782,11 +782,12 @@ def flash(out, q, k, v, scale, causal):
         (20, 9, 1),
         (16, 16, 1),
         (3, 0, 0),
+        (36, 9, 0),
         (7, 17, 0),
     ),
     fresh=some_numbers((1, 20), (1, 25), (0, 2)),
     block=(16, 1, 1),
-    other_block=(10, 1, 1),
+    other_block=(40, 1, 1),  # more than a warp
     extents=lambda shape: (shape[0], 1, 1),
     is_square=lambda shape: shape[0] == shape[1],
     race_free=True,
@@ -922,27 +923,16 @@ def flash(out, q, k, v, scale, causal):
 
 CACHED_CU = """
 const int DIM = 32;  // numbers of a head: one for each lane
-const float SCALE = 0.25f;
-
-__device__ float warp_sum(float value) {
-    for (int other = 16; other > 0; other /= 2)
-        value += __shfl_xor_sync(~0u, value, other);
-    return value;
-}
-
 // Block (x, y): head x of keys, sequence y; a warp for each head of queries that shares these keys.
 // memory: results [sequence, head, DIM], then keys and values [sequence, capacity, key head, DIM].
 // q: as results. new_k, new_v [sequence, key head, DIM]. lengths: keys in the cache, by sequence.
 __global__ void decode(float* memory, const float* q, const float* new_k, const float* new_v,
                        const int* lengths, int capacity) {
-    int key_heads = gridDim.x, key_head = blockIdx.x;
-    int sequences = gridDim.y, sequence = blockIdx.y;
+    int key_heads = gridDim.x, key_head = blockIdx.x, sequence = blockIdx.y;
     int group = blockDim.x / 32, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    int heads = key_heads * group;
-    float* out = memory;
-    float* keys = out + sequences * heads * DIM;
-    float* values = keys + sequences * capacity * key_heads * DIM;
-    int length = lengths[sequence];
+    int heads = key_heads * group, length = lengths[sequence];
+    float* keys = memory + gridDim.y * heads * DIM;
+    float* values = keys + gridDim.y * capacity * key_heads * DIM;
 
     if (warp == 0) {
         int place = ((sequence * capacity + length) * key_heads + key_head) * DIM + lane;
@@ -951,21 +941,20 @@ __global__ void decode(float* memory, const float* q, const float* new_k, const 
         values[place] = new_v[mine];
     }
     __syncthreads();
-
     int head = key_head * group + warp;
-    float query = q[(sequence * heads + head) * DIM + lane];
+    float query = 0.25f * q[(sequence * heads + head) * DIM + lane];  // scaled by 1/4
     float largest = -INFINITY, total = 0, result = 0;
     for (int key = 0; key <= length; ++key) {
         int place = ((sequence * capacity + key) * key_heads + key_head) * DIM + lane;
-        float score = SCALE * warp_sum(query * keys[place]);
-        float next = fmaxf(largest, score);
-        float factor = expf(largest - next);
-        float weight = expf(score - next);
-        total = total * factor + weight;
-        result = result * factor + weight * values[place];
+        float score = query * keys[place];
+        for (int other = 16; other > 0; other /= 2)
+            score += __shfl_xor_sync(~0u, score, other);
+        float next = fmaxf(largest, score), weight = expf(score - next);
+        total = total * expf(largest - next) + weight;
+        result = result * expf(largest - next) + weight * values[place];
         largest = next;
     }
-    out[(sequence * heads + head) * DIM + lane] = result / total;
+    memory[(sequence * heads + head) * DIM + lane] = result / total;
 }
 """
 HEAD = 32  # numbers of a head
