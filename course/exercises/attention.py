@@ -552,8 +552,8 @@ __global__ void tiles(int* out, const int* queries, const int* keys, int most, i
         ),
         Hypothesis(
             "wrong_value",
-            "Right only where a sequence has as many keys as queries: else the diagonal is moved by"
-            " keys - queries.",
+            "Right only where a sequence has as many keys as queries. In general the diagonal is"
+            " moved by keys - queries.",
             bounds_if(moved=False),
         ),
         Hypothesis(
@@ -1062,13 +1062,13 @@ CACHED = Exercise(
     kernel_name="decode",
     path="build/cached.cu",
     task=(
-        "One step of decoding. `lengths[sequence]` keys lie in a sequence's cache, which has room"
-        " for `capacity`, more than there are. Append the new token's key and value behind them;"
-        " then each query sees all of them, the new one as well. Heads of queries share heads of"
-        " keys in groups: with 8 and 2, query heads 0 to 3 have key head 0, and 4 to 7 key head 1."
-        " A block has one head of keys, and a warp for each head of queries of its group. The"
-        " softmax is written; what is missing is each place in memory, and whatever makes all warps"
-        " see the new token."
+        "This kernel is one step of decoding. `lengths[sequence]` keys lie in a sequence's cache,"
+        " which has room for `capacity`, more than there are. Append the new token's key and value"
+        " behind them; then each query sees all of them, the new one as well. Heads of queries"
+        " share heads of keys in groups: with 8 and 2, query heads 0 to 3 have key head 0, and 4 to"
+        " 7 key head 1. A block has one head of keys, and a warp for each head of queries of its"
+        " group. The softmax is written; what is missing is each place in memory, and whatever"
+        " makes all warps see the new token."
     ),
     starter="\n%%writefile build/cached.cu" + CACHED_STARTER,
     solution=CACHED_CU,
