@@ -914,7 +914,10 @@ __global__ void last(int* out) {
     am_last = atomicAdd(&done, 1) == gridDim.x - 1;
   }
   __syncthreads();
-  if (am_last && threadIdx.x == 0) *out = data[0] + data[1] + data[2] + data[3];
+  if (am_last && threadIdx.x == 0) {
+    __threadfence();
+    *out = data[0] + data[1] + data[2] + data[3];
+  }
 }
 int main() { int* p; cudaMallocManaged(&p, 4); set<<<4, 64>>>(); last<<<4, 32>>>(p); \
 cudaDeviceSynchronize();

@@ -182,7 +182,8 @@ static void work(Grid& g, void (*call_helpers)(Grid&)) {
                 drop_block(g, l.first);
             return;
         }
-        if (first && tells_how_far && (++turns % 64 == 0 || g.blocks < 4096))
+        bool looks = first && tells_how_far && turns++ && g.cursor.load() < g.blocks;
+        if (looks && (turns % 64 == 0 || g.blocks < 4096))
             tell_how_far(g);
         bool progress = false;  // a thread ended, left a loop that waits, or gave way elsewhere
         bool advanced = false;  // a thread did more than to look whether it may go on
@@ -370,7 +371,9 @@ cudaError_t run_grid(Grid& g) {
         while (std::gcd(g.stride, groups) != 1)
             ++g.stride;
     }
-    if ((launches.fetch_add(1) & 255) == 255 && tells_how_far)
+    unsigned number = launches.load(std::memory_order_relaxed) + 1;
+    launches.store(number, std::memory_order_relaxed);  // two host threads may count one only
+    if (number % 256 == 0 && tells_how_far)
         tell_how_far(g);
     if (checking)
         checks_begin_grid(g);
