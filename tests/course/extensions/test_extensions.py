@@ -293,6 +293,26 @@ def test_the_package_installs_and_its_tests_pass_and_can_fail(tmp_path):
         packaging.test(python, only="gradients")
 
 
+def test_what_a_package_says_to_its_user_is_its_last_error(tmp_path, capsys):
+    (tmp_path / "mine.py").write_text("raise NotImplementedError('not on a CPU. At all')\n")
+    packaging.try_in(tmp_path, "print('begun')\nimport mine")
+    assert capsys.readouterr().out == "begun\n✗ NotImplementedError: not on a CPU\n"
+
+
+def test_a_learners_package_is_installed_alone(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(packaging, "ROOT", tmp_path)
+    monkeypatch.setattr(packaging, "SITE", tmp_path / "site")
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "mine.py").write_text("print(3)\n")
+    (source / "pyproject.toml").write_text(
+        '[project]\nname = "mine"\nversion = "1"\n[tool.setuptools]\npy-modules = ["mine"]\n'
+    )
+    packaging.try_in(packaging.install_here(str(source)), "import mine")
+    command, said = capsys.readouterr().out.splitlines()
+    assert command.startswith("$ pip install -q --no-deps") and said == "3"
+
+
 def test_what_is_kept_of_other_versions_is_said(tmp_path, monkeypatch):
     """With this environment's PyTorch as the other one; that the tests run is seen above."""
     monkeypatch.setattr(versions, "environment", lambda version, folder: Path(sys.executable))
