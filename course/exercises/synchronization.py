@@ -356,7 +356,7 @@ def shelves(rng, n):
     crowded = n[0] % 2 == 1
     room = max(200, n[0]) if crowded else 0 if n[0] < 10 else rng.integers(1, 8)
     return {
-        "taken": InOut(whole(rng, 0, min(room, n[0] if n[0] > 1000 else 2) + 1, 4)),
+        "taken": InOut(whole(rng, 0, min(room, 2) + 1, 4)),
         "room": np.int32(room),
         "wishes": whole(rng, 0, 4, 1).repeat(n[0]) if crowded else whole(rng, 0, 4, n),
     }
@@ -387,7 +387,7 @@ def at_most(taken, room, wishes):
     ),
     shapes=lengths(1, 8, 31, 64, 97, 161),
     fresh=some_length,
-    large=(66_001,),
+    large=(301,),
     extents=a_thread_each,
     shared_output=True,
     orders=4,

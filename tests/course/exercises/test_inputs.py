@@ -288,6 +288,12 @@ UNTOLD = {
         "low_precision.zero_point zeros: int16",
         "mnist_cnn.pool_backward winner: 3 bits",
     ),
+    "no more is there before: who tries every count from 0 on is right, and slow": (
+        "synchronization.at_most taken: 3 bits",
+        "synchronization.at_most taken: 8 bits",
+        "synchronization.at_most taken: int8",
+        "synchronization.at_most taken: int16",
+    ),
     "it counts chunks of a block's size: 2^15 of them are more than a million threads": (
         "fusion.table chunks: int16",
     ),
@@ -321,6 +327,7 @@ SHORT_OF_16_BITS = {
         "convolution.blur",
     ),
     "a warp of threads for each": ("synchronization.warp_sum",),
+    "who tries every count from 0 on is right, and slow": ("synchronization.at_most",),
     "so many steps or programs take seconds": (
         "triton.log_sum",
         "triton.product",
