@@ -58,7 +58,11 @@ def _is_read_first(name: str, declared: re.Match) -> bool:
         return False
     after = "\n".join(lines[int(declared["line"]) - 1 :])
     uses = list(re.finditer(rf"\b{name}\b", after))
-    return len(uses) > 1 and not _ASSIGNS.match(after, uses[1].end())
+    if len(uses) < 2 or _ASSIGNS.match(after, uses[1].end()):
+        return False
+    before = after[: uses[1].start()].rstrip()
+    is_filled = before.endswith((">>", "&")) and not before.endswith("&&")  # f(&v), in >> v
+    return not is_filled
 
 
 def _is_ours(place: re.Match) -> bool:
