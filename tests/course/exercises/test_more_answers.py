@@ -24,7 +24,7 @@ import pytest
 from numba import cuda
 
 from course import exercises
-from course.checking import cuda_c_files, limits
+from course.checking import cuda_c_files, engines, limits
 from course.checking.checker import check_answer
 from tests.needs import cpp_compiler
 
@@ -164,7 +164,14 @@ def wrong_answers():
         yield pytest.param(exercise, source, id=param.id, marks=marks)
 
 
-@pytest.mark.usefixtures("pictures_undrawn")
+@pytest.fixture
+def soon_stopped(monkeypatch):
+    """What never ends has not ended after a second either."""
+    monkeypatch.setattr(limits, "EACH_SECONDS", 1)
+    monkeypatch.setattr(engines, "LAUNCH_SECONDS", 1)
+
+
+@pytest.mark.usefixtures("pictures_undrawn", "soon_stopped")
 @pytest.mark.parametrize("exercise, source", list(wrong_answers()))
 def test_a_wrong_answer_has_an_outcome_and_a_reason(exercise, source, tmp_path, first_failure):
     outcome = check_answer(exercise, handed_in(exercise, source, tmp_path))
