@@ -653,7 +653,7 @@ def flash(out, q, k, v, scale, causal):
 
 
 def heads_of_rows(rng, shape):
-    """shape: (queries, keys, whether it is causal). Scores between some hundreds below and above 0.
+    """shape: (queries, keys, whether it is causal). Scores of all sizes, on both sides of 0.
 
     Numbers of q and k are small multiples of 1/4, and the scale is a power of two, so that no score
     is rounded.
@@ -664,6 +664,8 @@ def heads_of_rows(rng, shape):
     k = np.round(spread * rng.normal(size=(keys, FLASH_DIM)) * 4) / 4
     if rng.random() < 0.5:  # all scores far below 0
         q, k = -np.abs(q) - spread, np.abs(k) + spread
+    if rng.random() < 0.3:  # below every int32, and above
+        q = q * 2.0**40
     return {
         "out": Out((queries, FLASH_DIM)),
         "q": q.astype(np.float32),
