@@ -450,8 +450,8 @@ TILES = Exercise(
         " (x, y) has tile x of sequence y. Store how many tiles of keys need *no mask*, because"
         " each of the tile's queries sees all of their keys; and where the loop *ends*, behind the"
         " last tile of which some query sees a key. The last tile of queries may be partly filled."
-        " A tile behind a sequence's last query stores 0 and 0. The starter visits and masks every"
-        " tile."
+        " A last tile of keys that is not full needs the mask. A tile behind a sequence's last"
+        " query stores 0 and 0. The starter visits and masks every tile."
     ),
     starter="""
 %%writefile build/tiles.cu
