@@ -41,6 +41,11 @@ TWO_LINES = (
 )
 #: What the CPU runtime says of any race in a block; of two writes it often is not true
 BARRIER_CURES = " A __syncthreads() between the two, or an atomic operation, makes it right"
+#: What it says of one between two blocks: no cure where an index leads to another block's place
+BLOCKS_CURES = "use atomic operations, or two kernels"
+OTHER_BLOCKS = (
+    "If each block has places of its own in this array, an index is wrong: it leads to another's."
+)
 
 
 def tally(runs):
@@ -157,5 +162,7 @@ def reject_mistake(failure, kinds=KINDS):
             if re.search(r"this one writes it, and .* writes it", part[1]):
                 lines = [line.replace(BARRIER_CURES, "") for line in lines]
                 lines.append(SAME_PLACE)
+            elif BLOCKS_CURES in part[1]:
+                lines.append(OTHER_BLOCKS)
             in_a_loop = part[2] == "deadlock" and "waits in this loop" in part[0]
             raise Rejected("timeout" if in_a_loop else kinds[part[2]], *lines)

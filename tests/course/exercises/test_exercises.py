@@ -28,7 +28,7 @@ from course.checking.diagnose import diagnose
 from course.checking.engines import Run
 from course.checking.model import REASONS, Exercise, InOut, Launch, Out
 from course.checking.numba_kernels import FROM_OUTSIDE
-from course.checking.rejected import crashed, parameters
+from course.checking.rejected import OTHER_BLOCKS, crashed, parameters
 from course.checking.trials import cases
 from course.exercises import (
     beating_pytorch,
@@ -817,6 +817,18 @@ def test_a_race_in_cuda_c_is_found_too(tmp_path, cuda_c_works):
     path = tmp_path / "shift.cu"
     path.write_text(SHIFT_LEFT_CU)
     assert {check_answer(exercise, path, seed).reason for seed in range(2)} == {"race"}
+
+
+def test_a_race_between_blocks_may_be_a_wrong_index(tmp_path, cuda_c_works):
+    """An index that leads into another sequence's cache has no cure by atomics or a barrier."""
+    exercise = exercises.EXERCISES["attention.cached"]
+    own, another = "(sequence * capacity + ", "(sequence * length + "
+    path = tmp_path / "answer.cu"
+    path.write_text(exercise.solution.replace(own, another))
+    assert OTHER_BLOCKS in repr(check_answer(exercise, path))
+    path.write_text(exercise.solution.replace("__syncthreads();", ""))  # in a block
+    outcome = check_answer(exercise, path)
+    assert outcome.reason == "race" and OTHER_BLOCKS not in repr(outcome)
 
 
 def test_outputs_never_start_as_the_right_answer():
