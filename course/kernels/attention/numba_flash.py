@@ -37,7 +37,7 @@ def product(a, b, dim):
 
 
 @cuda.jit
-def flash(out, lse, q, k, v, scale, causal):
+def flash_batch(out, lse, q, k, v, scale, causal):
     tile_k = cuda.shared.array((KEYS, MOST), float32)
     tile_v = cuda.shared.array((KEYS, MOST), float32)
     result = cuda.local.array(MOST, float32)
@@ -68,11 +68,11 @@ def flash(out, lse, q, k, v, scale, causal):
         lse[batch, head, i] = largest + math.log(total) if total > 0 else LOWEST
 
 
-def attention(q, k, v, causal: bool = False, *, out=None, lse=None, kernel=flash) -> tuple:
+def attention(q, k, v, causal: bool = False, *, out=None, lse=None, kernel=flash_batch) -> tuple:
     """(out, lse) of float32 [batch, length, heads, dim], heads of up to 128 numbers.
 
-    lse: float32 [batch, heads, queries]. kernel: with the parameters of `flash`. ValueError where
-    types or shapes do not fit.
+    lse: float32 [batch, heads, queries]. kernel: with the parameters of `flash_batch`. ValueError
+    where types or shapes do not fit.
     """
     for name, tensor in {"q": q, "k": k, "v": v}.items():
         if tensor.dtype != torch.float32 or tensor.dim() != 4 or tensor.shape[-1] > MOST:

@@ -16,7 +16,7 @@ from utils import has_gpu
 #: Queries of a program, keys of a tile, warps, and tiles on their way at a time
 TILE = {"QUERIES": 128, "KEYS": 64, "num_warps": 8, "num_stages": 3}
 SMALL = {"QUERIES": 16, "KEYS": 16}  # without a GPU: several tiles of short sequences, too
-LOWEST = tl.constexpr(-float("inf"))
+MASKED = tl.constexpr(-float("inf"))
 LN_2 = tl.constexpr(math.log(2))
 
 
@@ -31,9 +31,9 @@ def take(state, q, k, v, first, sees, keys, key_stride, scale, MASK: tl.constexp
     tile_k = tl.load(k + at, mask=inside, other=0.0)
     scores = tl.dot(q, tl.trans(tile_k), input_precision="ieee") * scale
     if MASK:
-        scores = tl.where(column[None, :] < sees[:, None], scores, LOWEST)
+        scores = tl.where(column[None, :] < sees[:, None], scores, MASKED)
     new = tl.maximum(largest, tl.max(scores, 1))
-    shift = tl.where(new == LOWEST, 0.0, new)  # -inf - -inf would be NaN
+    shift = tl.where(new == MASKED, 0.0, new)  # -inf - -inf would be NaN
     factor = tl.exp2(largest - shift)
     weights = tl.exp2(scores - shift[:, None])
     total = total * factor + tl.sum(weights, 1)
@@ -78,7 +78,7 @@ def flash(
     most = least + QUERIES - 1 if CAUSAL else keys
     whole = tl.maximum(0, tl.minimum(least, keys)) // KEYS * KEYS
     end = tl.maximum(0, tl.minimum(most, keys))
-    largest = tl.full((QUERIES,), LOWEST, tl.float32)
+    largest = tl.full((QUERIES,), MASKED, tl.float32)
     total = tl.zeros((QUERIES,), tl.float32)
     result = tl.zeros((QUERIES, DIM), tl.float32)
     for first in range(0, whole, KEYS):

@@ -52,11 +52,11 @@ def tried(name: str, case: Case = CASE) -> None:
     trying.tried(compute, exact, loads, MOST[rung.dtype])
 
 
-def tried_in_numba(flash) -> None:
-    """Print whether a Numba kernel with the parameters of `numba_flash.flash` is right."""
+def tried_in_numba(kernel) -> None:
+    """Print whether a Numba kernel with the parameters of `numba_flash.flash_batch` is right."""
     q, k, v = reference.inputs(SMALL, torch.float32)
     exact, _ = reference.attention(q, k, v, SMALL.causal)
-    found, _ = numba_flash.attention(q, k, v, SMALL.causal, kernel=flash)
+    found, _ = numba_flash.attention(q, k, v, SMALL.causal, kernel=kernel)
     print(trying.verdict(trying.numbers(found), trying.numbers(exact)))
 
 

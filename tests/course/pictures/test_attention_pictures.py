@@ -99,12 +99,13 @@ def test_a_unit_serves_one_group_at_a_time(scheme, softmax):
 
 
 def test_turns_keep_tensor_cores_busy():
-    def busy(scheme, softmax):
-        return pictures.busy(pictures.timeline(scheme, 640, softmax), 640)
-
-    assert busy("at the same time", 640) == pytest.approx(2 / 3)
-    assert busy("in turns", 640) == 1
-    assert busy("in turns", 900) < busy("overlapped", 900) < 1
+    """A turn of two products hides a softmax that is no longer than they are."""
+    assert pictures.busy("at the same time", 640, 640) == pytest.approx(2 / 3)
+    assert pictures.busy("at the same time", 640, 1280) == pytest.approx(1 / 2)
+    for scheme in ("in turns", "overlapped"):
+        assert pictures.busy(scheme, 640, 640) == pictures.busy(scheme, 640, 1280) == 1
+        assert pictures.busy(scheme, 640, 1920) == pytest.approx(2 / 3)
+    assert "under way, tensor cores are 100% busy" in pictures.turns("in turns", 640, 1280).alt
     with pytest.raises(ValueError, match="must be one of"):
         pictures.timeline("somehow", 1, 1)
 

@@ -80,7 +80,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_changed_kernel_is_told(mistake):
-    wrong = but(numba_flash.flash, MISTAKES[mistake])
+    wrong = but(numba_flash.flash_batch, MISTAKES[mistake])
 
     def run(*given, **more):
         return numba_flash.attention(*given, kernel=wrong, **more)
@@ -114,8 +114,8 @@ def test_numba_cuda_takes_the_kernel():
     rows = np.zeros((1, 4, 2, 8), np.float32)
     given = {"out": rows, "lse": np.zeros((1, 2, 4), np.float32), "q": rows, "k": rows, "v": rows}
     given |= {"scale": np.float32(1), "causal": True}
-    assert typing.refused(numba_flash.flash, given, True) is None
-    unknown = but(numba_flash.flash, ("LOWEST, float32(0)", "LOWEST, nowhere"))
+    assert typing.refused(numba_flash.flash_batch, given, True) is None
+    unknown = but(numba_flash.flash_batch, ("LOWEST, float32(0)", "LOWEST, nowhere"))
     assert typing.refused(unknown, given, True)
 
 

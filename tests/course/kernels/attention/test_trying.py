@@ -53,7 +53,7 @@ def test_slopes_are_gradients_and_leave_the_arrays_as_they_were():
 
 
 def test_kernels_in_python_are_tried_as_they_are_handed_in(capsys):
-    trying.tried_in_numba(numba_flash.flash)
+    trying.tried_in_numba(numba_flash.flash_batch)
     trying.tried_in_triton(triton_flash.take)
     assert capsys.readouterr().out.count("✓ right") == 2
     assert triton_flash.flash.fn.__globals__["take"] is triton_flash.take
