@@ -20,6 +20,7 @@ from course.checking.model import BROKEN
 from course.checking.numba_kernels import check_numba, least_work
 from course.checking.rejected import Rejected, crashed, too_long
 from course.checking.report import Outcome, describe, draw
+from course.checking.speed import reject_over_goal
 from course.checking.text import shown
 from utils import has_gpu
 from utils.cpu.numba_cuda import KernelError
@@ -148,7 +149,9 @@ def not_accepted(exercise, answer, seed, no):
 def judge(exercise, answer, seed):
     """Say what was tried, or raise Rejected, whatever the answer raises, prints or waits for."""
     try:
-        return CHECKS[exercise.kind](exercise, answer, seed)
+        tried = CHECKS[exercise.kind](exercise, answer, seed)
+        reject_over_goal(exercise, answer)
+        return tried
     except TooMuch:
         raise Rejected("flood", "It was stopped after a million characters.") from None
     except TooLong as long:

@@ -60,6 +60,7 @@ REASONS = {
     "bank_conflict": "The values are right, but lanes of a warp queue for the same bank of shared "
     "memory.",
     "no_shared": "The values are right, but shared memory is not used.",
+    "over_goal": "The values are right, but it would take longer than the text allows.",
     "for_a_moment": "The result is right, but on the way a promise was broken.",
     "one_thread": "The values are right, but one thread does the work of many.",
     "too_much_work": "The values are right, but the same work is done many times over.",
@@ -178,7 +179,8 @@ class Speed:
 
     of: the words for that size. shape: size -> the shape that `inputs` takes. block: its threads,
     unless the exercise's own. small: three sizes from which counts are carried on to the size, for
-    kernels that loop for long.
+    kernels that loop for long. goal: as many times the solution's estimate an answer's may be,
+    where the text asks for speed.
     """
 
     of: str
@@ -186,6 +188,7 @@ class Speed:
     shape: Callable = lambda size: (size,)
     block: tuple | None = None
     small: tuple | None = None
+    goal: float | None = None
 
 
 @dataclass(frozen=True)

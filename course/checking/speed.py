@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from course.checking.model import Out, cover
+from course.checking.rejected import Rejected
 from utils import compare, has_gpu
 from utils.estimate import Blank, Estimate, Launch, Unknown, estimate
 from utils.estimate.model import WORDS
@@ -33,7 +34,7 @@ class Report:
 
 def speed_of(exercise, answer) -> Report | None:
     """The Report of an answer that was accepted; None where there is nothing to tell."""
-    if exercise.kind != "numba" or exercise.speed is None:
+    if getattr(exercise, "speed", None) is None:
         return None
     try:
         if has_gpu():
@@ -41,6 +42,16 @@ def speed_of(exercise, answer) -> Report | None:
         return Report(estimated(exercise, answer), estimated=True)
     except Unknown as unknown:
         return Report((f"There is no estimate of its time: {unknown}.",), estimated=True)
+
+
+def reject_over_goal(exercise, answer) -> None:
+    """Reject a right answer whose estimate is longer than the text allows."""
+    goal = getattr(exercise, "speed", None) and exercise.speed.goal
+    if not goal:
+        return
+    mine, ours = estimate_of(exercise, answer), of_solution(exercise)
+    if mine.seconds > goal * ours.seconds:
+        raise Rejected("over_goal", " ".join(estimated(exercise, answer)))
 
 
 def measured(exercise, answer) -> tuple:

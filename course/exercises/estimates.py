@@ -162,7 +162,8 @@ CHAINS = Exercise(
         " an SM computes in a second, give each thread **four** such chains, which do not wait for"
         " one another. They begin at `a[i]`, `a[i] + 1`, `a[i] + 2` and `a[i] + 3`, each takes"
         " `rounds` steps, and `out[i]` becomes the sum of the four. (A chain whose result nobody"
-        " stores is one that the compiler leaves out.)"
+        " stores is one that the compiler leaves out. The check sees the numbers; that no chain"
+        " waits for another, you have to see.)"
     ),
     starter="""
 @cuda.jit
@@ -242,6 +243,20 @@ def latency_ns(blocks, threads, sms, life_ns):
     return rounds * life_ns
 
 
+def some_launch(rng):
+    """Blocks, threads in whole warps, SMs, nanoseconds."""
+    warps = int(rng.integers(1, 33))
+    blocks, sms, life = (int(rng.integers(1, most)) for most in (100_000, 200, 5000))
+    return blocks, 32 * warps, sms, life
+
+
+def some_launches(some):
+    """Hypothesis's strategy of the same."""
+    warps = some.integers(1, 32).map(lambda count: 32 * count)
+    rest = some.integers(1, 200), some.integers(1, 5000)
+    return some.tuples(some.integers(1, 100_000), warps, *rest)
+
+
 ROUNDS = Exercise(
     id="estimates.rounds",
     title="How many rounds of blocks?",
@@ -250,9 +265,10 @@ ROUNDS = Exercise(
     task=(
         "Each block lives for `life_ns` nanoseconds, most of which it waits. An SM has room for"
         " 2,048 threads and for 32 blocks, and it starts the next block when one has ended. A GPU"
-        " has `sms` SMs. In how many nanoseconds have all `blocks` blocks of `threads` threads come"
-        " to their end, if nothing but this waiting counts? (Blocks live equally long, so they come"
-        " in rounds, and a last round with a few blocks takes as long as a full one.)"
+        " has `sms` SMs. In how many nanoseconds have all `blocks` blocks of `threads` threads (a"
+        " multiple of 32) come to their end, if nothing but this waiting counts? (Blocks live"
+        " equally long, so they come in rounds, and a last round with a few blocks takes as long as"
+        " a full one.)"
     ),
     starter="""
 def latency_ns(blocks, threads, sms, life_ns):
@@ -274,7 +290,8 @@ def latency_ns(blocks, threads, sms, life_ns):
         (1000, 768, 2, 13),
         ((1 << 61) + 1, 1024, 1, 3),
     ),
-    fresh=some_numbers((1, 100_000), (1, 1025), (1, 200), (1, 5000)),
+    fresh=some_launch,
+    draws=some_launches,
     hints=(
         "First the room: how many blocks of `threads` threads does one SM hold? Both limits count.",
         "`resident = min(32, 2048 // threads)`, and on all SMs together `sms * resident`.",
@@ -343,6 +360,21 @@ def row_sums(out, x):
         out[row] = parts[0]
 
 
+@cuda.jit
+def row_sums_atomically(out, x):
+    parts = cuda.shared.array(64, np.float32)
+    row, t = cuda.blockIdx.x, cuda.threadIdx.x
+    parts[t] = 0
+    cuda.syncthreads()
+    mine = np.float32(0)
+    for c in range(t, x.shape[1], 64):
+        mine += x[row, c]
+    cuda.atomic.add(parts, 0, mine)  # 64 threads queue
+    cuda.syncthreads()
+    if t == 0:
+        out[row] = parts[0]
+
+
 ROW_THREADS = 64
 
 ROWS = Exercise(
@@ -382,7 +414,7 @@ def row_sums(out, x):
     extents=lambda shape: (shape[0] * ROW_THREADS, 1, 1),
     launches=lambda shape: [Launch((shape[0], 1, 1), (ROW_THREADS, 1, 1))],
     demand=Demand((2, 256), wasteful, ragged=(2, 192)),
-    speed=Speed("16,384 rows of 4096", 1 << 14, lambda rows: (rows, 4096)),
+    speed=Speed("4096 rows of 4096", 4096, lambda rows: (rows, 4096), goal=1.25),
     race_free=True,
     effort=4,  # thread 0 may add the 64 parts: the estimate hardly sees it
     hints=(
@@ -390,8 +422,7 @@ def row_sums(out, x):
         " far are they apart?",
         "Neighbouring threads should read neighbouring columns: thread t begins at column t, and"
         " goes on in steps of 64.",
-        "Then thread 0 still adds 64 numbers alone while 63 wait. Halve them instead: 32 threads"
-        " add two each, then 16, a barrier after each step.",
+        "`for c in range(t, x.shape[1], 64)`. What thread 0 does with the 64 parts may stay.",
     ),
     wrong=(
         (
@@ -407,6 +438,7 @@ def row_sums(out, x):
             "    parts[t] = mine",
             "race",
         ),
+        Wrong(row_sums_atomically, "over_goal"),
         ("step = 32", "step = 16", "wrong_value"),
         ("if t < step:", "if t <= step:", "race"),
     ),
@@ -432,6 +464,11 @@ def count_whole_words(listing, opcode):
     return sum(opcode in words[:2] for words in lines)
 
 
+def count_beginnings(listing, opcode):
+    lines = [[word for word in line.split() if word[0] != "@"] for line in listing.splitlines()]
+    return sum(words[0].startswith(opcode) for words in lines if words)
+
+
 def count_unguarded(listing, opcode):
     lines = [line.split() for line in listing.splitlines() if line]
     return sum(words[0].split(".")[0] == opcode for words in lines)
@@ -450,6 +487,7 @@ INSTRUCTIONS = (
     "ISETP.GE.AND P0, PT, R9, UR4, PT",
     "LDG.E R3, desc[UR4][R2.64]",
     "LDG.E.128 R4, desc[UR4][R2.64]",
+    "LDGSTS.E.BYPASS.128 [R7], desc[UR8][R4.64]",
     "STG.E desc[UR4][R6.64], R9",
     "LDC.64 R2, c[0x0][0x218]",
     "ULDC.64 UR4, c[0x0][0x208]",
@@ -494,8 +532,8 @@ def how_many(listing, opcode):
     solution=how_many,
     inputs=listing_of,
     reference=how_many,
-    shapes=((0, 0), (1, 1), (1, 2), (6, 3), (20, 4), (60, 5), (40, 6), (90, 7), (90, 8)),
-    fresh=some_numbers((1, 80), (0, 1 << 20)),
+    shapes=((0, 0), *((6, number) for number in range(24)), (60, 5), (90, 7)),
+    fresh=some_numbers((1, 9), (0, 1 << 20)),
     hints=(
         "`line.split()` gives a line's words; an empty line has none.",
         'Where the first word begins with "@", the opcode is the second word.',
@@ -506,6 +544,11 @@ def how_many(listing, opcode):
             count_whole_words,
             "wrong_value",
             "What follows the first dot are modifiers: `LDG.E` and `LDG.E.128` are both `LDG`.",
+        ),
+        Wrong(
+            count_beginnings,
+            "wrong_value",
+            "`LDGSTS` begins like `LDG` and is another opcode: compare the whole of it.",
         ),
         Wrong(count_unguarded, "wrong_value", "Instructions with a guard before them are missing."),
         Wrong(

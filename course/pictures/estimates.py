@@ -46,7 +46,12 @@ def resources(estimate, title: str = ""):
     x = LEFT + WIDE * whole / most
     bottom = 32 + ROW * len(bars)
     sheet.line(x, 26, x, bottom, colour=SAID, thick=2, stroke_dasharray="4 3")
-    sheet.text(x, bottom + 12, f"about {format_ms(1e3 * whole)}, an estimate", anchor="end")
+    how = "" if estimate.gpu.how == "measured" else ", by its data sheet"
+    off = f"nine in ten within a factor of {estimate.factor:.1f}"
+    if how:
+        off = f"within a factor of {estimate.factor:.1f} at best"
+    said = f"about {format_ms(1e3 * whole)}, an estimate{how}: {off}"
+    sheet.text(max(x, LEFT + 190), bottom + 12, said, anchor="end")
     return sheet
 
 
