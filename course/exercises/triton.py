@@ -36,7 +36,7 @@ def numbers(values):
 def gradients(rng, shape):
     """A gradient of elements ±v, and how long it may be at most: powers of two.
 
-    That of shape 0 is 0, every third is too long, others are just as long as they may be, or shorter.
+    That of shape 0 is 0, every third is too long, others are as long as they may be, or shorter.
     """
     size = 4 ** (1 + shape // 3 % 2)
     signs = torch.from_numpy(rng.choice((-1.0, 1.0), size).astype("float32"))

@@ -90,9 +90,10 @@ def install_here(folder: str) -> Path:
     """
     shutil.rmtree(SITE, ignore_errors=True)
     options = ["--no-deps", "--no-index", "--no-build-isolation", "--target"]
-    command = ["pip", "install", "-q", *options, SITE.relative_to(ROOT), folder]
-    print("$", *command)
-    run([sys.executable, "-m", *command], ROOT)
+    command = ["pip", "install", "-q", *options]
+    print("$", *command, SITE.relative_to(ROOT), folder)
+    # a notebook's own folder is that of its file, or the course's: pip is given whole paths
+    run([sys.executable, "-m", *command, SITE, Path(folder).resolve()], ROOT)
     return SITE
 
 

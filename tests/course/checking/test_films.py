@@ -10,7 +10,7 @@ from tests.needs import cpp_compiler
 from utils import has_gpu
 
 #: Wrong answers that go wrong only in launches too large to trace, or only with luck
-WITHOUT = {"synchronization.count": 1, "reductions.any_block": 1}
+WITHOUT = {"synchronization.count": 1, "reductions.any_block": 1, "reductions.look_back": 2}
 
 
 def wrong_in_time(exercise):

@@ -13,7 +13,7 @@ sum.cu: In lambda function:
 sum.cu:7:275: warning: ‘x’ is used uninitialized [-Wuninitialized]
 sum.cu:7:263: note: ‘x’ was declared here
 /usr/include/other.h:3:4: warning: ‘y’ is used uninitialized [-Wuninitialized]
-/home/me/utils/cpu/cuda_c/include/detail/arithmetic.h:122:16: warning: ‘sum’ may be used \
+/course/utils/cpu/cuda_c/include/detail/arithmetic.h:122:16: warning: ‘sum’ may be used \
 uninitialized [-Wmaybe-uninitialized]
 sum.cu: In function ‘void cuda_cpu::run_threads(const void*)’:
 sum.cu:2:285: note: ‘sum’ was declared here
