@@ -76,6 +76,24 @@ RECORDS = (
         "20_beating_pytorch",
         r"mnist/step/(\d+)/speedup_over_pytorch_best",
     ),
+    Record(
+        "Attention, forward",
+        "cuDNN",
+        "22_attention",
+        r"attention/(forward\w*/\d+)/share_of_cudnn",
+    ),
+    Record(
+        "Attention, backward",
+        "cuDNN",
+        "22_attention",
+        r"attention/(backward\w*/\d+)/share_of_cudnn",
+    ),
+    Record(
+        "Attention, one new token",
+        "the best of PyTorch's backends",
+        "22_attention",
+        r"attention/(decode\w*/\d+)/speedup_over_best",
+    ),
 )
 
 
