@@ -246,13 +246,16 @@ def _limit_files(pid: int) -> None:
 
     if not hasattr(resource, "prlimit"):  # macOS
         return
-    for what, most in ((resource.RLIMIT_FSIZE, MAX_FILE), (resource.RLIMIT_CORE, 0)):
-        try:
-            hard = resource.prlimit(pid, what)[1]
-            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.prlimit(pid, what, (most, most))
-        except (OSError, ValueError):
-            pass  # it has ended already, or is another user's by now (sudo)
+    try:
+        hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)[1]
+        most = MAX_FILE if hard == resource.RLIM_INFINITY else min(MAX_FILE, hard)
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (most, most))
+        # AddressSanitizer sets this one as it starts, and ends where it may not: the hard limit,
+        # which it has read by then, stays.
+        hard = resource.prlimit(pid, resource.RLIMIT_CORE)[1]
+        resource.prlimit(pid, resource.RLIMIT_CORE, (0, hard))
+    except (OSError, ValueError):
+        pass  # it has ended already, or is another user's by now (sudo)
 
 
 def _read_all(

@@ -222,6 +222,22 @@ def test_one_file_does_not_fill_the_disk(tmp_path, monkeypatch):
     assert done.returncode and (tmp_path / "big").stat().st_size <= 1 << 20
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits another process")
+def test_a_crash_leaves_no_picture_of_memory_and_the_hard_limit_stays(tmp_path):
+    """A sanitizer reads both limits as it starts, and writes the hard one back."""
+    import resource
+
+    program = tmp_path / "limits.py"
+    program.write_text(
+        "import resource, time\n"
+        "while resource.getrlimit(resource.RLIMIT_CORE)[0]:\n"
+        "    time.sleep(0.01)\n"
+        "print(resource.getrlimit(resource.RLIMIT_CORE))\n"
+    )
+    done = process.run([sys.executable, str(program)], timeout=60)
+    assert done.output.strip() == str((0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+
+
 @pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf")])
 def test_a_time_out_is_a_time(timeout):
     with pytest.raises(ValueError, match="positive number of seconds"):
