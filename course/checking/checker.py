@@ -20,7 +20,7 @@ from course.checking.model import BROKEN
 from course.checking.numba_kernels import check_numba, least_work
 from course.checking.rejected import Rejected, crashed, too_long
 from course.checking.report import Outcome, describe, draw
-from course.checking.speed import reject_over_goal
+from course.checking.speed import of_solution, reject_over_goal
 from course.checking.text import shown
 from utils import has_gpu
 from utils.cpu.numba_cuda import KernelError
@@ -82,6 +82,8 @@ def prepare(exercise):
         typing.compiler.ready()
         report.get_ready()
         least_work(exercise)
+        if exercise.speed and exercise.speed.goal:
+            of_solution(exercise)
 
 
 def died(status):

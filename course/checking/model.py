@@ -178,9 +178,9 @@ class Speed:
     """At which size the time of a solved Numba kernel is told.
 
     of: the words for that size. shape: size -> the shape that `inputs` takes. block: its threads,
-    unless the exercise's own. small: three sizes from which counts are carried on to the size, for
-    kernels that loop for long. goal: as many times the solution's estimate an answer's may be,
-    where the text asks for speed.
+    unless the first of the exercise's launches is taken. small: three sizes from which counts are
+    carried on to the size, for kernels that loop for long. goal: as many times the solution's
+    estimate an answer's may be, where the text asks for speed.
     """
 
     of: str

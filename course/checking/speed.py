@@ -39,7 +39,7 @@ def speed_of(exercise, answer) -> Report | None:
     try:
         if has_gpu():
             return Report(measured(exercise, answer), estimated=False)
-        return Report(estimated(exercise, answer), estimated=True)
+        return Report(sentences(exercise, estimate_of(exercise, answer)), estimated=True)
     except Unknown as unknown:
         return Report((f"There is no estimate of its time: {unknown}.",), estimated=True)
 
@@ -49,9 +49,12 @@ def reject_over_goal(exercise, answer) -> None:
     goal = getattr(exercise, "speed", None) and exercise.speed.goal
     if not goal:
         return
-    mine, ours = estimate_of(exercise, answer), of_solution(exercise)
-    if mine.seconds > goal * ours.seconds:
-        raise Rejected("over_goal", " ".join(estimated(exercise, answer)))
+    try:
+        mine = estimate_of(exercise, answer)
+    except Unknown:  # what cannot be estimated is refused by nobody
+        return
+    if mine.seconds > goal * of_solution(exercise).seconds:
+        raise Rejected("over_goal", " ".join(sentences(exercise, mine)))
 
 
 def measured(exercise, answer) -> tuple:
@@ -71,9 +74,9 @@ def measured(exercise, answer) -> tuple:
     )
 
 
-def estimated(exercise, answer) -> tuple:
-    """Sentences about the estimates for an answer and for the solution. Raises Unknown."""
-    mine, ours = estimate_of(exercise, answer), of_solution(exercise)
+def sentences(exercise, mine: Estimate) -> tuple:
+    """Sentences about an answer's estimate, beside the solution's. Raises Unknown."""
+    ours = of_solution(exercise)
     first = (
         f"On an {GPU}, with {exercise.speed.of}, your kernel would take about "
         f"{format_ms(1e3 * mine.seconds)}{beside(1e3 * mine.seconds, 1e3 * ours.seconds)}"
@@ -129,7 +132,9 @@ def launch_of(exercise, size, kernel=None) -> Launch:
     """A launch of a kernel, with the exercise's own inputs, of a size."""
     speed = exercise.speed
     shape = speed.shape(size)
-    launch = cover(exercise.extents(shape), speed.block or exercise.block)[0]
+    block = speed.block
+    launches = cover(exercise.extents(shape), block) if block else exercise.launches_for(shape)
+    launch = launches[0]
     inputs = exercise.inputs(np.random.default_rng(0), shape)
     args = tuple(map(argument, inputs.values()))
     return Launch(kernel, launch.grid, launch.block, args)

@@ -1,5 +1,7 @@
 """A solved kernel's time at a GPU's size: an estimate beside the solution's, and marked as one."""
 
+from dataclasses import replace
+
 import pytest
 
 from course import exercises
@@ -9,6 +11,7 @@ from course.exercises import EXERCISES
 from utils import has_gpu
 from utils.estimate import Unknown
 from utils.hardware import data_sheet
+from utils.timing import Comparison, Timing
 
 QUICK = ["memory.scale_four", "synchronization.privatized"]
 TIMED = [one.id for one in EXERCISES.values() if getattr(one, "speed", None)]
@@ -50,7 +53,8 @@ def test_a_solved_exercise_tells_its_time_and_that_it_is_an_estimate():
 
 def test_a_slower_answer_is_told_by_how_much_and_why():
     exercise = EXERCISES["memory.scale_four"]
-    first, why, _ = speed.estimated(exercise, slow_answers(exercise)[0])
+    slow = speed.estimate_of(exercise, slow_answers(exercise)[0])
+    first, why, _ = speed.sentences(exercise, slow)
     assert "times as long as the solution of this exercise (" in first
     assert "With its global accesses side by side it would take about" in why
 
@@ -63,6 +67,30 @@ def test_what_cannot_be_known_is_said(monkeypatch):
     exercise = EXERCISES["memory.scale_four"]
     told = speed.speed_of(exercise, exercise.solution)
     assert told.lines == ("There is no estimate of its time: its loop depends on data.",)
+
+
+def test_a_goal_refuses_no_answer_that_has_no_estimate(monkeypatch):
+    def unknown(*args):
+        raise Unknown("its loop depends on data")
+
+    monkeypatch.setattr(speed, "estimate_of", unknown)
+    exercise = EXERCISES["estimates.rows"]
+    assert speed.reject_over_goal(exercise, exercise.solution) is None
+
+
+@pytest.mark.parametrize("id", TIMED)
+def test_on_a_gpu_both_kernels_are_launched_and_told_in_turn(id, monkeypatch):
+    def compare(works):
+        for work in works.values():
+            work()
+        times = zip(works, (2.0, 1.0), strict=True)
+        return Comparison({label: Timing(None, (ms, ms)) for label, ms in times})
+
+    monkeypatch.setattr(speed, "compare", compare)
+    exercise = EXERCISES[id]
+    small = replace(exercise, speed=replace(exercise.speed, size=32))
+    (told,) = speed.measured(small, exercise.solution)
+    assert "on this GPU, 2.0 times as long as the solution of this exercise (1 ms)." in told
 
 
 def test_an_exercise_without_a_size_tells_no_time():
