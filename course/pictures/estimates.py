@@ -7,7 +7,7 @@ import json
 from course.pictures.shapes import plain
 from utils import results
 from utils.estimate.model import WORDS
-from utils.estimate.statement import JUDGED
+from utils.estimate.statement import JUDGED, with_article
 from utils.files import ASSETS
 from utils.plots import ACCENT, ALARM, INK, OTHERS, chart
 from utils.plots.svg import Drawing, as_html
@@ -32,7 +32,7 @@ def resources(estimate, title: str = ""):
     bars = [(WORDS[name].partition(":")[0], s) for name, s in rows] + list(last.items())
     said = ", ".join(f"{name} {format_ms(1e3 * s)}" for name, s in bars)
     alt = (
-        f"{title or 'A launch'} on {article(estimate.gpu.name)}, estimated: {said}; "
+        f"{title or 'A launch'} on {with_article(estimate.gpu.name)}, estimated: {said}; "
         f"together {format_ms(1e3 * whole)}"
     )
     sheet = Drawing(LEFT + WIDE + 110, 62 + ROW * len(bars), alt=alt)
@@ -53,11 +53,6 @@ def resources(estimate, title: str = ""):
     said = f"about {format_ms(1e3 * whole)}, an estimate{how}: {off}"
     sheet.text(max(x, LEFT + 190), bottom + 12, said, anchor="end")
     return sheet
-
-
-def article(name: str) -> str:
-    """A GPU's name with the article before it."""
-    return f"{'an' if name[0] in 'AHR' else 'a'} {name}"
 
 
 def beside_clock(rows: dict):

@@ -74,15 +74,20 @@ class Estimate:
         return "\n".join(lines)
 
     def __repr__(self):
-        article = "an" if self.gpu.name[0] in "AH" else "a"
         how = "" if self.gpu.how != "data sheet" else "by its data sheet; "
         said = (
-            f"about {format_ms(1e3 * self.seconds)} on {article} {self.gpu.name} (estimate, {how}"
+            f"about {format_ms(1e3 * self.seconds)} on {with_article(self.gpu.name)} (estimate, "
+            f"{how}"
             f"nine in ten within a factor of {self.factor:.1f}), limited by "
             f"{model.WORDS[self.limit]}"
         )
         changes = [f"{words} about {format_ms(1e3 * s)}" for words, s in self.changes().items()]
         return said + "".join(f"; {change}" for change in changes)
+
+
+def with_article(name: str) -> str:
+    """A GPU's name as it is spoken: an H200, a T4, an RTX 4090."""
+    return f"{'an' if name[0] in 'AHR' else 'a'} {name}"
 
 
 def estimate(

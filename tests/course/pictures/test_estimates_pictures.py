@@ -1,7 +1,5 @@
 """The pictures of the chapter Say it before you run it show what is so."""
 
-import pytest
-
 from course.pictures import estimates
 from utils.cpu.numba_cuda import cuda
 from utils.estimate import Blank, Launch, estimate
@@ -45,10 +43,3 @@ def test_the_judged_kernels_are_described():
 def test_all_block_sizes_are_drawn():
     fig = estimates.units(gpu("H200"))
     assert len(fig.axes[0].patches) == 6
-
-
-@pytest.mark.parametrize(
-    ("name", "words"), [("H100", "an H100"), ("T4", "a T4"), ("RTX 4090", "an RTX 4090")]
-)
-def test_a_gpu_has_its_article(name, words):
-    assert estimates.article(name) == words

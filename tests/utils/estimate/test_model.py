@@ -11,6 +11,7 @@ from utils import results
 from utils.estimate import Blank, Launch, estimate
 from utils.estimate.gpus import NAMES, gpu
 from utils.estimate.model import WORDS, Counts, along, terms, together
+from utils.estimate.statement import with_article
 
 AMOUNTS = ("read_lines", "shared_passes", "fp32", "integer", "special", "barriers", "write_sectors")
 
@@ -144,3 +145,10 @@ def test_an_estimate_is_never_recorded(tmp_path, monkeypatch):
 def test_its_table_has_every_term():
     found = estimate(copying(1 << 20))
     assert len(found.table().splitlines()) == len(found.terms.seconds) + 1
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("H100", "an H100"), ("T4", "a T4"), ("RTX 4090", "an RTX 4090")]
+)
+def test_a_gpu_has_its_article(name, words):
+    assert with_article(name) == words
