@@ -268,10 +268,18 @@ def test_random_bits_are_curands(kernels, name, generator):
 
 
 def test_poisson_numbers(kernels):
-    for mean in (0.5, 20.0, 100.0, 5000.0):
+    """Of the right distribution, and those of NVIDIA's header, compiled for the host."""
+    headers = {
+        0.5: [1, 0, 0, 1, 2, 1, 1, 0, 1, 0, 2, 1],
+        20.0: [27, 14, 9, 15, 28, 25, 15, 24, 24, 15, 22, 32],
+        100.0: [113, 96, 100, 103, 111, 105, 113, 80, 113, 90, 98, 108],
+        5000.0: [5046, 5132, 5115, 5133, 5035, 5116, 4957, 5013, 5064, 5064, 4991, 5015],
+    }
+    for mean, first in headers.items():
         n = 4096
         out = np.empty(n, np.uint32)
         kernels("poisson", out, ctypes.c_double(mean), n, threads=n)
+        assert out[: len(first)].tolist() == first
         error = 5 * np.sqrt(mean / n)
         assert abs(out.mean() - mean) < error and abs(out.var() / mean - 1) < 5 * np.sqrt(
             2.0 / n + 1 / (mean * n)
@@ -295,34 +303,75 @@ def run_program(tmp_path, text):
     return done.stdout
 
 
-def test_host_generators_order_is_curands(tmp_path):
-    # The numbers were computed with NVIDIA's cuRAND 10.4, by its generators that run on the host.
+# Computed with NVIDIA's cuRAND 10.4, by its generators that run on the host: XORWOW's, Philox's.
+CURAND_NUMBERS = """\
+253d5e15 d1f7605a de75663f e5dcbada 6f558604 245d7680 406c7b5a
+-0.1720 -0.3146 -0.5909 -0.1236 2.6128 -2.0460
+2.200237251 2.379849287 2.839186058 -1.182297538 3.090330070 4.271206141
+0.011127511229 0.509811686144 0.257679323683 0.876661910523 0.922885447744
+10 6 16 10 9 5
+1939 2042 2014 1960 1960 1974
+200296 200078 199970 199920 199775 200564
+35996639172083 0.3623 0.7458 0x1.0172a2p-1
+2090b348 da7cf0ab 52fc7c75 3aad5500 7a6635c0 df22962d 9eeede35
+-0.8127 1.8412 -1.4446 2.4828 2.0122 -0.9833
+2.330473597 -0.449208056 0.606984132 1.454482585 1.134666750 -2.330499046
+0.784522558603 0.890991354075 0.065279829374 0.253299366751 0.650559870283
+9 16 10 12 10 13
+2012 2036 2047 1983 1926 2025
+199453 200692 199348 199798 200061 200883
+35998773587429 -0.2966 -0.8572 0x1.addf54p-1
+"""
+
+
+def test_host_generators_numbers_are_curands(tmp_path):
+    """Whichever calls follow one another: each goes on where the last one left the sequences."""
     printed = run_program(
         tmp_path,
         """
 #include <cstdio>
 #include <curand.h>
 #include <vector>
+template <class T>
+void show(const char* format, const std::vector<T>& values) {
+    for (T value : values) printf(format, value);
+    printf("\\n");
+}
 int main() {
     for (auto type : {CURAND_RNG_PSEUDO_DEFAULT, CURAND_RNG_PSEUDO_PHILOX4_32_10}) {
         curandGenerator_t g;
         curandCreateGeneratorHost(&g, type);
         curandSetPseudoRandomGeneratorSeed(g, 1234);
-        std::vector<unsigned> a(300000);
+        std::vector<unsigned> a(300000), few(6);
+        std::vector<float> normal(6), many(20000);
+        std::vector<double> wide(5), normal_wide(6);
         curandGenerate(g, a.data(), a.size());
         for (int i : {0, 1, 5, 4095, 4096, 65536, 262144}) printf("%08x ", a[i]);
-        float u[2];
-        curandGenerate(g, a.data(), 10);
-        curandGenerateUniform(g, u, 2);
-        printf("%08x %a\\n", a[0], u[1]);
+        puts("");
+        curandGenerateNormal(g, normal.data(), 6, 1, 2);
+        show("%.4f ", normal);
+        curandGenerateNormalDouble(g, normal_wide.data(), 6, 1, 2);
+        show("%.9f ", normal_wide);
+        curandGenerateUniformDouble(g, wide.data(), 5);
+        show("%.12f ", wide);
+        for (double mean : {10.0, 1999.0, 2e5}) {
+            curandGeneratePoisson(g, few.data(), 6, mean);
+            show("%u ", few);
+        }
+        curandGeneratePoisson(g, a.data(), a.size(), 800);
+        unsigned long long sum = 0;
+        for (size_t i = 0; i < a.size(); i++) sum += (i + 1) * a[i];
+        curandGenerateNormal(g, many.data(), many.size(), 0, 1);
+        float u;
+        curandGenerateUniform(g, &u, 1);
+        printf("%llu %.4f %.4f %a\\n", sum, many[8192], many[19999], u);
         curandDestroyGenerator(g);
     }
 }""",
     )
-    assert printed == (
-        "253d5e15 d1f7605a de75663f e5dcbada 6f558604 245d7680 406c7b5a adb9d548 0x1.1fbadap-1\n"
-        "2090b348 da7cf0ab 52fc7c75 3aad5500 7a6635c0 df22962d 9eeede35 9b661d4c 0x1.c5e656p-1\n"
-    )
+    assert [line.split() for line in printed.splitlines()] == [
+        line.split() for line in CURAND_NUMBERS.splitlines()
+    ]
 
 
 def test_gemm_of_many_sizes(tmp_path):

@@ -1,10 +1,8 @@
 // cuRAND's host interface on the CPU: XORWOW (the default) and Philox4x32-10.
 //
-// curandGenerate, curandGenerateUniform give the same numbers in the same order as NVIDIA's library
-// (checked against it): XORWOW takes number n from sequence n % 4096, Philox in groups of four from
-// sequence n / 4 % 65536. Doubles and normal numbers are made of the same bits, but dealt out in
-// another order. Generators that are missing here (MRG32k3a, MTGP32, MT19937, the quasi-random
-// ones) are refused by name.
+// All numbers are NVIDIA's, in NVIDIA's order (checked against its library, whichever calls follow
+// one another); normal ones differ by a few units in the last place. Generators that are missing
+// here (MRG32k3a, MTGP32, MT19937, the quasi-random ones) are refused by name.
 #pragma once
 #define CURAND_H_  // asked for by helper_cuda.h
 #include <sys/mman.h>
@@ -52,52 +50,88 @@ enum curandOrdering_t {
 };
 
 namespace cuda_cpu {
+// Who deals out the numbers. Results are made in turns, each by the next sequence, which goes on
+// from where its last turn left it: with XORWOW by 4096 sequences, one result or a pair in turn;
+// with Philox by 65536, four results in turn, of which a call may leave some to the next one.
 struct RandomGenerator {
     curandRngType_t type;
     bool on_host;
     cudaStream_t stream = nullptr;
-    unsigned long long seed = 0, position = 0;
-    std::vector<curandStateXORWOW>
-        sequences;  // of XORWOW, each where its next number is; empty until needed
+    unsigned long long seed = 0, offset = 0;
 
-    unsigned next() {
-        unsigned long long n = position++;
-        if (type == CURAND_RNG_PSEUDO_PHILOX4_32_10) {
-            unsigned long long group = n / 4;
-            uint4 c = {(unsigned)(group / 65536), (unsigned)(group / 65536 >> 32),
-                       (unsigned)(group % 65536), 0};
-            uint4 r = philox(c, {(unsigned)seed, (unsigned)(seed >> 32)});
-            const unsigned values[] = {r.x, r.y, r.z, r.w};
-            return values[n % 4];
-        }
-        if (sequences.empty()) {
-            sequences.resize(4096);
-            curand_init(seed, 0, 0, &sequences[0]);
-            for (int q = 1; q < 4096; q++) {
-                sequences[q] = sequences[q - 1];
-                skipahead_sequence(1, &sequences[q]);
-            }
-            for (unsigned q = 0; q < 4096; q++)
-                skipahead(n / 4096 + (q < n % 4096), &sequences[q]);
-        }
-        return curand(&sequences[n % 4096]);
+    static const unsigned xorwows = 4096, philoxes = 65536;
+    std::vector<curandStateXORWOW> xorwow;  // both are empty until needed
+    std::vector<unsigned> philox_blocks;  // how many blocks of four numbers each has used
+    unsigned turn = 0;
+    unsigned dealt = 0;  // of the four results of Philox's turn
+
+    bool is_philox() const {
+        return type == CURAND_RNG_PSEUDO_PHILOX4_32_10;
     }
+
     void restart(unsigned long long at) {
-        position = at;
-        sequences.clear();
+        offset = at;
+        xorwow.clear();
+        philox_blocks.clear();
+    }
+    void begin_xorwow() {
+        xorwow.resize(xorwows);
+        curand_init(seed, 0, 0, &xorwow[0]);
+        for (unsigned q = 1; q < xorwows; q++) {
+            xorwow[q] = xorwow[q - 1];
+            skipahead_sequence(1, &xorwow[q]);
+        }
+        for (unsigned q = 0; q < xorwows; q++)
+            skipahead(offset / xorwows + (q < offset % xorwows), &xorwow[q]);
+        turn = offset % xorwows;
+    }
+    void begin_philox() {
+        unsigned long long group = offset / 4;
+        for (unsigned q = 0; q < philoxes; q++)
+            philox_blocks.push_back(group / philoxes + (q < group % philoxes));
+        turn = group % philoxes;
+        dealt = offset % 4;
+    }
+    // `one(state, to)` writes what a turn gives and says how many that is.
+    template <class T, class One>
+    void deal_xorwow(T* out, size_t n, One one) {
+        if (xorwow.empty())
+            begin_xorwow();
+        for (size_t i = 0; i < n; turn = (turn + 1) % xorwows)
+            i += one(&xorwow[turn], out + i);
+    }
+    // `four(state, to)` writes four results.
+    template <class T, class Four>
+    void deal_philox(T* out, size_t n, Four four) {
+        if (philox_blocks.empty())
+            begin_philox();
+        for (size_t i = 0; i < n;) {
+            curandStatePhilox4_32_10 state;
+            curand_init(seed, turn, 4ull * philox_blocks[turn], &state);
+            T results[4];
+            four(&state, results);
+            for (; dealt < 4 && i < n; dealt++)
+                out[i++] = results[dealt];
+            if (dealt < 4)
+                return;
+            dealt = 0;
+            philox_blocks[turn] = state.counter.x;
+            turn = (turn + 1) % philoxes;
+        }
     }
 };
 
-// Fills `out` with n values made by `make`, in the generator's stream. They are made on the host
-// and copied; where the stream is captured they are made by the graph, new ones each time it runs.
-template <class T, class F>
-inline curandStatus_t generate(RandomGenerator* g, T* out, size_t n, F make) {
+// Fills `out` with n values, in the generator's stream. They are made on the host and copied; where
+// the stream is captured they are made by the graph, new ones each time it runs.
+template <class T, class One, class Four>
+inline curandStatus_t generate(RandomGenerator* g, T* out, size_t n, One one, Four four) {
     if (!g)
         return CURAND_STATUS_NOT_INITIALIZED;
     auto fill = [=](T* to) {
-        F next = make;
-        for (size_t i = 0; i < n; i++)
-            to[i] = next();
+        if (g->is_philox())
+            g->deal_philox(to, n, four);
+        else
+            g->deal_xorwow(to, n, one);
     };
     if (g->on_host) {
         fill(out);
@@ -115,28 +149,45 @@ inline curandStatus_t generate(RandomGenerator* g, T* out, size_t n, F make) {
     }
     return error == cudaSuccess ? CURAND_STATUS_SUCCESS : CURAND_STATUS_LAUNCH_FAILURE;
 }
+// Where each number of 32 bits makes one result.
+template <class T, class F>
+inline curandStatus_t generate_each(RandomGenerator* g, T* out, size_t n, F make) {
+    auto one = [=](curandStateXORWOW* s, T* to) {
+        *to = make(curand(s));
+        return 1;
+    };
+    auto four = [=](curandStatePhilox4_32_10* s, T* to) {
+        for (int k = 0; k < 4; k++)
+            to[k] = make(curand(s));
+    };
+    return generate(g, out, n, one, four);
+}
+template <class T, class S>
+inline void normal_pair(S* s, T* to) {
+    if constexpr (sizeof(T) == 4) {
+        float2 v = curand_normal2(s);
+        to[0] = v.x, to[1] = v.y;
+    } else {
+        double2 v = curand_normal2_double(s);
+        to[0] = v.x, to[1] = v.y;
+    }
+}
 // Normal numbers come in pairs. NVIDIA's library refuses an odd n for XORWOW; for Philox it takes
 // one, although its manual refuses it for every pseudo-random generator.
 template <class T, class F>
 inline curandStatus_t generate_normal(RandomGenerator* g, T* out, size_t n, F finish) {
-    if (g && g->type != CURAND_RNG_PSEUDO_PHILOX4_32_10 && n % 2)
+    if (g && !g->is_philox() && n % 2)
         return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
-    double2 pair = {0, 0};
-    bool second = false;
-    return generate(g, out, n, [=]() mutable -> T {
-        second = !second;
-        if (!second)
-            return T(finish(pair.y));
-        if constexpr (sizeof(T) == 4) {
-            unsigned x = g->next(), y = g->next();
-            float2 v = box_muller(x, y);
-            pair = {v.x, v.y};
-        } else {
-            unsigned x0 = g->next(), x1 = g->next(), y0 = g->next(), y1 = g->next();
-            pair = box_muller_double(x0, x1, y0, y1);
-        }
-        return T(finish(pair.x));
-    });
+    auto pair = [=](auto* s, T* to) {
+        normal_pair(s, to);
+        to[0] = finish(to[0]), to[1] = finish(to[1]);
+        return 2;
+    };
+    auto four = [=](curandStatePhilox4_32_10* s, T* to) {
+        pair(s, to);
+        pair(s, to + 2);
+    };
+    return generate(g, out, n, pair, four);
 }
 inline const char* missing_generator(curandRngType_t type) {
     switch (type) {
@@ -296,21 +347,25 @@ inline curandStatus_t curandGetVersion(int* version) {
 }
 
 inline curandStatus_t curandGenerate(curandGenerator_t g, unsigned* out, size_t n) {
-    return ::cuda_cpu::generate(g, out, n, [=] { return g->next(); });
+    return ::cuda_cpu::generate_each(g, out, n, [](unsigned bits) { return bits; });
 }
 inline curandStatus_t curandGenerateUniform(curandGenerator_t g, float* out, size_t n) {
-    return ::cuda_cpu::generate(g, out, n, [=] { return ::cuda_cpu::uniform(g->next()); });
+    return ::cuda_cpu::generate_each(g, out, n, ::cuda_cpu::uniform);
 }
 inline curandStatus_t curandGenerateUniformDouble(curandGenerator_t g, double* out, size_t n) {
-    return ::cuda_cpu::generate(g, out, n, [=] {
-        unsigned low = g->next(), high = g->next();
-        return ::cuda_cpu::uniform_double(low, high);
-    });
+    auto one = [](curandStateXORWOW* s, double* to) {
+        *to = curand_uniform_double(s);
+        return 1;
+    };
+    auto four = [](curandStatePhilox4_32_10* s, double* to) {
+        double2 a = curand_uniform2_double(s), b = curand_uniform2_double(s);
+        to[0] = a.x, to[1] = a.y, to[2] = b.x, to[3] = b.y;
+    };
+    return ::cuda_cpu::generate(g, out, n, one, four);
 }
 inline curandStatus_t curandGenerateNormal(curandGenerator_t g, float* out, size_t n, float mean,
                                            float stddev) {
-    return ::cuda_cpu::generate_normal(g, out, n,
-                                       [=](double z) { return mean + stddev * float(z); });
+    return ::cuda_cpu::generate_normal(g, out, n, [=](float z) { return mean + stddev * z; });
 }
 inline curandStatus_t curandGenerateNormalDouble(curandGenerator_t g, double* out, size_t n,
                                                  double mean, double stddev) {
@@ -318,24 +373,31 @@ inline curandStatus_t curandGenerateNormalDouble(curandGenerator_t g, double* ou
 }
 inline curandStatus_t curandGenerateLogNormal(curandGenerator_t g, float* out, size_t n, float mean,
                                               float stddev) {
-    return ::cuda_cpu::generate_normal(
-        g, out, n, [=](double z) { return std::exp(mean + stddev * float(z)); });
+    return ::cuda_cpu::generate_normal(g, out, n,
+                                       [=](float z) { return std::exp(mean + stddev * z); });
 }
 inline curandStatus_t curandGenerateLogNormalDouble(curandGenerator_t g, double* out, size_t n,
                                                     double mean, double stddev) {
     return ::cuda_cpu::generate_normal(g, out, n,
                                        [=](double z) { return std::exp(mean + stddev * z); });
 }
+// Unlike in a kernel: up to a mean of 2000 by the square histogram, so that each number makes one
+// result; beyond it of normal numbers of single precision.
 inline curandStatus_t curandGeneratePoisson(curandGenerator_t g, unsigned* out, size_t n,
                                             double mean) {
-    if (!(mean > 0))
+    const double greatest_of_tables = 2000, greatest = 400000;
+    if (!(mean > 0 && mean <= greatest))
         return CURAND_STATUS_OUT_OF_RANGE;
-    curandStatePhilox4_32_10 s;
-    if (g)
-        curand_init(g->seed, 1ull << 62, g->position, &s);
-    return ::cuda_cpu::generate(g, out, n, [=]() mutable {
-        g->next();  // keeps the position
-        return curand_poisson(&s, mean);
-    });
+    if (mean < greatest_of_tables)
+        return ::cuda_cpu::generate_each(g, out, n, ::cuda_cpu::PoissonTable(mean));
+    auto one = [=](curandStateXORWOW* s, unsigned* to) {
+        *to = ::cuda_cpu::rounded_poisson(curand_normal(s), mean);
+        return 1;
+    };
+    auto four = [=](curandStatePhilox4_32_10* s, unsigned* to) {
+        for (int k = 0; k < 4; k++)
+            to[k] = ::cuda_cpu::rounded_poisson(curand_normal(s), mean);
+    };
+    return ::cuda_cpu::generate(g, out, n, one, four);
 }
 #include "macros_back.inc"

@@ -3,13 +3,14 @@
 // curand(), curand4() and the uniform functions give the same bits as NVIDIA's library for the same
 // seed, sequence and offset (checked against its header). Normal and log-normal numbers come from
 // the same bits by the same Box-Muller formula and differ by a few units in the last place, because
-// the GPU's fast sine is another. Poisson numbers are the same below a mean of 64, and only of the
-// same distribution above. Sources:
+// the GPU's fast sine is another. Poisson numbers are the same, but where such a difference decides
+// between two neighbours (curand/poisson.h). Sources:
 // G. Marsaglia, "Xorshift RNGs" (2003); J. Salmon et al., "Parallel random numbers: as easy as 1,
 // 2, 3" (2011); the cuRAND guide, "Device API", for seeding, 2^67 numbers a sequence and the order
 // of the outputs.
 #pragma once
 #include <type_traits>
+#include "curand/poisson.h"
 #include "macros_aside.inc"
 
 // Generators that are not offered: a variable of such a type does not compile, and the message
@@ -351,21 +352,41 @@ __host__ __device__ inline double curand_log_normal_double(S* s, double mean, do
     return std::exp(mean + stddev * curand_normal_double(s));
 }
 
-// Counts uniform numbers until their product falls below exp(-mean). A Poisson number of a large
-// mean is the sum of Poisson numbers of its parts; beyond 4000 it is a rounded normal number, as in
-// cuRAND.
+__host__ __device__ inline float4 curand_log_normal4(curandStatePhilox4_32_10* s, float mean,
+                                                     float stddev) {
+    float2 a = curand_log_normal2(s, mean, stddev), b = curand_log_normal2(s, mean, stddev);
+    return {a.x, a.y, b.x, b.y};
+}
+template <class S, ::cuda_cpu::IfCurand<S> = 0>
+__host__ __device__ inline double2 curand_log_normal2_double(S* s, double mean, double stddev) {
+    double2 v = curand_normal2_double(s);
+    return {std::exp(mean + stddev * v.x), std::exp(mean + stddev * v.y)};
+}
+
 template <class S, ::cuda_cpu::IfCurand<S> = 0>
 __host__ __device__ inline unsigned curand_poisson(S* s, double mean) {
+    auto uniform = [=] { return curand_uniform(s); };
+    if (mean < 64)
+        return ::cuda_cpu::poisson_by_products(uniform, float(mean));
     if (mean > 4000)
-        return (unsigned)std::fmax(0.0, std::sqrt(mean) * curand_normal_double(s) + mean + 0.5);
-    if (mean >= 64) {
-        unsigned half = curand_poisson(s, mean / 2);
-        return half + curand_poisson(s, mean / 2);
+        return ::cuda_cpu::rounded_poisson(curand_normal_double(s), mean);
+    return ::cuda_cpu::poisson_by_rejection(uniform, float(mean));
+}
+__host__ __device__ inline uint4 curand_poisson4(curandStatePhilox4_32_10* s, double mean) {
+    uint4 r;
+    if (mean > 4000) {
+        double2 a = curand_normal2_double(s), b = curand_normal2_double(s);
+        r.x = ::cuda_cpu::rounded_poisson(a.x, mean);
+        r.y = ::cuda_cpu::rounded_poisson(a.y, mean);
+        r.z = ::cuda_cpu::rounded_poisson(b.x, mean);
+        r.w = ::cuda_cpu::rounded_poisson(b.y, mean);
+        return r;
     }
-    unsigned count = 0;
-    for (double p = std::exp(mean); (p *= curand_uniform_double(s)) > 1.0;)
-        count++;
-    return count;
+    r.x = curand_poisson(s, mean);
+    r.y = curand_poisson(s, mean);
+    r.z = curand_poisson(s, mean);
+    r.w = curand_poisson(s, mean);
+    return r;
 }
 #include "macros_back.inc"
 #ifndef __CUDACC_RTC__  // NVIDIA's brings the host's functions, too
