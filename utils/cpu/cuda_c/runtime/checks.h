@@ -70,7 +70,6 @@ void message(const Cell& c, const Access& now, const Use& use);
 // ---- checks_quick.cpp
 extern bool any_fences;  // of this launch
 extern bool anything_pending;  // is a store's value or race to be looked at before the next access?
-extern bool recording;
 void quick_remembers(const Allocation& a);  // that the running launch has used it
 bool comes_behind(unsigned grid);  // the running operation, behind that one's
 

@@ -183,7 +183,9 @@ Stream* live_stream(cudaStream_t s);
 
 // ---- order.cpp, for the slow checks
 extern bool checking;
-// Where the slow checks are built in: a thread comes to a barrier, lanes of a warp have met.
+// Where the slow checks are built in: is each event kept, a thread comes to a barrier, lanes of a
+// warp have met.
+extern bool recording;
 void record_barrier(Site at);
 void record_met(unsigned warp, unsigned lanes, bool for_order, Site at);
 struct Operation {

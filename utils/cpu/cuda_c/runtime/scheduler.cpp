@@ -278,7 +278,8 @@ Switch arrive(BarrierKind kind, int predicate, Site at) {
         b.barrier.push(t);
         complete_barrier(
             b);  // the last one, too, goes on in its turn: what threads print comes in their order
-        if (!shuffled && b.ready.size + b.finished == hot.count) {
+        // (a thread in step passes a barrier without a word, and each is to be recorded)
+        if (!shuffled && !recording && b.ready.size + b.finished == hot.count) {
             b.step = b.ready;
             b.ready = List();
             hot.step_line = 0;

@@ -3,6 +3,7 @@
 
 namespace cuda_cpu {
 bool checking = false;
+bool recording = false;
 void check_atomic(const volatile void*, unsigned, const void*) {}
 void record_barrier(Site) {}
 void record_met(unsigned, unsigned, bool, Site) {}
