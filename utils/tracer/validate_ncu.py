@@ -1,12 +1,14 @@
 """Hold the tracer's counts against Nsight Compute's: python -m utils.tracer.validate_ncu
 
-Runs a handful of kernels once under ncu, traces the same launches, prints both counts side by side
-and writes them to assets/recorded/tracer-<gpu>.json. Exits with 1 if a count differs, 2 if nothing
-could be measured (no GPU, no ncu, no permission to read its counters).
+Runs a handful of kernels once under ncu, Numba's here and CUDA C's of validate_ncu.cu, traces the
+same launches on the CPU engines, prints both counts side by side and writes them to
+assets/recorded/tracer-<gpu>.json. Exits with 1 if a count differs, 2 if nothing could be measured
+(no GPU, no ncu, no permission to read its counters).
 """
 
 import csv
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -14,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numba import cuda, float32, float64
 
-from utils import engine, results
+from utils import cuda_c, engine, results
 from utils.engine import has_gpu
 from utils.files import ASSETS
 from utils.tools import process
@@ -22,6 +24,9 @@ from utils.tools import process
 from .result import trace
 
 FOLDER = ASSETS / "recorded"
+IN_CUDA_C = Path(__file__).with_suffix(".cu")
+NUMBA, CUDA_C = "kernels", "cuda_c_kernels"  # where the recorded file has them
+LAUNCH, TRACE = "--launch", "--trace"
 TIMEOUT = 300
 
 # What the tracer calls it -> ncu's counter. A request is one instruction of one warp.
@@ -108,55 +113,70 @@ def copy_16_bytes(out, a):
 
 
 def cases():
-    """(name, kernel, grid, block, host arguments) of every launch."""
+    """(name, kernel, grid, block, host arguments) of every launch of a Numba kernel."""
     ones = np.ones
     for stride, offset in ((1, 0), (1, 1), (2, 0), (32, 0), (0, 0)):
         a = ones(256 * max(stride, 1) + offset, np.float32)
-        yield (
-            f"copy, stride {stride}, offset {offset}",
-            strided_copy,
-            4,
-            64,
-            (
-                ones(256, np.float32),
-                a,
-                stride,
-                offset,
-            ),
-        )
+        name = f"copy, stride {stride}, offset {offset}"
+        yield name, strided_copy, 4, 64, (ones(256, np.float32), a, stride, offset)
     yield "copy, float64, stride 2", strided_copy, 4, 64, (ones(256), ones(512), 2, 0)
+    square = ones((64, 64), np.float32)
     for kernel in (transpose_naive, transpose_tiled, transpose_padded):
-        yield (
-            kernel.__name__,
-            kernel,
-            (2, 2),
-            (32, 32),
-            (ones((64, 64), np.float32), ones((64, 64), np.float32)),
-        )
+        yield kernel.__name__, kernel, (2, 2), (32, 32), (square, square)
     for stride in (1, 2, 3, 8, 32):
-        yield (
-            f"banks, 4 bytes, stride {stride}",
-            banks_4_bytes,
-            1,
-            32,
-            (ones(32, np.float32), stride),
-        )
+        arguments = ones(32, np.float32), stride
+        yield f"banks, 4 bytes, stride {stride}", banks_4_bytes, 1, 32, arguments
     for stride in (1, 2, 3, 16):
         yield f"banks, 8 bytes, stride {stride}", banks_8_bytes, 1, 32, (ones(32), stride)
-    yield (
-        "array of structures",
-        structures,
-        4,
-        64,
-        (ones(256, np.float32), ones((256, 4), np.float32)),
-    )
-    yield (
-        "copy, complex128",
-        copy_16_bytes,
-        4,
-        64,
-        (ones(256, np.complex128), ones(256, np.complex128)),
-    )
+    fields = ones((256, 4), np.float32)
+    yield "array of structures", structures, 4, 64, (ones(256, np.float32), fields)
+    numbers = ones(256, np.complex128)
+    yield "copy, complex128", copy_16_bytes, 4, 64, (numbers, numbers)
+
+
+def cuda_c_cases():
+    """The same of the CUDA C kernels, each launched at least once."""
+    k = cuda_c.load(IN_CUDA_C)
+    whole = np.int32
+
+    def floats(count):
+        return np.ones(count, np.float32)
+
+    for stride, offset in ((1, 0), (1, 3), (2, 0), (9, 0), (32, 0)):
+        arguments = floats(256), floats(256 * stride + offset), whole(stride), whole(offset)
+        yield f"copy, stride {stride}, offset {offset}", k.copy, 4, 64, arguments
+    for stride in (1, 5):
+        arguments = floats(256 * stride), floats(256), whole(stride)
+        yield f"scatter, stride {stride}", k.scatter, 4, 64, arguments
+    yield "copy_wide", k.copy_wide, 4, 64, (floats(1024), floats(1024))
+    yield "copy_double", k.copy_double, 4, 64, (np.ones(256), np.ones(256))
+    yield "copy_bytes", k.copy_bytes, 4, 64, (np.ones(256, np.uint8), np.ones(256, np.uint8))
+    three = floats(250), floats(250), floats(250)
+    yield "add_guarded", k.add_guarded, 4, 64, (*three, whole(250))
+    places = np.random.default_rng(0).integers(0, 4096, 256).astype(np.int32)
+    yield "gather", k.gather, 4, 64, (floats(256), floats(4096), places)
+    yield "every_other_lane", k.every_other_lane, 4, 64, (floats(256), floats(256))
+    yield "stencil", k.stencil, 4, 64, (floats(256), floats(258))
+    yield "structures", k.structures, 4, 64, (floats(256), floats(256 * 3), whole(3))
+    yield "in_strides", k.in_strides, 2, 64, (floats(1000), floats(1000), whole(1000))
+    for kernel in (k.transpose_naive, k.transpose_tiled, k.transpose_padded):
+        arguments = floats(4096), floats(4096), whole(64)
+        yield kernel.signature.name, kernel, (2, 2), (32, 32), arguments
+    for stride in (1, 2, 8, 31, 32):
+        yield f"banks, stride {stride}", k.banks, 1, 32, (floats(32), whole(stride))
+    for stride in (1, 2, 16):
+        yield f"banks_double, stride {stride}", k.banks_double, 1, 32, (np.ones(32), whole(stride))
+    yield "banks_wide", k.banks_wide, 1, 64, (floats(256), floats(256))
+    yield "broadcast", k.broadcast, 1, 64, (floats(64), floats(64), whole(7))
+    yield "sum_tree", k.sum_tree, 2, 128, (floats(2), floats(256))
+    square = floats(32 * 32)
+    yield "product", k.product, (2, 2), (16, 16), (square, square, square, whole(32))
+
+
+def all_cases():
+    """(NUMBA or CUDA_C, a case) of both, in the order in which they are launched."""
+    yield from ((NUMBA, case) for case in cases())
+    yield from ((CUDA_C, case) for case in cuda_c_cases())
 
 
 # ---- counting
@@ -175,9 +195,31 @@ def traced(kernel, grid, block, args):
     return counted
 
 
+def trace_all():
+    """The tracer's counts of every case, as JSON on the last line: a list for each language."""
+    counted = {NUMBA: [], CUDA_C: []}
+    for language, (name, *launch) in all_cases():
+        counted[language].append({"kernel": name, "counts": traced(*launch)})
+    print(json.dumps(counted))
+
+
+def traced_apart():
+    """What `trace_all` counts, in a process of its own: CUDA C is traced on CPU engines only."""
+    done = process.run(
+        [sys.executable, "-m", __spec__.name, TRACE],
+        timeout=TIMEOUT,
+        env={**os.environ, engine.FORCE_CPU: "1"},
+    )
+    if done.returncode:
+        raise NotMeasured(
+            f"the tracer ended with exit code {done.returncode}:\n{done.output[-2000:]}"
+        )
+    return json.loads(done.output.strip().splitlines()[-1])
+
+
 def launch_all():
     """Launch every case once on the GPU: what ncu watches."""
-    for _, kernel, grid, block, args in cases():
+    for _, (_, kernel, grid, block, args) in all_cases():
         device = [cuda.to_device(arg) if isinstance(arg, np.ndarray) else arg for arg in args]
         kernel[grid, block](*device)
     cuda.synchronize()
@@ -210,7 +252,7 @@ def measured():
         ",".join(COUNTERS.values()),
     ]
     done = process.run(
-        [*command, "--target-processes", "all", sys.executable, "-m", __spec__.name, "--launch"],
+        [*command, "--target-processes", "all", sys.executable, "-m", __spec__.name, LAUNCH],
         timeout=TIMEOUT,
     )
     if "ERR_NVGPUCTRPERM" in done.output:
@@ -262,10 +304,10 @@ def compare(ours, theirs):
         raise NotMeasured(f"ncu saw {len(theirs)} launches, not {len(ours)}")
     return [
         {
-            "kernel": name,
-            "counts": {key: {"tracer": mine[key], "ncu": its[key]} for key in COUNTERS},
+            "kernel": mine["kernel"],
+            "counts": {key: {"tracer": mine["counts"][key], "ncu": its[key]} for key in COUNTERS},
         }
-        for (name, mine), its in zip(ours.items(), theirs, strict=True)
+        for mine, its in zip(ours, theirs, strict=True)
     ]
 
 
@@ -280,8 +322,11 @@ def differences(entries):
 
 
 def main(arguments):
-    if arguments == ["--launch"]:
+    if arguments == [LAUNCH]:
         launch_all()
+        return 0
+    if arguments == [TRACE]:
+        trace_all()
         return 0
     if not has_gpu():
         print(
@@ -290,14 +335,18 @@ def main(arguments):
         )
         return 2
     try:
-        ours = {
-            name: traced(kernel, grid, block, args) for name, kernel, grid, block, args in cases()
+        theirs = measured()
+        ours = traced_apart()
+        count = len(ours[NUMBA])
+        entries = {
+            NUMBA: compare(ours[NUMBA], theirs[:count]),
+            CUDA_C: compare(ours[CUDA_C], theirs[count:]),
         }
-        entries = compare(ours, measured())
     except (NotMeasured, process.Timeout) as error:
         print(f"not measured: {error}", file=sys.stderr)
         return 2
-    for entry in entries:
+    every = [*entries[NUMBA], *entries[CUDA_C]]
+    for entry in every:
         print(entry["kernel"])
         for key, both in entry["counts"].items():
             if both["tracer"] or both["ncu"]:
@@ -310,13 +359,13 @@ def main(arguments):
         "date": results.now(),
         "versions": results.versions(),
         "counters": COUNTERS,
-        "kernels": entries,
+        **entries,
     }
     FOLDER.mkdir(parents=True, exist_ok=True)
     path = FOLDER / f"tracer-{results.slug(gpu.name)}.json"
     path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    wrong = differences(entries)
-    print(f"{len(entries)} kernels, {len(wrong)} counts differ; recorded in {path}")
+    wrong = differences(every)
+    print(f"{len(every)} launches, {len(wrong)} counts differ; recorded in {path}")
     return 1 if wrong else 0
 
 

@@ -5,8 +5,10 @@ unmeasured.
 import utils  # noqa: F401  first: it puts Numba on this machine's engine
 
 # isort: split
+
 import pytest
 
+from tests.needs import cpp_compiler, without_gpu
 from utils import has_gpu
 from utils.tracer import validate_ncu
 from utils.tracer.validate_ncu import (
@@ -46,6 +48,46 @@ def test_what_the_tracer_expects_of_the_hardware(name, key, count):
     assert traced(*CASES[name])[key] == count
 
 
+@pytest.fixture(scope="module")
+def in_cuda_c():
+    """Name -> counts of the CUDA C cases."""
+    cpp_compiler()
+    return {name: traced(*launch) for name, *launch in validate_ncu.cuda_c_cases()}
+
+
+@without_gpu("CUDA C is traced on the CPU runtime only")
+@pytest.mark.parametrize(
+    "name, key, count",
+    [
+        ("copy, stride 1, offset 3", "global read sectors", 8 * 5),
+        ("scatter, stride 5", "global write sectors", 8 * 20),
+        ("copy_wide", "global read sectors", 8 * 16),
+        ("copy_bytes", "global write sectors", 8),
+        ("add_guarded", "global read sectors", 2 * 32),  # 250 floats: 32 sectors
+        ("every_other_lane", "global read requests", 8),
+        ("structures", "global read sectors", 3 * 8 * 12),
+        ("in_strides", "global read requests", 32),  # 1,000 elements, 32 a request
+        ("transpose_tiled", "shared read conflicts", 128 * 31),
+        ("banks, stride 31", "shared read conflicts", 0),
+        ("banks_wide", "shared read passes", 2 * 4),
+        ("broadcast", "shared read passes", 2),
+        # of each of two blocks: 4 warps at first, then 2, then one at a time
+        ("sum_tree", "shared read passes", 2 * (2 * (2 + 6) + 1)),
+        ("sum_tree", "shared write passes", 2 * (4 + 2 + 6)),
+        ("product", "shared read passes", 32 * 2 * 2 * 16),  # warps, tiles, arrays, steps
+        ("product", "global write requests", 32),
+    ],
+)
+def test_what_the_tracer_expects_of_cuda_c(in_cuda_c, name, key, count):
+    assert in_cuda_c[name][key] == count
+
+
+def test_every_kernel_of_the_file_is_launched():
+    launched = {kernel.signature.name for _, kernel, *_ in validate_ncu.cuda_c_cases()}
+    assert len(launched) == 20
+    assert launched == set(validate_ncu.cuda_c.kernels_in(validate_ncu.IN_CUDA_C.read_text()))
+
+
 def wide(rows):
     counters = list(COUNTERS.values())
     lines = ["==PROF== Connected", HEAD + "".join(f',"{counter}"' for counter in counters)]
@@ -82,7 +124,7 @@ def test_a_table_without_a_counter_is_refused():
 
 
 def test_differing_counts_are_named():
-    ours = {"copy": dict.fromkeys(COUNTERS, 4)}
+    ours = [{"kernel": "copy", "counts": dict.fromkeys(COUNTERS, 4)}]
     assert differences(compare(ours, [dict.fromkeys(COUNTERS, 4)])) == []
     theirs = dict.fromkeys(COUNTERS, 4) | {"global read sectors": 5}
     assert differences(compare(ours, [theirs])) == ["copy: global read sectors: tracer 4, ncu 5"]
