@@ -2,16 +2,70 @@
 
 import numpy as np
 
+from course.kernels.fft import phone
 from course.pictures.shapes import box, plain, sheet, word
 from utils import results
-from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, chart, figure
+from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, OTHERS, chart, figure
 
 SMALL = 8  # points: letters within a picture
 NOT_YET = "not recorded yet"
+HAND = 0.4  # of the distance between two places, the length of a hand
+GAP = 0.6  # of a place, between the halves of a matrix
 FLOOR = 1e-4  # of the largest magnitude, the smallest that is drawn
 
 
 # ---- the sum
+
+
+def keypad(sound, shown=200):
+    """A telephone's keys with the tones of their rows and columns; a sound's first samples."""
+    alt = "The twelve keys of a telephone: each row has a low tone, each column a high one; "
+    alt += f"beside them the first {shown} samples of a sound."
+    fig = figure(7.4, 2.3, alt=alt)
+    keys, wave = fig.subplots(1, 2, width_ratios=(1, 2))
+    for row, names in enumerate(phone.KEYS):
+        word(keys, -0.55, row + 0.45, f"{phone.LOW[row]} Hz", fontsize=SMALL)
+        for column, name in enumerate(names):
+            _square(keys, column, row, BLOCK_COLOURS[6], name)
+    for column, hertz in enumerate(phone.HIGH):
+        word(keys, column + 0.46, -0.4, f"{hertz:,}", fontsize=SMALL)
+    sheet(keys, len(phone.HIGH), len(phone.KEYS))
+    keys.set(xlim=(-1.1, 3.1), ylim=(4.1, -0.7))
+    wave.plot(sound[:shown], ".-", color=ACCENT, linewidth=0.6, markersize=3)
+    wave.set_xlabel("sample", fontsize=SMALL)
+    plain(wave)
+    return fig
+
+
+def hand(k: int = 1, n: int = 8):
+    """A hand that makes k turns in n numbers: where it stands, and how far to the right and up."""
+    turns = k * np.arange(n) % n / n
+    places = np.exp(2j * np.pi * turns)
+    alt = f"A hand at {k} n / {n} of a turn for n = 0 to {n - 1}. To the right it reaches "
+    alt += ", ".join(f"{right:.1f}" for right in places.real.round(1) + 0.0)
+    alt += "; up it reaches " + ", ".join(f"{up:.1f}" for up in places.imag.round(1) + 0.0) + "."
+    fig = figure(7.4, 2.5, alt=alt)
+    clock, right, up = fig.subplots(1, 3, width_ratios=(1, 1.3, 1.3))
+    round_ = np.exp(2j * np.pi * np.linspace(0, 1, 100))
+    clock.plot(round_.real, round_.imag, color=OTHERS, linewidth=1)
+    for place in sorted(set(turns)):
+        at = np.exp(2j * np.pi * place)
+        clock.plot([0, at.real], [0, at.imag], color=ACCENT, linewidth=1.6)
+        who = " ".join(map(str, np.flatnonzero(turns == place)))
+        word(clock, 1.25 * at.real, 1.25 * at.imag, who, fontsize=SMALL)
+    clock.set(xlim=(-1.7, 1.7), ylim=(-1.5, 1.5))
+    clock.set_aspect("equal")
+    clock.axis("off")
+    for axes, values, title in ((right, places.real, "to the right"), (up, places.imag, "up")):
+        axes.axhline(0, color=INK, linewidth=0.6)
+        axes.vlines(range(n), 0, values, color=ACCENT, linewidth=1.6)
+        axes.plot(values, "o", color=ACCENT, markersize=4)
+        axes.set(ylim=(-1.3, 1.3), yticks=(-1, 0, 1))
+        axes.set_xticks(range(n))
+        axes.set_title(title, fontsize=SMALL + 1)
+        axes.set_xlabel("number n", fontsize=SMALL)
+        plain(axes)
+    return fig
 
 
 def turning(signal, frequencies):
@@ -55,21 +109,12 @@ def matrix(n):
         3.4, 3.4, alt=f"The matrix of {n} points: in row k, column n, a hand at n k turns."
     )
     x, y = np.meshgrid(k, k)
-    hands = np.exp(-2j * np.pi * turns)
-    # the picture's y axis points down, so hands are turned over
-    axes.quiver(
-        x, y, hands.real, -hands.imag, angles="xy", scale=n * 1.5, width=0.008, color=ACCENT
-    )
-    axes.plot(
-        x.ravel(),
-        y.ravel(),
-        ".",
-        color=INK,
-        markersize=2,
-    )
+    _hands(axes, x, y, turns, ACCENT)
+    axes.set_xticks(k)
+    axes.set_yticks(k)
     axes.set(
-        xlim=(-0.7, n - 0.3),
-        ylim=(n - 0.3, -0.7),
+        xlim=(-0.6, n - 0.4),
+        ylim=(n - 0.4, -0.6),
         xlabel="n: which point",
         ylabel="k",
     )
@@ -77,7 +122,60 @@ def matrix(n):
     return fig
 
 
+def halves(n):
+    """The matrix of n points, its even columns moved to the left and its odd ones to the right."""
+    k = np.arange(n)
+    columns = np.concatenate([k[0::2], k[1::2]])
+    alt = f"The matrix of {n} points with its even columns first: below the middle the hands of the"
+    alt += " even columns repeat those above, and those of the odd columns point the other way."
+    fig, axes = chart(3.9, 3.4, alt=alt)
+    for side, colour in enumerate((ACCENT, ALARM)):
+        mine = columns[side * n // 2 : (side + 1) * n // 2]
+        x, y = np.meshgrid(side * (n / 2 + GAP) + np.arange(n // 2), k + GAP * (k >= n // 2))
+        _hands(axes, x, y, np.outer(k, mine) % n / n, colour)
+    places = np.arange(n) + GAP * (np.arange(n) >= n // 2)
+    axes.set_xticks(places, columns)
+    axes.set_yticks(places, k)
+    axes.set(xlim=(-0.6, n + GAP - 0.4), ylim=(n + GAP - 0.4, -0.6), ylabel="k")
+    axes.set_xlabel("n: even points, then odd points")
+    axes.set_aspect("equal")
+    return fig
+
+
+def _hands(axes, x, y, turns, colour):
+    """A clock's face with a hand at each place, so many turns backwards from pointing right.
+
+    The picture's y axis points down, so hands are turned over.
+    """
+    from matplotlib.collections import EllipseCollection
+
+    places = np.column_stack([x.ravel(), y.ravel()])
+    face = {"units": "xy", "facecolors": "none", "edgecolors": OTHERS, "linewidths": 0.7}
+    faces = EllipseCollection(
+        0.84, 0.84, 0, offsets=places, offset_transform=axes.transData, **face
+    )
+    axes.add_collection(faces)
+    hands = HAND * np.exp(-2j * np.pi * turns)
+    look = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.008, "color": colour}
+    axes.quiver(x, y, hands.real, -hands.imag, **look)
+
+
 # ---- spectra
+
+
+def strengths(values, hertz, up_to=1_600):
+    """How strong each bin is, as a line to its height. hertz: from one bin to the next."""
+    values = np.abs(values)[: up_to // hertz]
+    places = hertz * np.arange(values.size)
+    loud = np.flatnonzero(values > values.max() / 2)
+    peaks = " and ".join(f"{hertz * k:,}" for k in loud)
+    fig, axes = chart(7.2, 2.4, alt=f"How strong each frequency is: the peaks are at {peaks} Hz.")
+    axes.vlines(places, 0, values, color=ACCENT, linewidth=1.2)
+    axes.plot(places, values, "o", color=ACCENT, markersize=2)
+    axes.set_xlabel("Hz")
+    axes.set_ylim(0, None)
+    plain(axes)
+    return fig
 
 
 def spectra(sounds, rate, up_to=None):

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from course.kernels.fft import phone
 from course.pictures import fourier
 from utils import results
 
@@ -30,6 +31,10 @@ TIME = np.arange(400) / 8000
     [
         lambda: fourier.turning(np.ones(8), (0, 1)),
         lambda: fourier.matrix(5),
+        lambda: fourier.halves(8),
+        lambda: fourier.hand(3),
+        lambda: fourier.keypad(phone.somebody()),
+        lambda: fourier.strengths(np.ones(40), 10),
         lambda: fourier.spectra({"a tone": np.cos(2 * np.pi * 440 * TIME)}, 8000),
         lambda: fourier.aliases((1000, 7000), 8000, 0.001),
         fourier.orders,
@@ -49,6 +54,27 @@ def test_pictures_are_drawn_and_described(draw):
 def test_a_picture_says_what_is_loudest():
     picture = fourier.spectra({"a tone": np.cos(2 * np.pi * 440 * TIME)}, 8000)
     assert "loudest at 440 Hz" in picture.alt
+
+
+def test_a_picture_says_where_the_peaks_are():
+    found = np.fft.fft(np.cos(2 * np.pi * 440 * TIME) + np.cos(2 * np.pi * 1000 * TIME))
+    assert "the peaks are at 440 and 1,000 Hz" in fourier.strengths(found, hertz=20).alt
+
+
+def test_a_hand_reaches_to_the_right_and_up():
+    said = fourier.hand(2).alt
+    assert "right it reaches 1.0, 0.0, -1.0, 0.0, 1.0, 0.0, -1.0, 0.0;" in said
+    assert "up it reaches 0.0, 1.0, 0.0, -1.0, 0.0, 1.0, 0.0, -1.0." in said
+
+
+@pytest.mark.parametrize("n", [4, 8, 16])
+def test_halves_repeat_or_point_the_other_way(n):
+    """What the picture is drawn to show."""
+    first, second = fourier.halves(n).axes[0].collections[1::2]
+    for hands, sign in ((first, 1), (second, -1)):
+        right, up = np.reshape(hands.U, (n, -1)), np.reshape(hands.V, (n, -1))
+        np.testing.assert_allclose(right[n // 2 :], sign * right[: n // 2], atol=1e-12)
+        np.testing.assert_allclose(up[n // 2 :], sign * up[: n // 2], atol=1e-12)
 
 
 @pytest.fixture
