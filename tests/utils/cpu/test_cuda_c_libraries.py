@@ -790,10 +790,12 @@ def test_what_public_programs_count_on_builds(tmp_path):
 
 
 # Without a header for std::min, with constraints of several literals, an enumeration from a
-# parameter of the template, driver's error codes; curand_kernel.h brings curand.h.
+# parameter of the template, driver's error codes; curand_kernel.h brings curand.h; which lane holds
+# which element of a fragment.
 PUBLIC = r"""
 #include <cuda.h>
 #include <curand_kernel.h>
+#include <mma.h>
 #include <type_traits>
 template <int threads>
 struct Shape {
@@ -816,10 +818,39 @@ static int* room(int bytes, bool managed = true) {
     int* p = nullptr;
     return managed && cudaMallocManaged(&p, bytes) == 0 ? p : nullptr;
 }
-struct Three {
-    char c;
-    int i;
-};
+template <class Fragment, class... Layout>
+__device__ void lane_13(const void* numbers, Layout... layout) {
+    using T = typename Fragment::storage_element_type;
+    Fragment f;
+    nvcuda::wmma::load_matrix_sync(f, static_cast<const T*>(numbers), 64, layout...);
+    if (threadIdx.x == 13) {
+        for (int i = 0; i < f.num_elements; i++)
+            printf("%d.%d ", int(f.x[i]) / 64, int(f.x[i]) % 64);
+        printf("\n");
+    }
+}
+template <class T>
+__device__ void count_to(T* numbers) {
+    for (int i = threadIdx.x; i < 32 * 64; i += 32)
+        numbers[i] = T(float(i));
+    __syncwarp();
+}
+__global__ void places() {
+    using namespace nvcuda::wmma;
+    __shared__ alignas(32) char numbers[32 * 64 * 4];
+    count_to(reinterpret_cast<half*>(numbers));
+    lane_13<fragment<matrix_a, 16, 16, 16, half, row_major>>(numbers);
+    lane_13<fragment<matrix_b, 16, 16, 16, half, row_major>>(numbers);
+    lane_13<fragment<accumulator, 8, 32, 16, half>>(numbers, mem_row_major);
+    __syncwarp();
+    count_to(reinterpret_cast<float*>(numbers));
+    lane_13<fragment<accumulator, 16, 16, 16, float>>(numbers, mem_row_major);
+    lane_13<fragment<accumulator, 32, 8, 16, float>>(numbers, mem_row_major);
+    lane_13<fragment<matrix_b, 16, 16, 8, precision::tf32, row_major>>(numbers);
+    __syncwarp();
+    count_to(reinterpret_cast<unsigned char*>(numbers));
+    lane_13<fragment<matrix_a, 8, 32, 16, unsigned char, row_major>>(numbers);
+}
 __global__ void show(int* out) {
     long long r, x = 2, y = 3;
     asm("add.s64 %0, %1, %2;" : "=" "l"(r) : "l"(x), "l"(y));
@@ -838,6 +869,8 @@ int main() {
     curandGenerator_t generator;
     int created = curandCreateGenerator(&generator, CURAND_RNG_PSEUDO_DEFAULT);
     printf("%d %x %d %d\n", std::min<int>(512, 1024), *out, int(result), created);
+    places<<<1, 32>>>();
+    cudaDeviceSynchronize();
     curandDestroyGenerator(generator);
     cudaFree(out);
 }
@@ -854,6 +887,14 @@ def test_public_programs_of_other_repositories_build_and_run(tmp_path):
             # halves: 32767 + 1 and -32767 - 32768 saturate; -32767.5 is rounded down
             "7fff8000 7ffe0001 40008000 7fff0001 1ff 00010001 ffff0000",
             "512 22222222 2 0",
+            # Row and column of what a lane holds, read from nvcc's machine code: A, B and sums.
+            "3.2 3.3 11.2 11.3 3.10 3.11 11.10 11.11 3.2 3.3 11.2 11.3 3.10 3.11 11.10 11.11 ",
+            "2.3 3.3 10.3 11.3 2.11 3.11 10.11 11.11 2.3 3.3 10.3 11.3 2.11 3.11 10.11 11.11 ",
+            "2.3 3.3 2.11 3.11 2.19 3.19 2.27 3.27 ",
+            "3.2 3.3 11.2 11.3 3.10 3.11 11.10 11.11 ",
+            "3.2 3.3 11.2 11.3 19.2 19.3 27.2 27.3 ",
+            "1.3 5.3 1.11 5.11 ",
+            "3.4 3.5 3.6 3.7 ",
         ],
         "",
     )

@@ -1,6 +1,7 @@
 // Tensor cores on the CPU: nvcuda::wmma. A fragment is a small matrix spread over a warp's 32
-// lanes; which lane holds which element CUDA leaves open. Here element e, counted row by row, lies
-// in lane e % 32 as x[e / 32], for every kind of fragment.
+// lanes; which lane holds which element CUDA leaves open. Here it is as in nvcc's machine code for
+// every architecture from 7.5 to 12.0 (but for the sums of 8-bit integers of 8x32x16 on 7.5), so
+// that programs which rely on it do here what they do there.
 // A product is a meeting of the warp: each lane leaves the addresses of its fragments, and the
 // first lane to go on multiplies for all of them. Products are exact and summed in float (int,
 // double); a GPU sums in an order and with a rounding of its own. Names and meaning are those of
@@ -90,6 +91,61 @@ constexpr bool sums_offered =
     is_one_of<T, __half> ? is_one_of<Sum, __half, float>
                          : std::is_same_v<Sum, typename MatrixType<T>::Sum>;
 
+// Which element a lane holds as x[i]. The lanes stand in groups of four: a register of a lane holds
+// neighbours along K (of a sum: along a row), and its next registers are 8 rows or columns further.
+// The operand with the longer side (A, if M is not 8) goes on along that side first. 8 x 32 is
+// computed as the transposed product.
+struct Place {
+    int row, column;
+};
+template <class Use, int M, int N, int K, class T>
+constexpr Place place_in_fragment(int lane, int i) {
+    constexpr bool transposed = M == 8 && N == 32, of_a = std::is_same_v<Use, wmma::matrix_a>;
+    int group = lane / 4, member = lane % 4;
+    if (std::is_same_v<Use, wmma::accumulator>) {
+        int far = group + i / 2 % 2 * 8, near = member * 2 + i % 2;
+        if (M == 16)
+            near += i / 4 * 8;
+        else
+            far += i / 4 * 16;
+        return transposed ? Place{near, far} : Place{far, near};
+    }
+    constexpr int size = sizeof(Kept<T>), each = size < 4 ? 4 / size : 1;
+    constexpr int k_halves = K > 4 * each ? 2 : 1;
+    int k = member * each + i % each, side = group, rest = i / each;
+    if (of_a != transposed) {
+        side += rest % 2 * 8;
+        rest /= 2;
+        k += rest % k_halves * 4 * each;
+        side += rest / k_halves * 16;
+    } else {
+        k += rest % k_halves * 4 * each;
+        side += rest / k_halves * 8;
+    }
+    return of_a ? Place{side, k} : Place{k, side};
+}
+// The same as a table: of each lane in turn, where its elements are, counted row by row.
+template <class Use, int M, int N, int K, class T>
+struct Places {
+    static constexpr int rows = std::is_same_v<Use, wmma::matrix_b> ? K : M,
+                         columns = std::is_same_v<Use, wmma::matrix_a> ? K : N,
+                         each = rows * columns / 32;
+    unsigned short at[rows * columns] = {};
+
+    constexpr Places() {
+        for (int e = 0; e < rows * columns; ++e) {
+            Place p = place_in_fragment<Use, M, N, K, T>(e / each, e % each);
+            at[e] = p.row * columns + p.column;
+        }
+    }
+    constexpr Place operator()(int lane, int i) const {
+        int e = at[lane * each + i % each];
+        return {e / columns, e % columns};
+    }
+};
+template <class Use, int M, int N, int K, class T>
+inline constexpr Places<Use, M, N, K, T> places;
+
 // An operand as the tensor core sees it: of a float that is taken for TF32 it ignores the lowest 13
 // bits.
 template <class T>
@@ -118,8 +174,8 @@ template <class Use, int M, int N, int K, class T, class Layout>
 class fragment<Use, M, N, K, T, Layout,
                std::enable_if_t<::cuda_cpu::fragment_offered<Use, M, N, K, T, Layout>()>> {
   public:
-    static constexpr int rows_ = std::is_same_v<Use, matrix_b> ? K : M,
-                         columns_ = std::is_same_v<Use, matrix_a> ? K : N;
+    static constexpr const auto& places_ = ::cuda_cpu::places<Use, M, N, K, T>;
+    static constexpr int rows_ = places_.rows, columns_ = places_.columns;
     typedef T element_type;
     typedef ::cuda_cpu::Kept<T> storage_element_type;
     // An operand of half precision has 16 elements in each lane; where the matrix has fewer, they
@@ -148,10 +204,9 @@ __device__ __attribute__((always_inline)) inline void load_matrix_sync(
     ::cuda_cpu::whole_warp("load_matrix_sync", at);
     ::cuda_cpu::check_matrix(memory, ld * sizeof(*memory), "load_matrix_sync", at);
     for (int i = 0; i < f.num_elements; ++i) {
-        unsigned e = (i * 32 + ::cuda_cpu::lane()) % (f.rows_ * f.columns_), row = e / f.columns_,
-                 column = e % f.columns_;
-        f.x[i] = memory[std::is_same_v<Layout, row_major> ? size_t(row) * ld + column
-                                                          : size_t(column) * ld + row];
+        ::cuda_cpu::Place p = f.places_(::cuda_cpu::lane(), i);
+        f.x[i] = memory[std::is_same_v<Layout, row_major> ? size_t(p.row) * ld + p.column
+                                                          : size_t(p.column) * ld + p.row];
     }
 }
 template <int M, int N, int K, class T>
@@ -161,9 +216,9 @@ __device__ __attribute__((always_inline)) inline void load_matrix_sync(
     ::cuda_cpu::whole_warp("load_matrix_sync", at);
     ::cuda_cpu::check_matrix(memory, ld * sizeof(*memory), "load_matrix_sync", at);
     for (int i = 0; i < f.num_elements; ++i) {
-        unsigned e = i * 32 + ::cuda_cpu::lane(), row = e / N, column = e % N;
-        f.x[i] =
-            memory[layout == mem_row_major ? size_t(row) * ld + column : size_t(column) * ld + row];
+        ::cuda_cpu::Place p = f.places_(::cuda_cpu::lane(), i);
+        f.x[i] = memory[layout == mem_row_major ? size_t(p.row) * ld + p.column
+                                                : size_t(p.column) * ld + p.row];
     }
 }
 template <int M, int N, int K, class T>
@@ -173,9 +228,9 @@ __device__ __attribute__((always_inline)) inline void store_matrix_sync(
     ::cuda_cpu::whole_warp("store_matrix_sync", at);
     ::cuda_cpu::check_matrix(memory, ld * sizeof(*memory), "store_matrix_sync", at);
     for (int i = 0; i < f.num_elements; ++i) {
-        unsigned e = i * 32 + ::cuda_cpu::lane(), row = e / N, column = e % N;
-        memory[layout == mem_row_major ? size_t(row) * ld + column : size_t(column) * ld + row] =
-            f.x[i];
+        ::cuda_cpu::Place p = f.places_(::cuda_cpu::lane(), i);
+        memory[layout == mem_row_major ? size_t(p.row) * ld + p.column
+                                       : size_t(p.column) * ld + p.row] = f.x[i];
     }
 }
 }  // namespace wmma
@@ -200,16 +255,17 @@ CUDA_CPU_UNCHECKED __attribute__((noinline)) void multiply(const unsigned long l
     using T = typename A::element_type;
     using Sum = typename MatrixType<T>::Sum;
     Sum a[M * K], b[K * N], sum[M * N] = {};
+    constexpr int of_a = M * K / 32, of_b = K * N / 32, of_sum = M * N / 32;  // elements in a lane
     auto of = [&](int lane) { return *reinterpret_cast<const Pieces<D, A, B, C>*>(lanes[lane]); };
     for (int lane = 0; lane < 32; ++lane) {
         Pieces<D, A, B, C> p = of(lane);
-        for (int i = 0; i < M * K / 32; ++i)
-            a[i * 32 + lane] = operand<T>(p.a->x[i]);
-        for (int i = 0; i < K * N / 32; ++i)
-            b[i * 32 + lane] = operand<T>(p.b->x[i]);
+        for (int i = 0; i < of_a; ++i)
+            a[A::places_.at[lane * of_a + i]] = operand<T>(p.a->x[i]);
+        for (int i = 0; i < of_b; ++i)
+            b[B::places_.at[lane * of_b + i]] = operand<T>(p.b->x[i]);
         if constexpr (!std::is_same_v<Sum, int>)
-            for (int i = 0; i < M * N / 32; ++i)
-                sum[i * 32 + lane] = p.c->x[i];
+            for (int i = 0; i < of_sum; ++i)
+                sum[C::places_.at[lane * of_sum + i]] = p.c->x[i];
     }
     for (int i = 0; i < M; ++i)
         for (int k = 0; k < K; ++k)
@@ -217,15 +273,16 @@ CUDA_CPU_UNCHECKED __attribute__((noinline)) void multiply(const unsigned long l
                 sum[i * N + j] += a[i * K + k] * b[k * N + j];
     for (int lane = 0; lane < 32; ++lane) {
         Pieces<D, A, B, C> p = of(lane);
-        for (int i = 0; i < M * N / 32; ++i) {
+        for (int i = 0; i < of_sum; ++i) {
+            Sum product = sum[C::places_.at[lane * of_sum + i]];
             if constexpr (std::is_same_v<Sum, int>) {
-                long long exact = (long long)p.c->x[i] + sum[i * 32 + lane];
+                long long exact = (long long)p.c->x[i] + product;
                 p.d->x[i] = int(!saturate         ? exact
                                 : exact > INT_MAX ? INT_MAX
                                 : exact < INT_MIN ? INT_MIN
                                                   : exact);
             } else {
-                p.d->x[i] = sum[i * 32 + lane];
+                p.d->x[i] = product;
             }
         }
     }
