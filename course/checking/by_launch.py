@@ -87,6 +87,10 @@ def fixed_block(bad, good, exercise):
     launches = {(run.shape, run.launch) for run in good}
     if any((run.shape, run.launch) in launches for run in bad):  # it is the order that matters
         return None
+    smallest = min(threads_needed(run, exercise) for run in bad)
+    others = [run for run in good if run.launch.block in blocks]
+    if any(threads_needed(run, exercise) >= smallest for run in others):  # it is the numbers
+        return None
     return Finding(
         "fixed_block",
         f"Right with blocks of {trim(exercise.block)} threads, wrong with blocks of "
@@ -99,6 +103,8 @@ def only_small(bad, good, exercise):
     """Nothing is wrong but what has the large arrays, or but those with few threads."""
     if not good or not {run.shape for run in bad} <= {*exercise.large_shapes}:
         return None
+    if all(here_and_there(run, exercise) for run in bad):  # many numbers, so rare ones, too
+        return None
     run = bad[0]
     fine = next((other for other in good if other.shape == run.shape), None)
     if fine is None:
@@ -110,6 +116,20 @@ def only_small(bad, good, exercise):
         " does each loop go on to the end, or is a number of rounds written in?",
         run,
     )
+
+
+def here_and_there(run, exercise):
+    """Whether along some axis few indices are wrong, in no order, with right ones among them."""
+    wrong = ~right(run, exercise)
+    for axis in range(wrong.ndim):
+        others = tuple(i for i in range(wrong.ndim) if i != axis)
+        at, length = np.flatnonzero(wrong.any(axis=others)), wrong.shape[axis]
+        if not at.size or at.size > length / 5 or at[-1] == length - 1:
+            continue
+        steps = np.diff(at)
+        if np.count_nonzero(steps == 1) < at.size / 2 and (len(set(steps)) > 1 or at.size < 3):
+            return True
+    return False
 
 
 def large_says(good, arguments):
@@ -199,6 +219,11 @@ def only_such(kind, bad, good, most=np.inf):
     sizes = {run.shape for run in good if kind(run)}
     others = sum(not kind(run) for run in good)
     return len(sizes) >= 2 and others <= most and not any(map(kind, bad))
+
+
+def threads_needed(run, exercise):
+    """How many threads the extents are."""
+    return int(np.prod(exercise.extents(run.shape)))
 
 
 def fills_blocks(run, exercise):

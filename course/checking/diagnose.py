@@ -6,7 +6,7 @@ indices were touched outside) and none at the source of the answer.
 
 import numpy as np
 
-from course.checking import by_element, by_launch
+from course.checking import by_element, by_launch, by_pattern
 from course.checking.evidence import Finding, agrees, failed, plain, right
 
 
@@ -94,8 +94,9 @@ SOMETHING_ELSE = "The kernel runs and stays inside its arrays, but computes some
 
 
 def wrong_value(bad, good, exercise):
-    """What nothing else explains."""
-    return Finding("wrong_value", SOMETHING_ELSE, bad[0])
+    """What nothing else explains: what can be seen of it."""
+    seen = by_pattern.observations(bad, good, exercise)
+    return Finding("wrong_value", f"{SOMETHING_ELSE} {seen}".strip(), bad[0])
 
 
 #: From the most telling to the most general.

@@ -61,7 +61,7 @@ def tally(runs):
 def reject_if_wrong(runs, exercise, watched=None):
     """Reject if a run is wrong. watched: what stopped CUDA C, which may tell why."""
     finding = diagnose(runs, exercise)
-    if finding and finding.says == SOMETHING_ELSE:
+    if finding and finding.says.startswith(SOMETHING_ELSE):
         reject_mistake(watched, OUTSIDE)
     if finding:
         raise Rejected(finding.reason, finding.says, run=finding.run)

@@ -137,10 +137,22 @@ def describe(run, exercise):
         came = "it was never written"
     expected = number(run.expected[index])
     lines.append(
-        f"First wrong element: index {where(index)}, expected {expected}, "
+        f"First wrong element: index {where(index)}{made_of(run, index)}, expected {expected}, "
         f"{came} ({int(wrong.sum()):,} of {wrong.size:,} are wrong)."
     )
     return lines
+
+
+def made_of(run, index):
+    """In words what the inputs that have an element for each of the output hold at an index."""
+    inputs = {
+        name: array[index]
+        for name, array in run.arguments.items()
+        if isinstance(array, np.ndarray) and array.shape == run.expected.shape
+    }
+    if not inputs:
+        return ""
+    return " (" + ", ".join(f"`{name}` {number(value)}" for name, value in inputs.items()) + ")"
 
 
 def number(value):

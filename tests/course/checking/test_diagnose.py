@@ -146,6 +146,16 @@ CASES = {
         "fixed_block",
         "blocks of (4,) threads, wrong with blocks of (6,):",
     ),
+    "rare numbers, of which a large array has some": (
+        [run(8), run(9), run(70, wrong=[12, 31])],
+        "wrong_value",
+        "2 of 70 elements are wrong: what have these",
+    ),
+    "numbers that blocks of both sizes meet": (
+        [run(9, wrong=[4], block=6), run(8), run(9), run(13), run(14, block=6)],
+        "wrong_value",
+        "computes something else",
+    ),
     "twice": (
         [run(9, writers=flags(9, 3, 2))],
         "duplicate_work",
@@ -159,6 +169,71 @@ CASES = {
     "nothing": ([run(9, unwritten=range(9))], "unwritten", "No element of the output"),
     "something else": ([run(9, wrong=[1, 3])], "wrong_value", "computes something else"),
 }
+
+
+def run_of(size, change, **evidence):
+    """A launch whose output is what `change` makes of the right one; `a` holds it, too."""
+    one = run(size, **evidence)
+    return replace(one, actual=change(one.expected.copy()).astype(np.float32))
+
+
+def negative(values):
+    """These numbers with another sign for every second one."""
+    return values * np.where(np.arange(values.size) % 2, -1, 1)
+
+
+def lost_below_zero(size):
+    """A launch whose input has both signs, and whose output is 0 or 7 where that is below 0."""
+    one = run(size)
+    signs = negative(one.expected).astype(np.float32)
+    wrong = np.arange(size) % 4 * 2.5 + 0.1
+    return replace(
+        one,
+        actual=np.where(signs < 0, wrong, one.expected).astype(np.float32),
+        arguments={**one.arguments, "a": signs},
+    )
+
+
+OBSERVED = {
+    "a factor": (
+        [run_of(n, lambda values: 2 * values) for n in (8, 9)],
+        "Off by a constant factor: got 2 × expected.",
+    ),
+    "infinity": (
+        [run_of(n, lambda values: np.where(values > 5, np.inf, values)) for n in (8, 9)],
+        "Each wrong element is infinite.",
+    ),
+    "a multiple that no block has": (
+        [run(n) for n in (6, 12, 18, 66)] + [run(n, wrong=[2]) for n in (7, 11)],
+        "Right wherever the length of `out` is a multiple of 2, wrong wherever it is none.",
+    ),
+    "up to a length": (
+        [run(n) for n in (4, 5, 6)] + [run(n, wrong=[0, 3]) for n in (7, 10)],
+        "Right with up to 6 as the length of `out`, wrong from 7 on.",
+    ),
+    "an input below zero": (
+        [lost_below_zero(n) for n in (33, 40)],
+        "Wrong just where `a` is below 0.",
+    ),
+    "one way": (
+        [run(20, wrong=range(9)), run(21, wrong=range(9))],
+        "Each wrong value is too small.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OBSERVED)
+def test_of_an_unknown_mistake_it_is_told_what_all_launches_show(case):
+    runs, words = OBSERVED[case]
+    finding = diagnose(runs, COPY)
+    assert finding.reason == "wrong_value"
+    assert words in finding.says
+
+
+def test_what_special_numbers_do_is_no_rule_about_sizes():
+    special = [run(n, special=True) for n in (4, 5, 6)]
+    finding = diagnose([*special, *(run(n, wrong=[0, 3]) for n in (7, 10))], COPY)
+    assert "Right with" not in finding.says
 
 
 @pytest.mark.parametrize("case", CASES)
