@@ -11,12 +11,15 @@ import ctypes
 import functools
 import math
 import re
+import struct
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 
 from utils.cuda_c.device_code import HEADERS, CompileError, compile_device_code
+from utils.cuda_c.launching import BFLOAT16, Arguments, Launcher, configuration
 from utils.cuda_c.signature import Parameter, Signature, kernels_in
 from utils.engine import gpu, has_gpu
 from utils.occupancy import limits
@@ -28,7 +31,7 @@ MAX_BLOCK = (1024, 1024, 64)
 MAX_GRID = (2**31 - 1, 65535, 65535)
 #: Bytes of dynamic shared memory that a block gets without its kernel's limit being raised
 MAX_SHARED_UNASKED = 48 << 10
-BFLOAT16 = ("__nv_bfloat16", "nv_bfloat16", "__nv_bfloat162", "nv_bfloat162")
+MOST_LAUNCHES = 256  # configurations that a kernel remembers
 
 
 class LaunchError(LearnerError):
@@ -91,7 +94,7 @@ class Module:
         self._engine = _Nvrtc if has_gpu() else _Cpu
         plain = [name for name, signature in self.signatures.items() if not signature.template]
         self._built = self._engine(self, plain)
-        self._templates = {}
+        self._kernels = {}  # by name or expression
 
     def __getattr__(self, name):
         if name.startswith("_") or name not in self.signatures:
@@ -101,20 +104,25 @@ class Module:
             arguments = ", ".join(signature.template)
             example = f'module["{name}<{arguments}>"]'
             raise AttributeError(f"{name} is a template: ask for it with its arguments, {example}")
-        return Kernel(signature, name, self._built, self.path)
+        return self._kernel(name, signature, self._built)
+
+    def _kernel(self, expression, signature, built):
+        if expression not in self._kernels:
+            self._kernels[expression] = Kernel(signature, expression, built, self.path)
+        return self._kernels[expression]
 
     def __getitem__(self, expression: str) -> "Kernel":
+        if expression in self._kernels:
+            return self._kernels[expression]
         name, _, arguments = expression.partition("<")
         name = name.strip()
         if name not in self.signatures:
             raise KeyError(self._has_no(name))
         if not arguments:
             return getattr(self, name)
-        if expression not in self._templates:
-            self._templates[expression] = self._engine(self, [expression])
         values = arguments.rstrip(" >").split(",")
         signature = self.signatures[name].instantiate(tuple(map(str.strip, values)))
-        return Kernel(signature, expression, self._templates[expression], self.path)
+        return self._kernel(expression, signature, self._engine(self, [expression]))
 
     def _has_no(self, name):
         kernels = ", ".join(self.signatures)
@@ -144,6 +152,7 @@ class Kernel:
         self._path = path
         # made once: a launch must cost little
         self._places = [f"{signature.name}: `{p}`" for p in signature.parameters]
+        self._launches = {}  # by configuration
 
     def __repr__(self):
         return f"<CUDA C kernel {self.signature}>"
@@ -191,7 +200,13 @@ class Kernel:
             f"{self.signature.name}[grid, block](...)"
         )
 
-    def __getitem__(self, configuration):
+    def __getitem__(self, configuration) -> "Launch":
+        try:
+            return self._launches[configuration]
+        except (KeyError, TypeError):  # a list in it, say
+            return self._new_launch(configuration)
+
+    def _new_launch(self, configuration):
         if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 4:
             raise LaunchError(
                 f"{self.signature.name}[...] takes grid, block and, if needed, the bytes of "
@@ -205,21 +220,42 @@ class Kernel:
                 f"{math.prod(block):,} threads a block: {' × '.join(map(str, block))} is over the "
                 f"limit of {MAX_THREADS_PER_BLOCK:,}. Use a smaller block and more blocks"
             )
-
-        def launch(*arguments):
-            parameters = self.signature.parameters
-            if len(arguments) != len(parameters):
-                raise TypeError(
-                    f"{self.signature} takes {len(parameters)} arguments, {len(arguments)} were "
-                    "given"
-                )
-            with contextlib.ExitStack() as after:
-                rows = zip(self._places, parameters, arguments, strict=True)
-                prepared = [_argument(*row, after) for row in rows]
-                shape = grid, block, int(shared_bytes)
-                self._built.launch(self._expression, *shape, stream, prepared)
-
+        launch = Launch(self, grid, block, int(shared_bytes), stream)
+        if all(isinstance(part, (int, tuple)) for part in configuration):  # no stream to keep alive
+            if len(self._launches) == MOST_LAUNCHES:
+                self._launches.clear()
+            self._launches[configuration] = launch
         return launch
+
+    def prepared(self, arguments, after: contextlib.ExitStack) -> list:
+        """A ctypes value for each argument. Raises TypeError that says what is wrong with one."""
+        parameters = self.signature.parameters
+        if len(arguments) != len(parameters):
+            raise TypeError(
+                f"{self.signature} takes {len(parameters)} arguments, {len(arguments)} were given"
+            )
+        rows = zip(self._places, parameters, arguments, strict=True)
+        return [_argument(*row, after) for row in rows]
+
+
+class Launch:
+    """A kernel with its configuration, to be called with the kernel's arguments."""
+
+    def __init__(self, kernel: Kernel, grid, block, shared_bytes: int, stream):
+        self._kernel = kernel
+        self._shape = grid, block, shared_bytes
+        self._stream = stream
+        self._quick = None  # made at the first call
+
+    def __call__(self, *arguments):
+        kernel, built = self._kernel, self._kernel._built
+        if self._quick is None:
+            self._quick = built.quick(kernel, *self._shape, self._stream)
+        if self._quick(arguments):
+            return
+        with contextlib.ExitStack() as after:
+            prepared = kernel.prepared(arguments, after)
+            built.launch(kernel._expression, *self._shape, self._stream, prepared)
 
 
 def _dim3(value, what, limits):
@@ -375,6 +411,11 @@ def _device_address(value, parameter: Parameter, after: contextlib.ExitStack) ->
 # ---- the two engines
 
 
+def _never(arguments) -> bool:
+    """No launch is made without looking at the arguments."""
+    return False
+
+
 class _Nvrtc:
     """Compile with NVRTC through cuda-core, launch on the GPU."""
 
@@ -388,6 +429,7 @@ class _Nvrtc:
             module.path, _own_arch(), expressions, flags=module._flags, kind=kind
         )
         self._kernels = {expression: code.get_kernel(expression) for expression in expressions}
+        self._launchers = {}  # by expression
         # 48 KB hold both: the kernel's own __shared__ arrays, and what a launch adds
         self._static_shared = {
             expression: kernel.attributes.shared_size_bytes
@@ -397,6 +439,40 @@ class _Nvrtc:
             expression: MAX_SHARED_UNASKED - static
             for expression, static in self._static_shared.items()
         }
+
+    def quick(self, kernel: Kernel, grid, block, shared_bytes, stream) -> Callable:
+        """A function that launches with the usual arguments, without looking closer.
+
+        It returns whether it did: False, with nothing done, where an argument is unusual.
+        """
+        expression = kernel._expression
+        usual = Arguments(kernel.signature.parameters)
+        if not usual.known:
+            return _never
+        if shared_bytes > self._shared_limit[expression]:
+            self._raise_shared_limit(expression, shared_bytes)
+        launcher = self._launcher(kernel, usual.codes)
+        config = configuration(grid, block, shared_bytes, stream and _handle(stream))
+
+        def launch(arguments):
+            values = usual.values(arguments)
+            if values is None:
+                return False
+            try:
+                error = launcher(config, values)
+            except (struct.error, OverflowError):  # a number that does not fit
+                return False
+            if error:
+                raise LaunchError(_told(expression, grid, block, shared_bytes, _error_name(error)))
+            return True
+
+        return launch
+
+    def _launcher(self, kernel, codes) -> Launcher:
+        """One for all configurations of a kernel."""
+        if kernel._expression not in self._launchers:
+            self._launchers[kernel._expression] = Launcher(kernel.handle, codes)
+        return self._launchers[kernel._expression]
 
     def launch(self, expression, grid, block, shared_bytes, stream, arguments):
         from cuda.core import LEGACY_DEFAULT_STREAM, LaunchConfig, launch
@@ -413,9 +489,7 @@ class _Nvrtc:
             else:
                 launch(on, config, self._kernels[expression], *values)
         except Exception as error:
-            raise LaunchError(
-                f"{expression}[{grid}, {block}, {shared_bytes}]: {explain(str(error))}"
-            ) from None
+            raise LaunchError(_told(expression, grid, block, shared_bytes, str(error))) from None
 
     def _launch_with_structs(self, expression, grid, block, shared_bytes, stream, arguments):
         """Launch with any struct: the driver takes each argument's address.
@@ -482,10 +556,25 @@ def _stream(stream):
     """A cuda-core stream for a torch or Numba stream or a raw handle."""
     from cuda.core import Stream
 
-    if hasattr(stream, "__cuda_stream__"):
-        return stream
-    handle = getattr(stream, "cuda_stream", None) or getattr(stream, "handle", stream)
-    return Stream.from_handle(int(getattr(handle, "value", handle)))
+    return stream if hasattr(stream, "__cuda_stream__") else Stream.from_handle(_handle(stream))
+
+
+def _handle(stream) -> int:
+    """The driver's handle of a torch, Numba or cuda-core stream; a raw handle stays as it is."""
+    for name in ("cuda_stream", "handle"):
+        stream = getattr(stream, name, stream)
+    return int(getattr(stream, "value", stream) or 0)
+
+
+def _error_name(code: int) -> str:
+    from cuda.bindings.driver import CUresult
+
+    return CUresult(code).name
+
+
+def _told(expression, grid, block, shared_bytes, message: str) -> str:
+    """Which launch failed, and what the driver's message means."""
+    return f"{expression}[{grid}, {block}, {shared_bytes}]: {explain(message)}"
 
 
 #: What the driver's error codes mean for the one who wrote the kernel.
@@ -537,6 +626,9 @@ class _Cpu:
             log = error.log or str(error)
             message = annotate(log, {module.path.name: module.path})
             raise CompileError(yours.named(message)) from None
+
+    def quick(self, *_) -> Callable:
+        return _never
 
     def checked(self, expression):
         """The same with the slow checks."""

@@ -35,7 +35,12 @@ def type_name(x: torch.Tensor) -> str:
 def launcher(file: str, name: str, rows: torch.Tensor):
     """A kernel of a file, for the type of these rows, with its configuration: a block a row."""
     kernel = module(file)[f"{name}<{type_name(rows)}>"]
-    return kernel[len(rows), threads_for(rows.shape[1])]
+    return kernel[len(rows), threads_for(rows.shape[1]), 0, stream(rows)]
+
+
+def stream(x: torch.Tensor) -> int:
+    """The handle of torch's current stream where x lies: a CUDA graph captures what runs there."""
+    return torch._C._cuda_getCurrentRawStream(x.device.index) if x.is_cuda else 0
 
 
 def row_numbers(rows: torch.Tensor) -> torch.Tensor:
@@ -59,4 +64,11 @@ def rows_for(columns: int, most: int) -> int:
 
 def matrix(x: torch.Tensor) -> torch.Tensor:
     """The last axis as rows, all others together: a contiguous matrix."""
+    if x.ndim == 2 and x.is_contiguous():
+        return x
     return x.contiguous().view(-1, x.shape[-1]) if x.numel() else x.reshape(0, x.shape[-1])
+
+
+def like(out: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """Rows that were computed, in the shape of x."""
+    return out if x.ndim == 2 else out.view(x.shape)

@@ -7,11 +7,10 @@ of the losses: weights of 1 / rows that count make it the mean's.
 import torch
 
 from course.kernels.row_kernels import classic
-from course.kernels.row_kernels.fast import Fast, load, usable
-from course.kernels.row_kernels.shapes import Shape, best_shape
+from course.kernels.row_kernels.fast import Fast, chosen, of_shape, usable
+from course.kernels.row_kernels.shapes import Shape
 
 IGNORED = -100  # torch's ignore_index: a row with this target does not count
-FILE = "fast_cross_entropy.cu"
 
 
 def cross_entropy(
@@ -97,5 +96,6 @@ def _fast(
     """A fast kernel for these tensors, or None where it cannot be used."""
     if not usable(logits, *others):
         return None
-    shape = shape or best_shape(name, logits.shape[1], logits.element_size())
-    return load(FILE, f"{name}_fast", shape, logits.dtype) if shape else None
+    if shape:
+        return of_shape(name, shape, logits.dtype)
+    return chosen(name, logits.shape[1], logits.dtype)

@@ -3,15 +3,15 @@
 A kernel is compiled for one shape (`shapes.Shape`) and one element type when first asked for.
 """
 
-import ctypes
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 
-from course.kernels.row_kernels.shapes import Shape
+from course.kernels.row_kernels.shapes import Shape, best_shape
 from utils.cuda_c.device_code import toolkit_headers
+from utils.cuda_c.launching import POINTER, Launcher, configuration
 from utils.engine import gpu, has_gpu
 from utils.tools import yours
 
@@ -21,6 +21,8 @@ ELEMENTS = {
     torch.bfloat16: "__nv_bfloat16",
 }
 COMPILED = {}  # (file, shape, dtype, arch, what a learner changed): machine code
+CODES = {int: "q", float: "f"}  # how `struct` writes a number; all else is a pointer
+_Tensor = torch.Tensor
 SHARED_NEEDED = 227 << 10  # bytes a block
 PORTABLE_CLUSTER = 8  # larger ones must be asked for
 
@@ -41,20 +43,29 @@ def available() -> bool:
 def usable(*tensors: torch.Tensor) -> bool:
     """Whether the fast kernels take these tensors: of one known type, aligned to 16 bytes."""
     kind = tensors[0].dtype
-    return (
-        available()
-        and kind in ELEMENTS
-        and all(t.dtype == kind and t.data_ptr() % 16 == 0 for t in tensors)
-    )
+    if kind not in ELEMENTS or not available():
+        return False
+    for t in tensors:  # a loop, not `all`: it is a part of what a call costs
+        if t.dtype is not kind or t.data_ptr() % 16:
+            return False
+    return True
 
 
-@dataclass(frozen=True)
+@dataclass
 class Fast:
-    """A compiled kernel. clusters: how many of its clusters the GPU runs at a time."""
+    """A compiled kernel.
+
+    clusters: how many of its clusters the GPU runs at a time. device: torch's number of the GPU.
+    launcher: made at the first launch, whose arguments tell their kinds. configs: by rows and
+    stream.
+    """
 
     kernel: object
     shape: Shape
     clusters: int
+    device: int
+    launcher: Launcher | None = None
+    configs: dict = field(default_factory=dict)
 
     def grid_clusters(self, rows: int) -> int:
         """Clusters to launch: one a tile, or no more than run at a time if each takes many."""
@@ -64,31 +75,42 @@ class Fast:
     def launch(self, rows: int, *arguments) -> None:
         """Launch on torch's current stream.
 
-        arguments: tensors, None, ints (64 bits) and floats (32 bits).
+        arguments: tensors, None, ints (64 bits) and floats (32 bits), always of the same kinds.
+        Raises RuntimeError with the driver's error.
         """
-        from cuda.core import LaunchConfig, launch
+        if self.launcher is None:
+            codes = [CODES.get(type(each), POINTER) for each in arguments]
+            self.launcher = Launcher(int(self.kernel.handle), codes)
+        where = rows, torch._C._cuda_getCurrentRawStream(self.device)
+        config = self.configs.get(where)
+        if config is None:
+            config = self.configs[where] = self._configuration(*where)
+        values = [each.data_ptr() if isinstance(each, _Tensor) else each or 0 for each in arguments]
+        error = self.launcher(config, values)
+        if error:
+            from cuda.bindings.driver import CUresult
 
+            raise RuntimeError(f"{self.shape}: {CUresult(error).name}")
+
+    def _configuration(self, rows, stream):
         shape = self.shape
         blocks = self.grid_clusters(rows) * shape.cluster
-        config = LaunchConfig(grid=blocks, block=shape.threads, shmem_size=shape.shared_bytes)
-        launch(_stream(), config, self.kernel, *map(_argument, arguments))
+        return configuration((blocks, 1, 1), (shape.threads, 1, 1), shape.shared_bytes, stream)
 
 
-def _argument(value):
-    if value is None:
-        return 0
-    if isinstance(value, torch.Tensor):
-        return value.data_ptr()
-    if isinstance(value, float):
-        return ctypes.c_float(value)
-    return ctypes.c_longlong(value)
+@yours.cache
+def chosen(operation: str, columns: int, dtype: torch.dtype, inputs: int = 1) -> Fast | None:
+    """The fast kernel of an operation for rows of a length, or None. inputs: matrices it reads."""
+    shape = best_shape(operation, columns, dtype.itemsize, inputs)
+    return of_shape(operation, shape, dtype) if shape else None
 
 
-def _stream():
-    from cuda.core import LEGACY_DEFAULT_STREAM, Stream
-
-    handle = torch.cuda.current_stream().cuda_stream
-    return Stream.from_handle(handle) if handle else LEGACY_DEFAULT_STREAM
+def of_shape(operation: str, shape: Shape, dtype: torch.dtype) -> Fast:
+    """The fast kernel of an operation that takes a shape."""
+    if operation.startswith("cross_entropy"):
+        return load("fast_cross_entropy.cu", f"{operation}_fast", shape, dtype)
+    way = "two_reads" if shape.twice else "fast"
+    return load(f"{way}_{operation}.cu", f"{operation}_{way}", shape, dtype)
 
 
 @yours.cache
@@ -105,7 +127,7 @@ def load(
     code = compile_kernel(file, shape, dtype, gpu().arch + "a")
     kernel = ObjectCode.from_cubin(code).get_kernel(name)
     _allow(kernel, shape)
-    return Fast(kernel, shape, _clusters(kernel, shape))
+    return Fast(kernel, shape, _clusters(kernel, shape), torch.cuda.current_device())
 
 
 def compile_kernel(

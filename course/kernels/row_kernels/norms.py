@@ -10,8 +10,8 @@ All take `shape`, how the fast kernel deals rows; it is chosen by their length u
 import torch
 
 from course.kernels.row_kernels import classic
-from course.kernels.row_kernels.fast import Fast, load, usable
-from course.kernels.row_kernels.shapes import Shape, best_shape
+from course.kernels.row_kernels.fast import Fast, chosen, of_shape, usable
+from course.kernels.row_kernels.shapes import Shape
 
 EPSILON = 1e-5
 COLUMNS_A_BLOCK = 32  # of kernel add_rows
@@ -36,7 +36,7 @@ def layer_norm(
     means = classic.row_numbers(rows)
     inverses = classic.row_numbers(rows)
     if rows.numel() == 0:
-        return y.view(x.shape), means, inverses
+        return classic.like(y, x), means, inverses
     count, columns = rows.shape
     kernel = _fast("layer_norm", shape, rows, gamma, beta)
     if kernel:
@@ -44,7 +44,7 @@ def layer_norm(
     else:
         launch = classic.launcher("norms.cu", "layer_norm", rows)
         launch(y, means, inverses, rows, gamma, beta, columns, epsilon)
-    return y.view(x.shape), means, inverses
+    return classic.like(y, x), means, inverses
 
 
 def rms_norm(
@@ -63,7 +63,7 @@ def rms_norm(
     y = torch.empty_like(rows)
     inverses = classic.row_numbers(rows)
     if rows.numel() == 0:
-        return y.view(x.shape), inverses
+        return classic.like(y, x), inverses
     count, columns = rows.shape
     kernel = _fast("rms_norm", shape, rows, gamma)
     if kernel:
@@ -71,7 +71,7 @@ def rms_norm(
     else:
         launch = classic.launcher("norms.cu", "rms_norm", rows)
         launch(y, inverses, rows, gamma, columns, epsilon)
-    return y.view(x.shape), inverses
+    return classic.like(y, x), inverses
 
 
 def layer_norm_backward(
@@ -88,7 +88,7 @@ def layer_norm_backward(
     dy_rows = classic.matrix(dy)
     dx = torch.empty_like(rows)
     if rows.numel() == 0:
-        return dx.view(x.shape), torch.zeros_like(gamma), torch.zeros_like(gamma)
+        return classic.like(dx, x), torch.zeros_like(gamma), torch.zeros_like(gamma)
     count, columns = rows.shape
     kernel = _fast("layer_norm_backward", shape, rows, dy_rows, gamma, backward=True)
     if kernel:
@@ -98,7 +98,7 @@ def layer_norm_backward(
         launch = classic.launcher("norms.cu", "layer_norm_backward", rows)
         launch(dx, dy_rows, rows, gamma, means, inverses, columns)
         partial = _classic_partial_sums(dy_rows, rows, means, inverses)
-    return dx.view(x.shape), *add_rows(partial, gamma)
+    return classic.like(dx, x), *add_rows(partial, gamma)
 
 
 def rms_norm_backward(dy, x, gamma, inverses, *, shape: Shape | None = None):
@@ -107,7 +107,7 @@ def rms_norm_backward(dy, x, gamma, inverses, *, shape: Shape | None = None):
     dy_rows = classic.matrix(dy)
     dx = torch.empty_like(rows)
     if rows.numel() == 0:
-        return dx.view(x.shape), torch.zeros_like(gamma)
+        return classic.like(dx, x), torch.zeros_like(gamma)
     count, columns = rows.shape
     kernel = _fast("rms_norm_backward", shape, rows, dy_rows, gamma, backward=True)
     if kernel:
@@ -117,7 +117,7 @@ def rms_norm_backward(dy, x, gamma, inverses, *, shape: Shape | None = None):
         launch = classic.launcher("norms.cu", "rms_norm_backward", rows)
         launch(dx, dy_rows, rows, gamma, inverses, columns)
         partial = _classic_partial_sums(dy_rows, rows, None, inverses)
-    return dx.view(x.shape), *add_rows(partial, gamma)
+    return classic.like(dx, x), *add_rows(partial, gamma)
 
 
 # ---- the fast kernels ----------------------------------------------------------------------------
@@ -133,12 +133,9 @@ def _fast(
     """The fast kernel for these tensors, or None where it cannot be used."""
     if not usable(rows, *others):
         return None
-    inputs = 2 if backward else 1
-    shape = shape or best_shape(name, rows.shape[1], rows.element_size(), inputs)
-    if not shape:
-        return None
-    way = "two_reads" if shape.twice else "fast"
-    return load(f"{way}_{name}.cu", f"{name}_{way}", shape, rows.dtype)
+    if shape:
+        return of_shape(name, shape, rows.dtype)
+    return chosen(name, rows.shape[1], rows.dtype, 2 if backward else 1)
 
 
 def _partial_sums(kernel: Fast, rows, count: int) -> torch.Tensor:
@@ -164,7 +161,9 @@ def _classic_partial_sums(dy, x, means, inverses) -> torch.Tensor:
     threads = min(classic.threads_for(columns), 256)
     kernel = classic.module("norms.cu")[f"parameter_gradients<{classic.type_name(x)}>"]
     grid = -(-columns // threads), slices
-    kernel[grid, threads](partial[0], dbeta, dy, x, means, inverses, count, columns)
+    kernel[grid, threads, 0, classic.stream(x)](
+        partial[0], dbeta, dy, x, means, inverses, count, columns
+    )
     return partial
 
 
@@ -178,5 +177,5 @@ def add_rows(partial: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     )
     kernel = classic.module("norms.cu")[f"add_rows<{classic.type_name(like)}>"]
     blocks = -(-columns // COLUMNS_A_BLOCK)
-    kernel[(blocks, matrices), (32, 32)](out, partial, count, columns)
+    kernel[(blocks, matrices), (32, 32), 0, classic.stream(out)](out, partial, count, columns)
     return out

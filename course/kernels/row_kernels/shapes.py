@@ -1,5 +1,6 @@
 """How rows are dealt to threads, blocks and clusters (what for: kernels/fast.cuh)."""
 
+import functools
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -143,6 +144,7 @@ DEALS = {
 LAST_RESORT = Deal(1 << 18, 32, 512, 1)  # right, if not fast
 
 
+@functools.cache
 def best_shape(
     operation: str,
     columns: int,

@@ -3,8 +3,8 @@
 import torch
 
 from course.kernels.row_kernels import classic
-from course.kernels.row_kernels.fast import Fast, load, usable
-from course.kernels.row_kernels.shapes import Shape, best_shape
+from course.kernels.row_kernels.fast import Fast, chosen, of_shape, usable
+from course.kernels.row_kernels.shapes import Shape
 
 KEPT = 32  # values of a row that a thread keeps, at most
 
@@ -18,21 +18,20 @@ def softmax(x: torch.Tensor, *, shape: Shape | None = None) -> torch.Tensor:
     rows = classic.matrix(x)
     out = torch.empty_like(rows)
     if out.numel() == 0:
-        return out.view(x.shape)
+        return classic.like(out, x)
     kernel = _fast(rows, shape)
     if kernel:
         kernel.launch(len(rows), out, rows, len(rows))
     else:
         _classic(out, rows)
-    return out.view(x.shape)
+    return classic.like(out, x)
 
 
 def _fast(x: torch.Tensor, shape: Shape | None) -> Fast | None:
     """The fast kernel for a matrix, or None where it cannot be used."""
     if not usable(x):
         return None
-    shape = shape or best_shape("softmax", x.shape[1], x.element_size())
-    return load("fast_softmax.cu", "softmax_fast", shape, x.dtype) if shape else None
+    return of_shape("softmax", shape, x.dtype) if shape else chosen("softmax", x.shape[1], x.dtype)
 
 
 def _classic(out, x) -> None:
@@ -42,4 +41,5 @@ def _classic(out, x) -> None:
     kind = classic.type_name(x)
     kept = 1 << max(0, (-(-columns // threads) - 1).bit_length())
     name = f"softmax_one_read<{kind}, {kept}>" if kept <= KEPT else f"softmax_online<{kind}>"
-    classic.module("softmax.cu")[name][count, threads](out, x, columns)
+    kernel = classic.module("softmax.cu")[name]
+    kernel[count, threads, 0, classic.stream(x)](out, x, columns)
