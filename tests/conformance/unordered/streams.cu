@@ -195,13 +195,55 @@ static void right_copy() {
         printf("wrong\n");
 }
 
+// Host code may wait for a flag in its own memory, and read what the kernel stored before: then a
+// __threadfence_system() must stand between the kernel's two stores.
+// right: right_flag right_atomic_flag
+// expect host code reads memory; line 213; case flag_without_fence
+#include <cuda/atomic>
+__global__ void tell(volatile int* data, volatile int* flag, bool fence) {
+    *data = 7;
+    if (fence)
+        __threadfence_system();
+    *flag = 1;
+}
+static void wait_for_flag(bool fence) {
+    tell<<<1, 1>>>(pinned + 1, pinned, fence);
+    while (*(volatile int*)pinned == 0)
+        ;
+    if (pinned[1] != 7)
+        printf("wrong\n");
+}
+static void right_flag() {
+    wait_for_flag(true);
+}
+static void flag_without_fence() {
+    wait_for_flag(false);
+}
+__global__ void tell_atomically(int* data, cuda::atomic<int>* flag) {
+    *data = 7;
+    flag->store(1, cuda::memory_order_release);
+}
+static void right_atomic_flag() {
+    cuda::atomic<int>* flag;
+    cudaMallocManaged(&flag, sizeof *flag);
+    new (flag) cuda::atomic<int>(0);
+    tell_atomically<<<1, 1>>>(pinned, flag);
+    while (flag->load(cuda::memory_order_acquire) == 0)
+        ;
+    if (*pinned != 7)
+        printf("wrong\n");
+    cudaDeviceSynchronize();
+    cudaFree(flag);
+}
+
 #define CASES(f)                                                                                 \
     f(managed_read_too_early) f(managed_written_too_early) f(waits_for_another_stream)           \
         f(copy_not_waited_for) f(event_never_waited_for) f(two_streams)                          \
             f(cleared_in_another_stream) f(beside_the_default_stream) f(event_before_its_kernel) \
                 f(waits_for_another_event) f(source_overwritten) f(graph_beside_its_user)        \
                     f(graph_not_waited_for) f(two_streams_one_reader) f(right_events)            \
-                        f(right_default_stream) f(right_graph) f(right_managed) f(right_copy)
+                        f(right_default_stream) f(right_graph) f(right_managed) f(right_copy)    \
+                            f(right_flag) f(right_atomic_flag) f(flag_without_fence)
 int main(int, char** words) {
     cudaStreamCreate(&one);
     cudaStreamCreate(&two);
@@ -215,6 +257,7 @@ int main(int, char** words) {
     cudaMemset(a, 0, bytes);
     cudaMemset(b, 0, bytes);
     memset(managed, 0, bytes);
+    memset(pinned, 0, bytes);
     cudaDeviceSynchronize();
 #define RUN(name)                 \
     if (!strcmp(words[1], #name)) \

@@ -117,6 +117,7 @@ void record_fence();
 unsigned next_grid();
 void streams_cell(const Cell& c, const Access& now, bool writes, Site at);
 void host_too_early(const Allocation& a, const Use& use);
+void host_looks(const volatile void* flag, unsigned bytes);
 
 // ---- checks_unwritten.cpp
 void note_device_use(const Allocation& a, const Use& use);

@@ -80,6 +80,7 @@ HOOK __tsan_atomic_signal_fence(int) {}
 // std::atomic in the learner's code.
 #define ATOMICS(bits, T)                                                                         \
     extern "C" T __tsan_atomic##bits##_load(const volatile T* p, int) {                          \
+        cuda_cpu::host_looks(p, sizeof *p);                                                      \
         return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                             \
     }                                                                                            \
     HOOK __tsan_atomic##bits##_store(volatile T* p, T v, int) {                                  \

@@ -95,17 +95,32 @@ void check_ownership(const void* p, Site at) {
                        streams_cell(c, now, true, at);
                });
 }
+// Host code looks at a flag, by a volatile or an atomic access.
+void host_looks(const volatile void* flag, unsigned bytes) {
+    const char* p = const_cast<const char*>(static_cast<const volatile char*>(flag));
+    Allocation* a = in_kernel() || !in_arena(p) ? nullptr : find_allocation(p);
+    Cell* cells = a && a->live ? cells_of(a->start, a->bytes) : nullptr;
+    if (!cells)
+        return;
+    over_cells(cells, size_t(p - a->start), bytes, [&](Cell& c, unsigned char which) {
+        if (c.atomic.bytes & which)
+            order_host_behind_fence(operation_of()[c.atomic.grid]);
+    });
+}
 // Host code uses memory that work may still be using.
 void host_too_early(const Allocation& a, const Use& use) {
     Cell* cells = cells_of(a.start, a.bytes);
     if (!cells || callback_running())
         return;
+    if (use.atomic)
+        host_looks(use.p, use.size);
     over_cells(cells, size_t(use.p - a.start), use.size, [&](Cell& c, unsigned char which) {
         for (const Access* other : {&c.write, &c.atomic, &c.read[0], &c.read[1]}) {
             bool other_writes = other == &c.write || other == &c.atomic;
             unsigned number = operation_of()[other->grid];
             if (!(other->bytes & which) || !(use.writes || other_writes) ||
-                host_waited_for(number) || said_before(use.code, 5))
+                (use.atomic && other->atomic) || host_waited_for(number) ||
+                said_before(use.code, 5))
                 continue;
             report("too-early", site_of(use.code),
                    "host code %s memory that %s may still be %s: wait first, with "

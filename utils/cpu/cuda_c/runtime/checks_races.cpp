@@ -64,6 +64,8 @@ void checks_fence(int scope) {
     if (!in_kernel())
         return;
     record_fence();
+    if (scope > 1)
+        order_fence();
     Block& b = *hot.block;
     any_fences = true;
     fences()[b.linear].push_back(

@@ -193,6 +193,7 @@ struct Operation {
     int device;
     Site at;
     std::string what;  // "kernel `k`", "cudaMemcpyAsync" ...
+    bool fenced = false;  // by a __threadfence_system()
 };
 struct Turn {  // under --check one host thread at a time does work
     Turn();
@@ -208,6 +209,8 @@ void order_wait(Stream* s, const Event* e);
 void order_host_behind(const Event* e);
 void order_host_behind(Stream* s);
 void order_host_behind_device(int device);
+void order_fence();
+void order_host_behind_fence(unsigned number);
 void order_together(const std::vector<Stream*>& streams);
 
 // ---- lines.cpp

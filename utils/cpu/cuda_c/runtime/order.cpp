@@ -129,6 +129,19 @@ void order_host_behind_device(int device) {  // -1: all of them
         if (k.stream && (device < 0 || k.stream->device == device))
             join(host, k.clock);
 }
+// A kernel publishes for the host, too, what it has stored; host code that has seen a flag set
+// behind that need not wait for the kernel's end to read it.
+void order_fence() {
+    operations()[running].fenced = true;
+}
+void order_host_behind_fence(unsigned number) {
+    const Operation& o = operations()[number];
+    if (!o.fenced)
+        return;
+    Clock clock = known()[o.stream].clock;
+    clock[o.stream] = o.count;
+    join(host, clock);
+}
 // Work that these streams have just begun together, an operation each: it cannot end in one before
 // all have come to it. But a stream that has ended its own part knows nothing of the others' ends.
 void order_together(const std::vector<Stream*>& streams) {

@@ -9,6 +9,7 @@
 namespace cuda_cpu {
 extern bool checking;  // built with the slow checks
 void check_atomic(const volatile void* address, unsigned bytes, const void* code);
+void host_looks(const volatile void* flag, unsigned bytes);
 void checks_overwrites(const volatile void* address, size_t bytes);  // whatever was there
 void counts_sum();
 void counts_nothing_added(const volatile void* address);

@@ -44,6 +44,8 @@ CUDA_CPU_UNCHECKED T update(T* p, F f, memory_order order, thread_scope scope) {
     if (::cuda_cpu::in_kernel()) {
         old = ::cuda_cpu::atomic_update(p, f);
     } else {
+        if (__builtin_expect(::cuda_cpu::checking, 0))
+            ::cuda_cpu::host_looks(p, sizeof(T));
         typedef typename ::cuda_cpu::Bits<sizeof(T)>::type Bits;
         Bits before = __atomic_load_n(reinterpret_cast<Bits*>(p), __ATOMIC_SEQ_CST);
         Bits after;
