@@ -16,6 +16,8 @@ import sys
 import warnings
 from dataclasses import dataclass
 
+from utils import sizes
+
 FORCE_CPU = "CUDA_COURSE_CPU"
 LEVEL = "CUDA_COURSE_LEVEL"
 
@@ -155,8 +157,13 @@ def has_gpu() -> bool:
 
 
 def pick(*, gpu, cpu):
-    """`gpu` where kernels run on a GPU, `cpu` (usually a smaller size) where they do not."""
-    return gpu if has_gpu() else cpu
+    """`gpu` where kernels run on a GPU, `cpu` (usually a smaller size) where they do not.
+
+    Of two whole numbers the smaller one remembers the other: see `utils.sizes`.
+    """
+    if has_gpu():
+        return gpu
+    return sizes.picked(gpu, cpu) if type(gpu) is type(cpu) is int and gpu != cpu else cpu
 
 
 def choose_engine() -> None:

@@ -7,9 +7,12 @@ after the work, on the stream that the work runs on.
 
 Without a GPU nothing is timed: a simulator's time is not speed. The work is run once, so that the
 cell is known to work, and the recorded result of a real GPU is shown instead, if there is one.
+Beside it stands what the learner's own kernels would take on one by an estimate, which is marked as
+such (`utils.estimate`). With a GPU an estimate stands beside the clock where a `Launch` is given.
 """
 
 import functools
+import html
 import os
 import random
 import re
@@ -18,11 +21,17 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from utils import sizes
 from utils.engine import gpu, has_gpu
+from utils.quantities import format_ms
 
 #: Stop adding repeats after this many seconds of GPU time.
 BUDGET = 0.5
 MIN_REPEATS, MAX_REPEATS = 10, 200
+#: Seconds after which the rivals of a comparison are estimated no more
+ESTIMATING = 15
+#: The colour of an estimate
+SAID = "#7b1fa2"
 #: An idle GPU lowers its clocks; it is kept busy for this many seconds before its copy bandwidth is
 #: measured.
 WAKE = 0.3
@@ -44,6 +53,7 @@ class Timing:
     bytes, flops: what the caller says the work moves and computes, for the rates.
     copy_bytes_per_second, matmul_flops_per_second: this GPU's roofs, measured in this process.
     recorded: the name's ending ("time", "rate" ...) -> recorded entry, without a GPU to time on.
+    launches: of kernels that the work made without a GPU, or one `Launch` of utils.estimate.
     """
 
     name: str | None
@@ -53,6 +63,7 @@ class Timing:
     copy_bytes_per_second: float | None = None
     matmul_flops_per_second: float | None = None
     recorded: dict | None = None
+    launches: tuple = ()
 
     @property
     def median(self) -> float | None:
@@ -115,7 +126,23 @@ class Timing:
         roof = self.matmul_flops_per_second
         return rate / roof if rate and roof else None
 
+    @functools.cached_property
+    def estimate(self):
+        """What the work's kernels would take on a GPU (`at_gpu_size.Said`), a sentence why nobody
+        knows, or None where it launched none.
+        """
+        return _estimated(self.launches) if self.launches else None
+
     def __repr__(self):
+        return "\n".join([self.clock(), *([str(self.estimate)] if self.launches else [])])
+
+    def _repr_html_(self):
+        if not self.launches:
+            return None
+        return f"<pre>{html.escape(self.clock())}</pre>{_marked(str(self.estimate))}"
+
+    def clock(self) -> str:
+        """What was measured, or is recorded, in words."""
         if not self.samples:
             return _without_gpu(self.name, self.recorded)
         parts = [f"{format_ms(self.median)} ± {format_ms(self.spread)}"]
@@ -137,6 +164,7 @@ def benchmark(
     flops: float | None = None,
     dtype: str | None = None,
     stream=0,
+    launch=None,
 ) -> Timing:
     """Time GPU work that ``fn()`` launches: a Numba, CUDA C, Triton or torch kernel, or several.
 
@@ -148,15 +176,25 @@ def benchmark(
         "bfloat16"), the share of the library's matrix product of that type.
     stream: the stream that the work runs on (a Numba or torch stream; the default stream unless
         given).
+    launch: a `Launch` of utils.estimate: what it would take stands beside the clock. Without a GPU
+        the launches of `fn` are estimated at a GPU's size (`utils.estimate.at_gpu_size`).
 
     Returns a Timing. Errors of the kernel, also those that only show when the GPU gets to it, are
     raised here.
     """
+    given = (launch,) if launch else ()
     if not has_gpu():
-        fn()
-        return Timing(name, (), bytes, flops, recorded=_recorded(name))
+        return _run_once(fn, name, bytes, flops, given)
     samples = _measure({"": fn}, stream)[""]
-    return _finish(name, samples, bytes, flops, dtype)
+    return _finish(name, samples, bytes, flops, dtype, given)
+
+
+def _run_once(fn, name, bytes, flops, launches=()) -> Timing:
+    """The Timing of work that runs without a GPU: recorded, and its launches to be estimated."""
+    with sizes.noted() as noted:
+        fn()
+    launches = launches or tuple(noted)
+    return Timing(name, (), bytes, flops, recorded=_recorded(name), launches=launches)
 
 
 @dataclass(frozen=True)
@@ -166,9 +204,30 @@ class Comparison:
     timings: dict[str, Timing]
 
     def __repr__(self):
+        return "\n".join(filter(None, (self.clock(), self.estimates)))
+
+    def clock(self) -> str:
+        """What was measured, or is recorded, in words."""
         if not any(t.time for t in self.timings.values()):
             return "no GPU, so no times; each of these ran once: " + "; ".join(self.timings)
         return self.table()
+
+    @functools.cached_property
+    def estimates(self) -> str:
+        """A line for each rival that launched kernels; "" where none did."""
+        width = max(map(len, self.timings))
+        end = time.monotonic() + ESTIMATING
+        head, lines = "", []
+        for label, timing in self.timings.items():
+            if not timing.launches:
+                continue
+            late = time.monotonic() > end
+            said = "not estimated: the others took too long" if late else timing.estimate
+            if hasattr(said, "row"):
+                head = head or f"{said.head()}:"
+                said = said.row()
+            lines.append(f"{label:<{width}}  {said}")
+        return "\n".join(filter(None, [head, *lines]))
 
     def table(self) -> str:
         """A row a rival: how it compares with the fastest, time, spread, rate.
@@ -194,13 +253,15 @@ class Comparison:
         return "; ".join(places)
 
     def _ipython_display_(self):
-        print(self)
-        if any(t.time for t in self.timings.values()):
-            from IPython.display import display
+        from IPython.display import display
 
+        print(self.clock())
+        if any(t.time for t in self.timings.values()):
             from utils import plots
 
             display(plots.timing_bars(self.timings, format_ms))
+        if self.estimates:
+            display({"text/plain": self.estimates, "text/html": _marked(self.estimates)}, raw=True)
 
 
 def compare(
@@ -211,14 +272,19 @@ def compare(
     flops: float | None = None,
     dtype: str | None = None,
     stream=0,
+    launches: Mapping[str, object] | None = None,
 ) -> Comparison:
     """Time several ways to do the same work in one run, in turn: same clocks, same heat.
 
     The order is drawn anew in each round: what one draws of the power is missing for the next.
 
-    rivals: label -> function as for `benchmark`; recorded as ``name/label``. The other arguments
-        are benchmark's.
+    rivals: label -> function as for `benchmark`; recorded as ``name/label``. launches: label ->
+        its `Launch`, where there is one. The other arguments are benchmark's.
     """
+    launches = launches or {}
+
+    def given(label):
+        return (launches[label],) if label in launches else ()
 
     def path(label):
         slug = re.sub(r"[^a-z0-9.]+", "_", label.lower()).strip("_")
@@ -227,16 +293,15 @@ def compare(
     if not has_gpu():
         timings = {}
         for label, fn in rivals.items():
-            fn()
-            timings[label] = Timing(path(label), (), bytes, flops, recorded=_recorded(path(label)))
+            timings[label] = _run_once(fn, path(label), bytes, flops, given(label))
         return Comparison(timings)
     timings = {}
     for label, samples in _measure(dict(rivals), stream).items():
-        timings[label] = _finish(path(label), samples, bytes, flops, dtype)
+        timings[label] = _finish(path(label), samples, bytes, flops, dtype, given(label))
     return Comparison(timings)
 
 
-def _finish(name, samples, bytes, flops, dtype) -> Timing:
+def _finish(name, samples, bytes, flops, dtype, launches=()) -> Timing:
     timing = Timing(
         name,
         tuple(samples),
@@ -244,6 +309,7 @@ def _finish(name, samples, bytes, flops, dtype) -> Timing:
         flops,
         copy_bytes_per_second=copy_bandwidth() if bytes else None,
         matmul_flops_per_second=matmul_rate(dtype) if flops and dtype else None,
+        launches=launches,
     )
     if name:
         _record(timing)
@@ -378,6 +444,27 @@ def speedup(ours: Timing, theirs: Timing) -> tuple[float, float]:
     return ratio, ratio * relative
 
 
+# ---- estimates
+
+
+def _estimated(launches):
+    """What kernels would take on a GPU, or a sentence why there is no estimate."""
+    from utils.estimate import Launch, Unknown, at_gpu_size
+
+    try:
+        if isinstance(launches[0], Launch):
+            return at_gpu_size.of_launch(launches[0])
+        return at_gpu_size.said(launches)
+    except Unknown as reason:
+        return f"no estimate: {reason}"
+
+
+def _marked(text: str) -> str:
+    """An estimate on a page: in its own colour."""
+    style = f"border-left:3px dashed {SAID};padding-left:8px;color:{SAID};white-space:pre-wrap"
+    return f'<pre style="{style}">{html.escape(text)}</pre>'
+
+
 # ---- recorded results
 
 
@@ -438,14 +525,3 @@ def _gigabytes(bytes_per_second: float) -> str:
     """GB/s as a whole number; two digits of a small one, which would read as 0."""
     rate = bytes_per_second / 1e9
     return f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
-
-
-def format_ms(value: float | None) -> str:
-    """Milliseconds with three significant digits, in the unit that reads best."""
-    if value is None:
-        return "?"
-    if abs(value) >= 1000:
-        return f"{value / 1000:.3g} s"
-    if abs(value) >= 0.01:
-        return f"{value:.3g} ms"
-    return f"{value * 1000:.3g} µs"

@@ -14,7 +14,7 @@ from course.checking.rejected import Rejected
 from utils import compare, has_gpu
 from utils.estimate import Blank, Estimate, Launch, Unknown, estimate
 from utils.estimate.model import WORDS
-from utils.timing import format_ms
+from utils.quantities import format_ms
 
 GPU = "H200"
 ALIKE = 1.1  # of two times: what lies closer is told as equally long

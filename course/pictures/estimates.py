@@ -11,7 +11,7 @@ from utils.estimate.statement import JUDGED, with_article
 from utils.files import ASSETS
 from utils.plots import ACCENT, ALARM, INK, OTHERS, chart
 from utils.plots.svg import Drawing, as_html
-from utils.timing import format_ms
+from utils.quantities import format_ms
 
 GPU = "NVIDIA H200"
 SAID = "#7b1fa2"  # an estimate, in every picture

@@ -25,6 +25,9 @@ for what L1 does not hold; lines and passes of L1 and shared memory; issue slots
 each class of instructions; atomics on one element; the start of blocks; and latency: blocks live as
 long as their chain of waits, and only so many are there at once (Little's law with occupancy).
 
+Without a GPU `benchmark` and `compare` say such an estimate of what a cell launched, at the size
+that it has on a GPU (`at_gpu_size`).
+
 What is not in it: tensor cores and everything asynchronous (cp.async, TMA); arrays that L2 holds
 only in part; registers that spill; how evenly SMs are loaded; spin-waits and grid-wide barriers,
 loops whose length depends on data. Of the last three an estimate says that it does not know.

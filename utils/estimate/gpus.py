@@ -12,8 +12,8 @@ import json
 from dataclasses import dataclass, field
 
 from utils import results
+from utils.data_sheets import FP32_UNITS, data_sheet
 from utils.files import ASSETS
-from utils.hardware import FP32_UNITS, data_sheet
 from utils.results import likeness
 
 MIB = 1 << 20

@@ -17,6 +17,7 @@ from .gpus import Gpu
 WARP = 32
 SECTOR = 32
 L1_LEAST = 16 << 10
+GAP = 1e-6  # seconds from one launch of a sequence to the next
 MOST_WAVES = 4  # up to so many rounds of blocks the last, unfilled one counts as a whole
 #: Resource -> how a sentence names it
 WORDS = {
@@ -46,7 +47,8 @@ class Counts:
     memory moves at least. near: array -> share of its requests that find it in L2, because others
     brought it there. gathered: (bytes asked for, size) of arrays whose indices come from memory:
     nobody knows where they point, so what does not fit in L2 comes from memory each time. hottest:
-    array -> (additions to the most wanted element, elements, "int" or "float").
+    array -> (additions to the most wanted element, elements, "int" or "float"). reached: array and
+    "read" or "write" -> the share of the array that all blocks together touch.
     """
 
     blocks: int
@@ -59,7 +61,7 @@ class Counts:
     hottest: dict
     shared_bytes: int
     registers: int
-    exact: bool = True
+    reached: dict = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,12 @@ class Terms:
         """The time if a resource needed so many seconds only."""
         changed = {**self.seconds, resource: seconds}
         return self.start + together(changed.values(), self.exponent)
+
+
+def seconds_of(launches: list[Terms]) -> float:
+    """The time of launches one after the other: only the first waits for its start alone."""
+    total = sum(one.time for one in launches)
+    return total - (len(launches) - 1) * (launches[0].start - GAP)
 
 
 def together(terms, exponent) -> float:

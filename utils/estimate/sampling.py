@@ -158,6 +158,8 @@ def block_of(launch, grid, block, number) -> Block:
     except (KernelError, IndexError) as error:
         said = str(error).strip().splitlines()[0]
         raise Unknown(f"a block alone does not come to its end: {said}") from error
+    if recorder.outside:
+        raise Unknown("it goes beyond the end of an array")
     recording = Recording(function.__name__, function, grid, block, recorder, {}, None)
     events = counts.Events(recording)
     types = dict(zip(names, map(operations.type_of_argument, launch.args), strict=False))

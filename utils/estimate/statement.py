@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from utils.files import ASSETS
-from utils.timing import format_ms
+from utils.quantities import format_ms
 from utils.tracer.cuda_c import is_cuda_c
 
 from . import model

@@ -45,6 +45,7 @@ def whole_launch(launch, typical: Block, amounts, others) -> Counts:
     moved = {"read": 0, "write": 0}
     near = {}
     gathered = []
+    reached = reached_by(typical, launch.blocks)
     for (name, what), (pieces, sectors, requests, size) in typical.arrays.items():
         if name in typical.gathers and what == "read":
             gathered.append((pieces * launch.blocks, size))
@@ -73,7 +74,15 @@ def whole_launch(launch, typical: Block, amounts, others) -> Counts:
         hottest,
         typical.shared_bytes + launch.shared_bytes,
         launch.registers,
+        reached,
     )
+
+
+def reached_by(block: Block, blocks: int) -> dict:
+    """Array and "read" or "write" -> the share of it that so many blocks like this one touch."""
+    return {
+        key: min(1.0, pieces * blocks / size) for key, (pieces, _, _, size) in block.arrays.items()
+    }
 
 
 def grown(make: Callable[[int], Launch], size: int, small: tuple) -> Counts:

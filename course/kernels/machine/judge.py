@@ -23,7 +23,7 @@ from course.kernels.machine.cases import Case, Growing, cases
 from utils import plots, results
 from utils.estimate import Launch, Unknown
 from utils.estimate.gpus import OVERLAP, Gpu, gpu, recorded_name
-from utils.estimate.model import Counts, Terms, terms
+from utils.estimate.model import Counts, Terms, seconds_of, terms
 from utils.estimate.statement import JUDGED
 from utils.estimate.totals import count
 from utils.files import ASSETS, write_whole
@@ -37,7 +37,6 @@ PICTURE = ASSETS / "estimates.svg"
 LINES = 1.5  # factors between which nine in ten should lie
 COLOURS = ("#0072B2", "#D55E00")  # of GPUS
 EXPONENTS = [quarters / 4 for quarters in range(6, 41)]
-GAP = 1e-6  # seconds from one launch of a sequence to the next
 
 
 def counts_of(case: Case) -> list[Counts]:
@@ -56,12 +55,6 @@ def counts_of_launch(launch: Launch | Growing) -> Counts:
 
 def terms_of(counted: list[Counts], card: Gpu) -> list[Terms]:
     return [terms(one, card) for one in counted]
-
-
-def seconds_of(launches: list[Terms]) -> float:
-    """The time of launches one after the other: only the first waits for its start alone."""
-    total = sum(one.time for one in launches)
-    return total - (len(launches) - 1) * (launches[0].start - GAP)
 
 
 def measured(case: Case, card: str) -> float | None:

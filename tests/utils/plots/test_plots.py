@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from utils import plots
-from utils.timing import Timing, format_ms
+from utils.quantities import format_ms
+from utils.timing import Timing
 
 
 def colours(fig):

@@ -4,6 +4,8 @@ import numbers
 
 import numpy as np
 
+from utils.sizes import Size
+
 from . import devices
 from .arrays import View, made_at, view
 from .device_arrays import DeviceNDArray, DeviceRecord, check_contiguous, host_view
@@ -158,6 +160,8 @@ def kind_of(arg, given=None):
         return tuple(map(kind_of, arg, arg if given is None else given))
     if isinstance(arg, np.void):
         return arg.dtype
+    if isinstance(arg, Size):
+        arg = int(arg)
     if type(arg) is not int:
         return type_of(arg)
     kind = of_dtype(given.dtype) if isinstance(given, np.integer) else literal(arg)

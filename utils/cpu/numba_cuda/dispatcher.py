@@ -8,6 +8,8 @@ import types as pytypes
 
 import numpy as np
 
+from utils import sizes
+
 from . import devices, namespace
 from .arguments import argument, cast_to, kind_of, kind_of_type, match, type_of
 from .diagnose import explain
@@ -240,20 +242,22 @@ class Configured:
     def __call__(self, *args):
         __tracebackhide__ = True  # a notebook shows the learner's frames only
         check_stream(self.stream)
-        launch(self.kernel, self.griddim, self.blockdim, self.sharedmem, args)
+        sizes.note(self.kernel, self.griddim, self.blockdim, self.sharedmem, args)
+        grid, block = (tuple(map(int, shape)) for shape in (self.griddim, self.blockdim))
+        launch(self.kernel, grid, block, self.sharedmem, args)
 
 
 def dimensions(dim, name):
     """A launch dimension as three integers."""
-    sizes = list(dim) if isinstance(dim, (tuple, list)) else [dim]
+    given = list(dim) if isinstance(dim, (tuple, list)) else [dim]
     if dim is None:
         raise ValueError(_NO_CONFIG)
-    if len(sizes) > 3:
-        raise ValueError(f"{name} must be a sequence of 1, 2 or 3 integers, got {sizes!r}")
-    for size in sizes:
+    if len(given) > 3:
+        raise ValueError(f"{name} must be a sequence of 1, 2 or 3 integers, got {given!r}")
+    for size in given:
         if not isinstance(size, numbers.Integral):
-            raise TypeError(f"{name} must be a sequence of integers, got {sizes!r}")
-    return tuple(int(size) for size in sizes) + (1,) * (3 - len(sizes))
+            raise TypeError(f"{name} must be a sequence of integers, got {given!r}")
+    return tuple(map(sizes.whole, given)) + (1,) * (3 - len(given))
 
 
 def check_limits(grid, block, sharedmem):
@@ -267,12 +271,12 @@ def check_limits(grid, block, sharedmem):
     threads = block[0] * block[1] * block[2]
     if threads > MAX_THREADS:
         refuse(f"a block of {block} has {threads:,} threads; {MAX_THREADS:,} is the most")
-    for name, sizes, limits in (("block", block, MAX_BLOCK), ("grid", grid, MAX_GRID)):
-        for axis, size, limit in zip("xyz", sizes, limits, strict=True):
+    for name, counts, limits in (("block", block, MAX_BLOCK), ("grid", grid, MAX_GRID)):
+        for axis, size, limit in zip("xyz", counts, limits, strict=True):
             if size < 1:
-                refuse(f"the {name} is {sizes}; {axis} must be at least 1")
+                refuse(f"the {name} is {counts}; {axis} must be at least 1")
             if size > limit:
-                refuse(f"the {name} is {sizes}; {axis} can be {limit:,} at most")
+                refuse(f"the {name} is {counts}; {axis} can be {limit:,} at most")
     if not 0 <= sharedmem <= DYNAMIC_SHARED:
         refuse(f"{sharedmem:,} bytes of dynamic shared memory; {DYNAMIC_SHARED:,} is the most")
 

@@ -14,6 +14,8 @@ import types
 
 import numpy as np
 
+from utils.sizes import Size
+
 from . import widths
 from .arrays import view
 from .elements import as_dtype
@@ -230,6 +232,8 @@ def convert(value, name, done):
         return view(constant, name, "constant")
     if type(value) is float:
         return np.float64(value)
+    if isinstance(value, Size):
+        return int(value)
     if type(value) is tuple:
         return tuple(convert(part, name, done) for part in value)
     module = getattr(type(value), "__module__", "") or ""

@@ -1,0 +1,240 @@
+"""Estimates of what a cell launched here, at the size that it has on a GPU.
+
+A cell is small without a GPU: `pick(gpu=1 << 25, cpu=5_000)`. What it launches is noted
+(`utils.sizes`), with what each number would be on a GPU. The rules by which a launch of a GPU's
+size follows from the one that was seen:
+
+- grid, block and numbers are what they were computed to be;
+- an axis of an array that is as long as one of the launch's sizes is that size, and so is a long
+  axis that is as long as another size of the notebook;
+- arrays of another size than here hold zeros. Where the block in the middle does something else
+  with zeros than with the cell's data, what it does depends on data: there is no estimate;
+- at a GPU's size blocks have to reach as large a share of each array as they do here. Else the
+  sizes were not understood, and there is no estimate either.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from utils.quantities import format_ms
+from utils.sizes import Noted, Size, long_ones, value_at
+from utils.tracer import TooManyEvents
+from utils.tracer.cuda_c import copied, is_cuda_c
+
+from .gpus import gpu
+from .model import WORDS, Counts, seconds_of, terms
+from .sampling import Blank, Block, Launch, Unknown, middle
+from .statement import Estimate, estimate, factor_of, with_article
+from .totals import count, grown, reached_by, totals
+
+GPU = "H200"
+SCALES = (1, 4, 16, 64)  # of three small sizes: so many times the sizes here, twice and three times
+REACHED = 0.9  # of the share of an array that is reached here
+MOST_LAUNCHES = 8  # of one work
+DEPENDS = "what it does depends on its data, and a GPU's data are not here"
+UNCLEAR = "how large it would be on a GPU cannot be told from this cell"
+TOO_LONG = "a block of it does too much to be followed"
+
+
+@dataclass(frozen=True)
+class Said:
+    """The estimates of the launches of one work, one after the other."""
+
+    estimates: tuple[Estimate, ...]
+    launches: tuple[Launch, ...]
+
+    @property
+    def seconds(self) -> float:
+        return seconds_of([one.terms for one in self.estimates])
+
+    @property
+    def longest(self) -> Estimate:
+        return max(self.estimates, key=lambda one: one.seconds)
+
+    @property
+    def factor(self) -> float:
+        return max(one.factor for one in self.estimates)
+
+    def __repr__(self):
+        return f"{self.head()}: {self.row()}"
+
+    def head(self) -> str:
+        """On which GPU, and that it is an estimate."""
+        card = with_article(self.longest.gpu.name)
+        return (
+            f"estimated for {card}, not measured (nine in ten within a factor of {self.factor:.1f})"
+        )
+
+    def row(self) -> str:
+        """The time, what limits it, and which launches were counted."""
+        longest = self.longest
+        said = f"about {format_ms(1e3 * self.seconds)}, limited by {WORDS[longest.limit]}"
+        if len(self.estimates) == 1:
+            changes = longest.changes().items()
+            said += "".join(f"; {what} about {format_ms(1e3 * s)}" for what, s in changes)
+        return f"{said} ({self.launch()})"
+
+    def launch(self) -> str:
+        """The launches in words."""
+        if len(self.launches) > 1:
+            return f"{len(self.launches)} launches"
+        blocks, threads = self.launches[0].blocks, self.launches[0].threads
+        return f"{counted(blocks, 'block')} of {counted(threads, 'thread')}"
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things."""
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
+def said(noted: list[Noted], name: str = GPU) -> Said:
+    """What noted launches would take on a GPU, one after the other. Raises Unknown."""
+    if len(noted) > MOST_LAUNCHES:
+        raise Unknown(f"{len(noted)} launches are too many")
+    card = gpu(name)
+    works = [AtScale(one) for one in noted]
+    estimates = []
+    for one in works:
+        asked = counts_of(one)
+        language = "cuda_c" if is_cuda_c(one.noted.kernel) else "numba"
+        factor = factor_of(card.name, language)
+        estimates.append(Estimate(card, asked, terms(asked, card), factor))
+    launches = tuple(one.at(None) for one in works)
+    return Said(tuple(estimates), launches)
+
+
+def of_launch(launch: Launch, name: str = GPU) -> Said:
+    """The same of one launch that is given. Raises Unknown."""
+    return Said((estimate(launch, name),), (launch,))
+
+
+class AtScale:
+    """A noted launch at any scale: None for a GPU's sizes, else so many times those here."""
+
+    def __init__(self, noted: Noted):
+        self.noted = noted
+        numbers = (*noted.grid, *noted.block, noted.shared_bytes, *noted.args)
+        known = [number for number in numbers if isinstance(number, Size)]
+        self.sizes = {id(one): one for number in known for one in number.picks}
+        self.changes = bool(known)
+        self.args = [self.understood(arg) for arg in noted.args]
+
+    def understood(self, arg):
+        """An argument with Sizes where it changes: a number, or (shape, dtype, what is here)."""
+        if isinstance(arg, Size) or np.ndim(arg) == 0 and not hasattr(arg, "shape"):
+            return arg
+        if not getattr(arg, "shape", ()):
+            size = self.size_of(int(arg)) if isinstance(arg, np.integer) else None
+            return arg if size is None else (size, arg.dtype)
+        shape = tuple(self.size_of(length) or length for length in arg.shape)
+        self.changes |= any(isinstance(length, Size) for length in shape)
+        return shape, arg
+
+    def size_of(self, length: int) -> Size | None:
+        """The Size that gave a length; None where none did. Unknown where several did."""
+        mine = [one for one in self.sizes.values() if one == length]
+        if not mine:
+            mine = [size for (here, _), size in long_ones.items() if here == length]
+            self.sizes |= {id(one): one for size in mine for one in size.picks}
+        if len({one.gpu for one in mine}) > 1:
+            raise Unknown(f"two sizes of this notebook are both {length:,} here")
+        return mine[0] if mine else None
+
+    def at(self, scale) -> Launch:
+        """The launch at a scale."""
+        noted = self.noted
+        grid, block = (
+            tuple(int(value_at(one, scale)) for one in shape) for shape in (noted.grid, noted.block)
+        )
+        args = tuple(self.argument(arg, scale) for arg in self.args)
+        return Launch(noted.kernel, grid, block, args, int(value_at(noted.shared_bytes, scale)))
+
+    def argument(self, arg, scale):
+        """An argument at a scale."""
+        if not isinstance(arg, tuple):
+            return int(value_at(arg, scale)) if isinstance(arg, Size) else arg
+        first, second = arg
+        if isinstance(first, Size):
+            return second.type(first.at(scale))
+        if not any(isinstance(length, Size) for length in first):
+            return copied(second)
+        return Blank(tuple(value_at(length, scale) for length in first), dtype_of(second))
+
+    def here(self) -> Launch:
+        """The launch as it was made."""
+        now = self.at(1)
+        args = [
+            copied(arg[1]) if isinstance(arg, tuple) and isinstance(arg[0], tuple) else made
+            for arg, made in zip(self.args, now.args, strict=True)
+        ]
+        return Launch(now.kernel, now.grid, now.block, tuple(args), now.shared_bytes)
+
+    def ratio(self) -> float:
+        """How many times larger a GPU's sizes are. Unknown where they grow differently."""
+        ratios = {one.gpu / int(one) for one in self.sizes.values()}
+        if len(ratios) != 1:
+            raise Unknown("its sizes do not all grow alike from here to a GPU's")
+        return ratios.pop()
+
+
+def dtype_of(array) -> np.dtype:
+    """The type of an array's elements, as NumPy has it. Unknown where NumPy has none."""
+    try:
+        return np.dtype(str(array.dtype).removeprefix("torch."))
+    except TypeError:
+        raise Unknown(f"an array of {array.dtype} is not counted") from None
+
+
+def counts_of(work: AtScale) -> Counts:
+    """What a launch asks for at a GPU's size. Raises Unknown."""
+    try:
+        here = middle(work.here())
+        if not work.changes:
+            return count(work.here())
+        zeros = middle(work.at(1))
+        if (zeros.amounts, zeros.waits) != (here.amounts, here.waits):
+            raise Unknown(DEPENDS)
+        asked, reached = directly(work, zeros) or along_scales(work)
+    except TooManyEvents:
+        raise Unknown(TOO_LONG) from None
+    for key, share in reached.items():
+        if asked.reached.get(key, 0.0) < REACHED * share:
+            raise Unknown(UNCLEAR)
+    return asked
+
+
+def directly(work: AtScale, here: Block):
+    """(counts by blocks of a GPU's size, what is reached here); None where that cannot be."""
+    if is_cuda_c(work.noted.kernel):
+        return None
+    try:
+        return totals(work.at(None)), reached_by(here, work.at(1).blocks)
+    except TooManyEvents:
+        return None
+
+
+def along_scales(work: AtScale):
+    """The same by small sizes and the line through them."""
+    ratio = work.ratio()
+    for scale in SCALES:
+        small = (scale, 2 * scale, 3 * scale)
+        reached = reached_at(work, small[0])
+        if reached and are_alike(reached, reached_at(work, small[-1])):
+            asked = grown(lambda size: work.at(None if size == ratio else size), ratio, small)
+            return asked, reached
+    raise Unknown(UNCLEAR)
+
+
+def reached_at(work: AtScale, scale: int) -> dict:
+    """The share of each array that blocks like the middle one reach, at a scale."""
+    launch = work.at(scale)
+    return reached_by(middle(launch), launch.blocks)
+
+
+def are_alike(one: dict, other: dict) -> bool:
+    """Whether two launches reach the same shares of the same arrays."""
+    return one.keys() == other.keys() and all(
+        math.isclose(one[key], other[key], rel_tol=1 - REACHED) for key in one
+    )
