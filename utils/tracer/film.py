@@ -173,7 +173,9 @@ class Film:
     @cached_property
     def _pairs(self):
         """All pairs of accesses that race, each in the order of the run."""
-        by_line = races.racing_pairs(self.events) if self.trace.races else {}
+        by_line = {}
+        if self.trace.races:
+            by_line = races.racing_pairs(self.events, races.Order(self.events))
         return [tuple(sorted(pair)) for pairs in by_line.values() for pair in pairs]
 
     @cached_property

@@ -29,6 +29,7 @@ class Race(Place):
     elements: how many elements the two lines race for.
     within_blocks, between_blocks: whether threads of one block do, and of different blocks.
     updates: whether both threads read the element and write it in the one line, as ``x[0] += 1``.
+    unfenced: whether a threadfence by the second one's side, behind its atomic, would order them.
     events: the indices of the two accesses in `Trace.events`.
     """
 
@@ -42,20 +43,21 @@ class Race(Place):
     within_blocks: bool
     between_blocks: bool
     updates: bool
+    unfenced: bool
     events: tuple
 
 
 def races(events):
     """All races of a launch, one entry for each pair of lines."""
-    by_line = sorted(racing_pairs(events).items())
-    return [entry(events, pairs) for _, pairs in by_line]
+    order = Order(events)
+    by_line = sorted(racing_pairs(events, order).items())
+    return [entry(events, order, pairs) for _, pairs in by_line]
 
 
-def racing_pairs(events):
+def racing_pairs(events, order):
     """(array, two lines) -> the pairs of accesses that race there, as indices of events."""
     chosen = events.accesses("global", "shared")
     chosen, element = elements(events, chosen[~events.outside[chosen]])
-    order = Order(events)
     pairs_of = defaultdict(list)
     for inside in (True, False):
         for accesses in contended(events, order, chosen, element, inside):
@@ -149,7 +151,8 @@ class Order:
 
     cuda.syncwarp() orders the lanes that meet there. A cuda.threadfence() and then an atomic put
     what came before them before whatever follows another thread's later atomic on the same element
-    (a lock, a flag).
+    and then a cuda.threadfence() (a lock, a flag). The second fence keeps old values from being
+    read: where the first access is a read, or the second an atomic, none is needed.
     """
 
     def __init__(self, events):
@@ -185,7 +188,10 @@ class Order:
         """The atomics in order, each one's element, its thread's last fence before (-1: none)."""
         events = self.events
         last = {}
-        fences = np.flatnonzero(events.kind == FENCE)
+        self.fences = fences = np.flatnonzero(events.kind == FENCE)
+        codes = (events.sites[site].code for site in events.site[fences])
+        of_blocks = np.array(["threadfence_block" in code for code in codes], bool)
+        self.wide_fences = fences[~of_blocks]
         self.atomics = np.flatnonzero(events.kind == ATOMIC) if len(fences) else fences
         self.element, _ = group(events.root[self.atomics], events.address[self.atomics])
         self.fence = np.full(len(self.atomics), -1)
@@ -197,9 +203,11 @@ class Order:
             else:
                 last[thread] = i
 
-    def ordered(self, a, b):
+    def ordered(self, a, b, without_second_fence=False):
         """Whether something puts access `a` before `b` or `b` before `a`."""
-        return self._met(a, b) or self._before(a, b) or self._before(b, a)
+        return self._met(a, b) or any(
+            self._before(*pair, without_second_fence) for pair in ((a, b), (b, a))
+        )
 
     def _met(self, a, b):
         """Whether a meeting of some lanes lies between the two accesses."""
@@ -217,18 +225,35 @@ class Order:
         barrier_between = events.epoch[i] < events.epoch[j]
         return same_thread & (i <= j) | same_block & barrier_between
 
-    def _before(self, a, b):
-        """Whether `a`, a fence, an atomic, another thread's later one there and `b` follow."""
+    def _before(self, a, b, without_second_fence):
+        """Whether `a`, a fence, an atomic, another's later one there, a fence and `b` follow."""
         if not len(self.atomics):
             return False
+        kind = self.events.kind
         released = (self.fence >= 0) & self._precedes(a, self.fence)
-        acquired = self._precedes(self.atomics, b)
+        if without_second_fence or kind[a] != WRITE or kind[b] == ATOMIC:
+            acquired = self._precedes(self.atomics, b)
+        else:
+            acquired = self._fenced_before(b)
         # by element: the first atomic after `a`, and the last one before `b`
         first = np.full(len(self.atomics), np.iinfo(np.int64).max)
         last = np.full(len(self.atomics), -1)
         np.minimum.at(first, self.element[released], self.atomics[released])
         np.maximum.at(last, self.element[acquired], self.atomics[acquired])
         return bool((first < last).any())
+
+    def _fenced_before(self, b):
+        """Which atomics come before a fence that comes before access `b`, all in its block."""
+        events = self.events
+        fences = self.wide_fences[self._precedes(self.wide_fences, b)]
+        if not len(fences):
+            return np.zeros(len(self.atomics), bool)
+        last = np.full(events.thread.max() + 1, -1)
+        np.maximum.at(last, events.thread[fences], fences)
+        same_thread = self.atomics <= last[events.thread[self.atomics]]
+        past_a_barrier = events.epoch[self.atomics] < events.epoch[fences].max()
+        same_block = events.block[self.atomics] == events.block[b]
+        return same_block & (same_thread | past_a_barrier)
 
 
 def in_order(events, a, b):
@@ -259,7 +284,7 @@ def both_update(events, *pair):
     )
 
 
-def entry(events, pairs):
+def entry(events, order, pairs):
     """The Race that these pairs of accesses, all of the same two lines, are."""
     a, b = pairs[0]
     one = events.site_of(a)
@@ -281,5 +306,6 @@ def entry(events, pairs):
         not all(between),
         any(between),
         both_update(events, a, b),
+        order.ordered(a, b, without_second_fence=True),
         (a, b),
     )

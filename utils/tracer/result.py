@@ -297,7 +297,10 @@ class Trace:
         if (race.other.line, race.other.filename) == (race.line, race.filename):
             other_line = "the same line"
         both = race.between_blocks and race.within_blocks
-        if race.updates:
+        if race.unfenced:
+            cure = "The second has seen what the first set behind its threadfence(), but may still"
+            cure += " use what was there before: it needs a threadfence() of its own in between."
+        elif race.updates:
             cure = "Both read it and write it back there: an atomic operation helps, no barrier."
         elif self.events.block[race.events[0]] != self.events.block[race.events[1]]:
             cure = "They are in different blocks, for which no syncthreads() helps."

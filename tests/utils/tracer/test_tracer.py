@@ -591,53 +591,70 @@ def test_syncwarp_orders_only_the_lanes_in_its_mask():
 
 
 @cuda.jit
-def last_block(out, partial, counter, a, fence):
+def last_block(out, partial, counter, a, told, learnt):
     done = cuda.shared.array(1, int32)
     t = cuda.threadIdx.x
     if t == 0:
         partial[cuda.blockIdx.x] = a[cuda.blockIdx.x]
-        if fence:
+        if told:
             cuda.threadfence()
         done[0] = cuda.atomic.add(counter, 0, 1)
+        if learnt == 1:
+            cuda.threadfence()
+        if learnt == 2:
+            cuda.threadfence_block()
     cuda.syncthreads()
     if done[0] == cuda.gridDim.x - 1:
+        if learnt == 3:
+            cuda.threadfence()
         if t < partial.size:
             out[t] = partial[t]
 
 
-def test_a_fence_and_a_counter_order_blocks():
+def test_two_fences_and_a_counter_order_blocks():
     def arguments():
         return floats(4), floats(4), np.zeros(1, np.int32), floats(4)
 
-    assert not trace(last_block, 4, 32, *arguments(), True).races
-    (race,) = trace(last_block, 4, 32, *arguments(), False).races
-    assert race.array == "partial" and race.between_blocks
+    for learnt in (1, 3):  # by who counted, before the barrier; by each that reads
+        assert not trace(last_block, 4, 32, *arguments(), True, learnt).races
+    (race,) = trace(last_block, 4, 32, *arguments(), False, 1).races
+    assert race.array == "partial" and race.between_blocks and not race.unfenced
+    for learnt in (0, 2):
+        t = trace(last_block, 4, 32, *arguments(), True, learnt)
+        assert [(race.array, race.unfenced) for race in t.races] == [("partial", True)]
+        assert "threadfence() of its own" in str(t)
 
 
 @cuda.jit
-def lock_in_one_line(total, mutex, fence):
+def lock_in_one_line(total, mutex, taken, left):
     while cuda.atomic.cas(mutex, 0, 0, 1) != 0:
         pass  # noqa: E701
+    if taken:
+        cuda.threadfence()  # noqa: E701
     total[0] += 1  # threadfence() is missing here
-    if fence:
+    if left:
         cuda.threadfence()  # noqa: E701
     cuda.atomic.exch(mutex, 0, 0)
 
 
 @cuda.jit
-def lock(total, mutex, fence):
+def lock(total, mutex, taken, left):
     while cuda.atomic.cas(mutex, 0, 0, 1) != 0:
         pass
+    if taken:
+        cuda.threadfence()
     total[0] += 1
-    if fence:
+    if left:
         cuda.threadfence()
     cuda.atomic.exch(mutex, 0, 0)
 
 
-def test_a_lock_orders_what_it_guards():
+def test_a_lock_with_both_its_fences_orders_what_it_guards():
     for kernel in (lock, lock_in_one_line):
-        assert not trace(kernel, 4, 1, floats(1), np.zeros(1, np.int32), True).races
-        assert trace(kernel, 4, 1, floats(1), np.zeros(1, np.int32), False).races
+        for taken in (True, False):
+            for left in (True, False):
+                t = trace(kernel, 4, 1, floats(1), np.zeros(1, np.int32), taken, left)
+                assert bool(t.races) == (not (taken and left))
 
 
 @without_gpu("the allocation of numba-cuda's array cannot be seen")
