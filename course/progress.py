@@ -1,4 +1,4 @@
-"""What the learner has solved, kept as JSON in the user's own data folder.
+"""What the learner has solved and predicted, kept as JSON in the user's own data folder.
 
 The file is read tolerantly, merged with what another notebook has written meanwhile, and replaced
 in one step, so that nothing solved is ever lost. A file that is there and cannot be read is left
@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 
 from utils.files import write_whole
 
-SECTIONS = ("exercises", "quizzes")
+SECTIONS = ("exercises", "quizzes", "predictions")
 PATIENCE = 10  # seconds to wait for another notebook that is writing
 # Until November 2026 ids began with the chapter's number of that time.
 OLD_NUMBERS = {
@@ -48,9 +48,10 @@ def file():
 
 
 def load():
-    """{"exercises": {id: time solved}, "quizzes": {id: time}}. A missing file is empty progress; a
-    corrupt
-    one is set aside as .bak with a warning."""
+    """{"exercises": {id: time solved}, "quizzes": {id: time}, "predictions": {time: what was said
+    and what it was}}. A missing file is empty progress; a corrupt one is set aside as .bak with a
+    warning.
+    """
     try:
         found = _read(file())
     except OSError as error:
@@ -72,6 +73,19 @@ def record_solved(id):
 def record_quiz(id):
     """Note that a question was answered right."""
     _record("quizzes", id)
+
+
+def record_prediction(when, said):
+    """Keep a prediction with what it turned out to be; one of the same time is replaced.
+
+    said: a dict with "guess" and "was" in one unit, or with "right".
+    """
+    _record("predictions", when, said)
+
+
+def moment():
+    """Now, as it is kept."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def _empty():
@@ -122,7 +136,8 @@ def _set_aside(path):
         _warn(f"the progress file was corrupt; it is kept as {kept}, and a new one is started.")
 
 
-def _record(section, id):
+def _record(section, id, said=None):
+    """Keep the date of `id` unless one is kept; or what is `said` of it."""
     path = file().resolve()  # a link stays one: the file that it names is replaced
     now = datetime.now(UTC).isoformat(timespec="seconds")
     try:
@@ -133,19 +148,19 @@ def _record(section, id):
             data = _read(path)
             for name in SECTIONS:
                 data[name] = {**_unsaved[name], **data[name]}
-            data[section].setdefault(id, now)
+            data[section][id] = said or data[section].get(id, now)
             write_whole(path, json.dumps(data, indent=1, sort_keys=True))
     except Timeout:
-        _keep(section, id, now, path, "another notebook holds it")
+        _keep(section, id, said or now, path, "another notebook holds it")
     except OSError as error:
-        _keep(section, id, now, path, error.strerror)
+        _keep(section, id, said or now, path, error.strerror)
     else:
         for name in SECTIONS:
             _unsaved[name].clear()
 
 
-def _keep(section, id, now, path, reason):
-    _unsaved[section].setdefault(id, now)
+def _keep(section, id, said, path, reason):
+    _unsaved[section].setdefault(id, said)
     _warn(
         f"your progress could not be saved to {path} ({reason}); it is kept until this notebook "
         "closes. Set CUDA_COURSE_PROGRESS to a file that you may read and write."

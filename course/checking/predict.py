@@ -1,17 +1,23 @@
 """A prediction: the learner commits to an answer before the next cell shows what happens.
 
-Nothing is right or wrong here, and nothing is recorded: the next cell is the answer. Its saved
-output is folded until then, see `folded`.
+The next cell is the answer; its saved output is folded until then, see `folded`. Who comes back
+and says what it was has it kept, for themselves alone (`course.progress`): `guesses` draws how near
+they come.
 """
 
 import html
+import os
+import re
 
+from course import progress
 from utils.plots import widget_view
 
 TAG = "predict"  # of the cell with the question
 ANSWER = "hide-output"  # of the cell that answers it; myst-nb, and so the website, folds it
 NEXT = "Now run the next cell."
 OPEN = "Write down what you expect, then run the next cell."
+SEEN = "Once you have seen it:"
+NUMBER = re.compile(r"-?\d[\d,]*\.?\d*(?:e[-+]?\d+)?|-?\.\d+", re.IGNORECASE)
 
 
 class Prediction:
@@ -19,12 +25,28 @@ class Prediction:
 
     def __init__(self, choices=(), unit=""):
         self.choices, self.unit = tuple(map(str, choices)), unit
+        self.when = progress.moment()
 
     def reply(self, given):
         """What is said once the learner has committed to an answer."""
         if not str(given).strip():
             return "Say something first: a guess will do."
         return f"You say: {f'{given} {self.unit}'.strip()}. {NEXT}"
+
+    def keep_choice(self, given, right):
+        """Keep whether a choice was right; what is said then."""
+        said = {"guess": given, "right": right, "chapter": chapter_here()}
+        progress.record_prediction(self.when, said)
+        return "Kept. exercises.guesses() shows all that you have kept."
+
+    def keep_number(self, given, seen):
+        """Keep a guess and the number that was seen; what is said then."""
+        guess, was = number_in(given), number_in(seen)
+        if guess is None or was is None:
+            return "Both have to be numbers to be kept."
+        said = {"guess": guess, "was": was, "unit": self.unit, "chapter": chapter_here()}
+        progress.record_prediction(self.when, said)
+        return f"Kept: you said {guess:g}, it was {was:g}{away(guess, was)}."
 
     def __repr__(self):
         if not self.choices:
@@ -52,16 +74,70 @@ class Prediction:
         return bundle
 
     def widget(self):
-        """A button for each choice, or a field and a button; what was said stands below."""
+        """A button for each choice, or a field and a button; what was said stands below, and then
+        what it turned out to be.
+        """
         import ipywidgets
 
-        said = ipywidgets.HTML()
+        said, after = ipywidgets.HTML(), ipywidgets.HBox()
+
+        def tell(text):
+            said.value = html.escape(text)
 
         def commit(given):
-            said.value = html.escape(self.reply(given))
+            tell(self.reply(given))
+            if self.choices:
+                after.children = _was_it_so(lambda right: tell(self.keep_choice(given, right)))
+            elif number_in(given) is not None:
+                after.children = _what_it_was(
+                    self.unit, lambda seen: tell(self.keep_number(given, seen))
+                )
+            else:
+                after.children = ()
 
         row = _choice_buttons(self.choices, commit) if self.choices else _field(self.unit, commit)
-        return ipywidgets.VBox([row, said])
+        return ipywidgets.VBox([row, said, after])
+
+
+def _was_it_so(keep):
+    """Two buttons: keep(True), keep(False)."""
+    import ipywidgets
+
+    yes, no = (ipywidgets.Button(description=text) for text in ("I had it right", "I had not"))
+    yes.on_click(lambda _: keep(True))
+    no.on_click(lambda _: keep(False))
+    return ipywidgets.Label(SEEN), yes, no
+
+
+def _what_it_was(unit, keep):
+    """A field for the number that was seen, its unit, and a button."""
+    import ipywidgets
+
+    field = ipywidgets.Text(placeholder="it was", layout=ipywidgets.Layout(width="140px"))
+    button = ipywidgets.Button(description="Keep both")
+    button.on_click(lambda _: keep(field.value))
+    return ipywidgets.Label(SEEN), field, ipywidgets.Label(unit), button
+
+
+def number_in(text):
+    """The first number that somebody wrote: 900 of "about 900"; None without one."""
+    found = NUMBER.search(str(text))
+    return float(found[0].replace(",", "")) if found else None
+
+
+def away(guess, was):
+    """How far a guess was off, to be put behind it."""
+    if guess == was:
+        return ", exactly"
+    if guess <= 0 or was <= 0:
+        return ""
+    return f", a factor of {max(guess / was, was / guess):.2g}"
+
+
+def chapter_here():
+    """The name of the notebook that runs this, as far as Jupyter says so; "" elsewhere."""
+    path = os.environ.get("JPY_SESSION_NAME", "")
+    return re.sub(r"^\d+_", "", os.path.basename(path).removesuffix(".ipynb"))
 
 
 def _choice_buttons(choices, commit):

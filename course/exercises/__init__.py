@@ -28,6 +28,7 @@ __all__ = [
     "NotSolved",
     "Outcome",
     "check",
+    "guesses",
     "hint",
     "predict",
     "quiz",
@@ -179,6 +180,13 @@ def predict(*choices, unit=""):
     unit: what a number is counted in, such as "sectors".
     """
     return Prediction(choices, unit)
+
+
+def guesses():
+    """A picture of how near your kept predictions came, one after the other."""
+    from course.pictures.guesses import guesses
+
+    return guesses()
 
 
 def _find(id, entries):

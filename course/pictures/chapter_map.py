@@ -6,6 +6,7 @@ import sys
 from course import progress
 from course.chapters import CHAPTERS, ROUTE
 from course.exercises import EXERCISES, QUIZZES
+from course.pictures.guesses import headline_of
 from utils.setup import colab
 
 GRID = (
@@ -22,7 +23,7 @@ def chapter_map():
         "google.colab" in sys.modules
     )  # where only an address of the web opens another notebook
     links = colab.notebook_address("chapters/") if on_colab else "../chapters/"
-    return ChapterMap(set(done["exercises"]), set(done["quizzes"]), links)
+    return ChapterMap(set(done["exercises"]), set(done["quizzes"]), links, done["predictions"])
 
 
 def evenings():
@@ -85,19 +86,22 @@ class ChapterMap:
     """All chapters, for a notebook (cards) or a terminal (text).
 
     exercises, questions: ids of what is done. links: the way to the chapters from where this is
-        shown.
+        shown. predictions: as `progress.load` has them.
     """
 
-    def __init__(self, exercises, questions, links="../chapters/"):
+    def __init__(self, exercises, questions, links="../chapters/", predictions=None):
         self.done, self.links = exercises | questions, links
+        self.predictions = predictions or {}
 
     def headline(self):
-        """One line: how much is solved."""
+        """One line: how much is solved, and how near the kept predictions come."""
         written = sum(chapter.written for chapter in CHAPTERS)
-        return (
-            f"{len(self.done & set(EXERCISES))} of {len(EXERCISES)} exercises solved · "
-            f"{written} of {len(CHAPTERS)} chapters written so far"
-        )
+        parts = [
+            f"{len(self.done & set(EXERCISES))} of {len(EXERCISES)} exercises solved",
+            f"{written} of {len(CHAPTERS)} chapters written so far",
+            headline_of(self.predictions),
+        ]
+        return " · ".join(filter(None, parts))
 
     def state(self, chapter):
         """What to say of a chapter: (a mark for each exercise, words)."""
