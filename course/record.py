@@ -43,7 +43,7 @@ from course.recording.keeping import Committed, Kept, keep, note_run
 from course.recording.running import client_for  # noqa: F401  others run notebooks with it, too
 from course.recording.tidy import tidy
 from course.recording.versions import git
-from utils import engine, hardware, results
+from utils import engine, hardware, results, widgets
 from utils.files import ROOT, write_whole
 from utils.results.likeness import RECORDED_ON
 
@@ -80,6 +80,7 @@ async def record_one(path: Path, options: Options, gate: turns.Turns, left, fold
         # a recording must not show or change the progress of whoever runs it
         "CUDA_COURSE_PROGRESS": str(folder / "progress.json"),
         results.RECORD: str(lines) if options.measure else "",
+        widgets.DRAW: "all",  # a page without Python can move what it shows, too
     }
     seconds = max(1, min(running.CELL, int(left())))
     with log_of(path).open("w", encoding="utf-8") as log:

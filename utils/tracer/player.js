@@ -5,10 +5,17 @@
 // k kind, w warp, r row of the source, m mask of the lanes, t words, c counters up to here; of an
 // access also a array, p offsets by lane in the array's unit, z bytes, v values, f [cost, least, queue], q whether
 // it is raced for; o: with it a barrier opens.
-(host, films, setting) => {
+//
+// films: these, or the same deflated, as letters (player.py packs it).
+async (host, films, setting) => {
   "use strict";
   if (host.shadowRoot) return;
   const root = host.attachShadow({ mode: "open" });
+  if (typeof films === "string") {
+    const bytes = Uint8Array.from(atob(films), (letter) => letter.charCodeAt(0));
+    const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    films = await new Response(unpacked).json();
+  }
   const two = films.length > 1;
   const RED = "#d03a00", AMBER = "#e69f00", GREEN = "#1a8f5f", ORANGE = "#f0b76a", BLUE = "#0072b2";
   const WARP = 32, SECTOR = 32, ROW = 128;
