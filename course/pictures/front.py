@@ -9,7 +9,7 @@ from utils import cuda, np
 from utils.cpu import numba_cuda
 from utils.plots import svg
 from utils.results.likeness import RECORDED_ON
-from utils.tracer import trace
+from utils.tracer import play, trace
 
 #: What stands in the race's picture, the slowest first: how results call it, how readers do
 RIVALS = {
@@ -129,6 +129,12 @@ def films():
     with numba_cuda.schedule(1):  # an order of threads in which the race shows
         raced = trace(_kernel(RACES), 1, FILMED, a)
     return {"a race": raced, "cured by a barrier": trace(_kernel(CURED), 1, FILMED, a)}
+
+
+def film():
+    """Both films on one clock, to play."""
+    shown = films()
+    return play(*shown.values(), names=tuple(shown))
 
 
 def _kernel(source):

@@ -19,7 +19,6 @@ from course.publish import platforms
 from utils.plots import BLOCK_COLOURS
 from utils.plots.svg import inline_only
 from utils.setup.colab import notebook_address, repository
-from utils.tracer import play
 
 TAGLINE = (
     "You write GPU kernels, in Python and in CUDA C, and see at once whether they are right, why "
@@ -79,15 +78,13 @@ def hero():
 
 def film():
     """Something that moves: a race and its cure, which the reader plays."""
-    shown = front.films()
     chapter = chapter_of("synchronization")
-    player = play(*shown.values(), names=tuple(shown))
     return section(
         "Watch a kernel run",
         "<p>Every thread of this kernel takes its neighbour's number. Play it: on the left one "
         "thread reads what another has overwritten already, on the right a barrier makes all of "
         "them read before any of them writes. Such a film can be had of each kernel that you "
-        f"write, with or without a GPU: {link(chapter)}.</p>{inline_only(player.html)}",
+        f"write, with or without a GPU: {link(chapter)}.</p>{inline_only(front.film().html)}",
     )
 
 

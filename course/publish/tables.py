@@ -98,11 +98,23 @@ def with_result(text):
     return new
 
 
+def chapter_lines():
+    """All chapters as links, a line a part: what the start page shows first of them."""
+    parts = {}
+    for chapter in CHAPTERS:
+        name = f"{chapter.number} {chapter.title}"
+        link = f"[{name}](../chapters/{chapter.name}.ipynb)" if chapter.written else name
+        parts.setdefault(chapter.part, []).append(link)
+    return "\n\n".join(f"**{part}:** {' · '.join(links)}" for part, links in parts.items())
+
+
 def with_map(text):
-    """The start page's JSON with the map of all chapters, nothing done, and the way to the finale
-    as the outputs of their cells.
+    """The start page's JSON with its list of all chapters, and as the outputs of their cells their
+    map, nothing done, and the way to the finale.
     """
     notebook = nbformat.v4.reads(text)
+    (listed,) = [cell for cell in notebook.cells if cell.id == "chapters"]
+    listed.source = chapter_lines()
     shown = {"map": ChapterMap(set(), set()), "evenings": Evenings("../chapters/")}
     for cell in notebook.cells:
         if cell.id in shown:

@@ -8,6 +8,9 @@
 // - saved widgets say once, in words, that their cell must run, and stay until it does;
 // - in a dark theme white charts and untrusted pictures are dark, and code can be read in both;
 // - sliders have names, for those who do not see their labels;
+// - text has lines that can be read, and what is for Colab alone is not shown;
+// - what another machine printed says so, until the cell has run here;
+// - a guess is marked once the cell that answers it has run;
 // - slides have letters for a room, a heading each, and nothing folded.
 //
 // Written by hand, so that nothing must be built: JupyterLab loads an extension as a "container" of
@@ -220,10 +223,60 @@
     );
   }
 
+  // ---- what is for Colab alone, and what was saved on another machine
+
+  function markSaved(panel) {
+    for (const cell of panel.content.widgets) {
+      const tags = cell.model.getMetadata("tags") ?? [];
+      cell.toggleClass("course-colab", tags.includes("colab"));
+      cell.toggleClass("course-others", tags.includes("setup") && cell.model.outputs?.length > 0);
+    }
+  }
+
+  // ---- a guess, once the cell that answers it has run
+
+  const ASKED = 3; // cells, at most, from the question to its answer
+
+  // The cell with the question that this one answers, if there is one with a known answer
+  function questionOf(notebook, cell) {
+    const at = notebook.widgets.indexOf(cell);
+    for (const before of notebook.widgets.slice(Math.max(0, at - ASKED), at).reverse()) {
+      if (before.model.type !== "code") continue;
+      const tags = before.model.getMetadata("tags") ?? [];
+      return tags.includes("predict") && before.model.getMetadata("answer") ? before : null;
+    }
+    return null;
+  }
+
+  // Marks the button that was clicked; who has not guessed is told nothing
+  function markGuess(notebook, cell) {
+    const question = questionOf(notebook, cell);
+    if (!question) return;
+    const answer = question.model.getMetadata("answer");
+    const buttons = [...question.node.querySelectorAll(".jupyter-button")];
+    const guess = buttons.find((button) => button.classList.contains("mod-info"));
+    if (!guess) return;
+    for (const button of buttons) {
+      const isRight = button.textContent.trim() === answer;
+      button.classList.toggle("course-right", isRight);
+      button.classList.toggle("course-wrong", button === guess && !isRight);
+    }
+    const said = guess.textContent.trim() === answer ? "Right." : `It is: ${answer}.`;
+    let line = question.node.querySelector(".course-verdict");
+    if (!line) {
+      line = document.createElement("p");
+      line.className = "course-verdict";
+      line.setAttribute("role", "status");
+      guess.parentElement.after(line);
+    }
+    line.textContent = said;
+  }
+
   async function opened(app, panel, languages) {
     await panel.context.ready;
     colourAll(panel, languages);
     hideCalls(panel);
+    markSaved(panel);
     keepWidgets(panel);
     stayClean(panel);
     showChapters(app, panel);
@@ -297,6 +350,22 @@
     font-size: var(--jp-ui-font-size1);
     font-weight: normal;
   }
+  .jp-Notebook .jp-RenderedMarkdown > :is(p, ul, ol, blockquote) { max-width: 47em; }
+  .reveal .jp-Notebook .jp-RenderedMarkdown > :is(p, ul, ol, blockquote) { max-width: none; }
+  .jp-RenderedHTMLCommon table { margin-left: 0; }
+  .course-colab { display: none; }
+  .course-others .jp-Cell-outputArea::before {
+    content: "As saved. Run the cell to see the machine that you are on:";
+    color: var(--jp-ui-font-color2);
+    font-family: var(--jp-ui-font-family);
+    font-size: var(--jp-ui-font-size1);
+    padding-left: calc(var(--jp-cell-prompt-width) + var(--jp-code-padding));
+  }
+  .jp-OutputArea .jupyter-button.course-right { box-shadow: inset 0 0 0 2px #12805c; }
+  .jp-OutputArea .jupyter-button.course-wrong { box-shadow: inset 0 0 0 2px #d03a00; }
+  .course-right::before { content: "✓ "; }
+  .course-wrong::before { content: "✗ "; }
+  .course-verdict { font-weight: 600; margin: 4px 2px; }
   body[data-jp-theme-light="false"] img[data-kind="drawing"] {
     filter: invert(1) hue-rotate(180deg) brightness(1.2);
     mix-blend-mode: screen;
@@ -525,7 +594,7 @@
   }
 
   async function extension() {
-    const { INotebookTracker } = await module("@jupyterlab/notebook");
+    const { INotebookTracker, NotebookActions } = await module("@jupyterlab/notebook");
     const { IEditorLanguageRegistry } = await module("@jupyterlab/codemirror");
     const { LanguageSupport, StreamLanguage } = await module("@codemirror/language");
     return {
@@ -542,6 +611,10 @@
         });
         notebooks.forEach((panel) => opened(app, panel, languages));
         notebooks.widgetAdded.connect((_, panel) => opened(app, panel, languages));
+        NotebookActions.executed.connect((_, { notebook, cell }) => {
+          cell.removeClass("course-others");
+          markGuess(notebook, cell);
+        });
         watch(nameSliders);
         followTheme();
         if (document.querySelector(".reveal") || location.pathname.includes("/rise/")) {
