@@ -9,6 +9,7 @@ MathML, widgets are stills.
 """
 
 import argparse
+import ast
 import importlib.resources
 import re
 from pathlib import Path
@@ -23,6 +24,7 @@ from pygments.formatters import HtmlFormatter
 from traitlets.config import Config
 
 from course.chapters import TITLE, notebooks
+from course.publish.folded import unfolded
 from course.publish.lexer import CellLexer
 from course.publish.mathml import mathml
 from course.publish.stills import stills
@@ -36,6 +38,14 @@ CONFIG = Config(
         "TagRemovePreprocessor": {"enabled": True, "remove_input_tags": {"remove-input"}},
     }
 )
+IMPORTS = re.compile(r"((from|import) [^\n]+\n*)+")  # and nothing else
+#: A cell that asks for a hint, or judges an answer
+CHECK = re.compile(
+    r"(# )?(from course import exercises\n+)?(# )?exercises\.(hint|check|solution)\("
+)
+#: The modules whose calls draw, and what makes a picture follow a slider
+DRAWERS = "pictures", "diagrams", "plots"
+MOVER = "interact"
 REVEAL = importlib.resources.files("sphinx_revealjs") / "_static" / "revealjs"
 
 
@@ -106,19 +116,57 @@ def deck(path):
 
 
 def for_a_room(notebook):
-    """The notebook, in place, without what only helps at a keyboard, with a cell for each note to
-    the speaker: cells keep these in their metadata, so that nobody but the speaker meets them.
+    """The notebook, in place, without what only helps at a keyboard and what is folded under *Going
+    further*, with a cell for each note to the speaker: cells keep these in their metadata, so that
+    nobody but the speaker meets them.
     """
     cells = []
-    for cell in notebook.cells:
-        if cell.source.startswith("# exercises.hint("):
+    for cell in unfolded(notebook.cells):
+        if is_for_a_keyboard(cell):
             continue
+        if is_a_drawing(cell):
+            cell.metadata.setdefault("tags", []).append("remove-input")
         cells.append(cell)
         if note := cell.metadata.get("notes"):
             shown = {"slideshow": {"slide_type": "notes"}}
             cells.append(new_markdown_cell(note, metadata=shown))
     notebook.cells = cells
     return notebook
+
+
+def is_for_a_keyboard(cell):
+    """Whether a room needs nothing of a cell: set-up, imports, hints, the check of an answer."""
+    if cell.cell_type != "code":
+        return False
+    is_setup = "setup" in cell.metadata.get("tags", [])
+    return is_setup or bool(IMPORTS.fullmatch(cell.source)) or bool(CHECK.match(cell.source))
+
+
+def is_a_drawing(cell):
+    """Whether a cell does nothing but draw, so that a room needs its picture alone."""
+    if cell.cell_type != "code" or not cell.get("outputs"):
+        return False
+    if not all("text/html" in output.get("data", {}) for output in cell.outputs):
+        return False
+    try:
+        lines = ast.parse(cell.source).body
+    except SyntaxError:  # a magic
+        return False
+    rest = [line for line in lines if not isinstance(line, ast.Import | ast.ImportFrom)]
+    names = sum(isinstance(line, ast.Assign) for line in rest[:-1])
+    return bool(rest) and names == len(rest) - 1 <= 1 and draws(rest[-1])
+
+
+def draws(line):
+    """Whether a statement calls a drawer, or gives a function sliders."""
+    if isinstance(line, ast.FunctionDef):
+        return any(draws(ast.Expr(each)) for each in line.decorator_list)
+    call = line.value if isinstance(line, ast.Expr) else None
+    if not isinstance(call, ast.Call):
+        return False
+    named = call.func
+    is_drawer = isinstance(named, ast.Attribute) and getattr(named.value, "id", "") in DRAWERS
+    return is_drawer or getattr(named, "id", "") == MOVER
 
 
 def other_decks(html):

@@ -10,6 +10,7 @@ const STEP = 4; // lines, at least, that are in focus together
 const GROWTH = 0.05; // of a picture's width, from one size to the next that is tried
 const LARGER = [1.1, 1.2, 1.3, 1.4, 1.5]; // times the usual size, on a slide with room left
 const MOST_ABOVE_PICTURE = 0.3; // of the room; with more above it a picture gets its own slide
+const MOST_ABOVE_OUTPUT = 0.6; // the same for the code that moves to a new slide with what it shows
 
 // Boxes of nbconvert's around what a cell shows
 const BOXES = [
@@ -30,10 +31,13 @@ const element = (name, className, ...inside) => {
 
 // ---- what stands on a slide, piece by piece
 
+let cells = 0; // so many were there: a piece knows its own
+
 function pieces(node, kind = "prose") {
   if (node.matches(".jp-InputArea-editor")) return [piece("code", node.querySelector("pre"))];
   if (node.matches(".jp-OutputArea")) kind = "output";
   if (!node.matches(BOXES)) return node.textContent.trim() || has(node) ? [piece(kind, node)] : [];
+  if (node.matches(".jp-Cell")) cells += 1;
   const inner = [...node.children].flatMap((child) => pieces(child, kind));
   if (node.matches(".fragment")) inner.forEach((each) => each.classList.add("fragment"));
   return inner;
@@ -46,7 +50,9 @@ function piece(kind, node) {
   code.forEach(wrapLines);
   const isPicture = node.matches(PICTURE) || (node.querySelector(PICTURE) && !says(node));
   const inside = kind === "code" ? element("div", "highlight", node) : node;
-  return element("div", `piece ${kind} ${isPicture ? "picture" : ""}`, inside);
+  const made = element("div", `piece ${kind} ${isPicture ? "picture" : ""}`, inside);
+  made.dataset.cell = cells;
+  return made;
 }
 
 // Whether a piece has text outside its pictures
@@ -173,16 +179,18 @@ let running = null; // the last heading, which later slides repeat
 function place(part, stack) {
   const own = part.querySelector(HEADING);
   if (own) running = element("h3", "running", own.textContent);
-  if (part.matches(".picture") && stack.used > MOST_ABOVE_PICTURE * ROOM) stack.open(running);
+  const isFull = stack.used > MOST_ABOVE_PICTURE * ROOM;
+  if (part.matches(".picture") && isFull) openFor(part, stack, MOST_ABOVE_PICTURE);
   stack.body.append(part);
   forARoom(part);
-  if (part.matches(".picture")) return spread(part, stack);
   const isAlone = stack.body.querySelectorAll(".piece").length === 1;
+  if (isAlone) part.classList.remove("fragment"); // else the slide would begin empty
+  if (part.matches(".picture")) return spread(part, stack);
   const pictures = [...part.querySelectorAll("svg")];
   const isLegible = pictures.map((picture) => enlarge(picture, stack)).every(Boolean);
   const fits = stack.fits();
   if (fits && (isLegible || isAlone)) return;
-  const staysWhole = part.querySelector(".still") && !isAlone;
+  const staysWhole = part.querySelector(".still, .course-moves") && !isAlone;
   const rest = staysWhole || fits ? null : split(part, stack.fits);
   if (rest) {
     stack.open(running);
@@ -190,16 +198,38 @@ function place(part, stack) {
   }
   if (!isAlone) {
     part.remove();
-    stack.open(running);
+    openFor(part, stack, MOST_ABOVE_OUTPUT);
     return place(part, stack);
   }
   part.classList.add("squeezed"); // breaks words where it must
 }
 
-// A picture takes what is left of the slide, whole
+// A new slide for what a cell shows; short code comes along, so that nobody sees one without the
+// other. most: of the room, that it may take
+function openFor(part, stack, most) {
+  const code = stack.body.lastElementChild;
+  const isItsOwn = code?.matches(".piece.code") && code.dataset.cell === part.dataset.cell;
+  const isFirst = code?.previousElementSibling?.matches(".piece") !== true;
+  const height = code ? code.getBoundingClientRect().height : 0;
+  stack.open(running);
+  if (isItsOwn && !isFirst && stack.used + height <= most * ROOM) stack.body.append(code);
+}
+
+// A picture takes what is left of the slide, whole, and no more than its width asks for: what is
+// said of it stands below
 function spread(part, stack) {
   const left = ROOM - (topOf(part) - topOf(stack.body)) - 12;
-  part.style.setProperty("--left", `${left}px`);
+  const all = [...part.querySelectorAll(PICTURE)];
+  const drawn = all.filter((picture) => picture.getClientRects().length);
+  const tall = drawn.length === 1 ? Math.ceil(SCREEN.width * shapeOf(drawn[0])) : left;
+  part.style.setProperty("--left", `${Math.min(left, tall)}px`);
+}
+
+// Height by width
+function shapeOf(picture) {
+  if (picture.matches("img")) return picture.naturalHeight / (picture.naturalWidth || 1);
+  const { width, height } = picture.viewBox.baseVal ?? { width: 1, height: 1 };
+  return height / (width || 1);
 }
 
 // A picture among words, such as a check's map, grows until its letters can be read, or as far as

@@ -87,7 +87,8 @@ def test_every_slide_fits_and_is_whole(page, tmp_path, path):
 
 def code_of(path):
     """The lines of code that a notebook's deck must show."""
-    cells = [cell for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
+    whole = slides.for_a_room(nbformat.read(path, 4))
+    cells = [cell for cell in whole.cells if cell.cell_type == "code"]
     return {
         line.rstrip()
         for cell in cells
