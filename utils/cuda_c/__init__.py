@@ -18,6 +18,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from utils import sizes
 from utils.cuda_c.device_code import HEADERS, CompileError, compile_device_code
 from utils.cuda_c.launching import BFLOAT16, Arguments, Launcher, configuration
 from utils.cuda_c.signature import Parameter, Signature, kernels_in
@@ -201,6 +202,8 @@ class Kernel:
         )
 
     def __getitem__(self, configuration) -> "Launch":
+        if sizes.noting():
+            return self._noted(configuration)
         try:
             return self._launches[configuration]
         except (KeyError, TypeError):  # a list in it, say
@@ -226,6 +229,17 @@ class Kernel:
                 self._launches.clear()
             self._launches[configuration] = launch
         return launch
+
+    def _noted(self, configuration):
+        """The launch, which is also told of with the numbers as they were given."""
+        launch = self._new_launch(configuration)
+        grid, block, shared_bytes = (*configuration, 0)[:3]
+
+        def run(*arguments):
+            sizes.note(self, grid, block, shared_bytes, arguments)
+            launch(*arguments)
+
+        return run
 
     def prepared(self, arguments, after: contextlib.ExitStack) -> list:
         """A ctypes value for each argument. Raises TypeError that says what is wrong with one."""
@@ -259,20 +273,20 @@ class Launch:
 
 
 def _dim3(value, what, limits):
-    sizes = tuple(value) if isinstance(value, (tuple, list)) else (value,)
-    are_whole = all(isinstance(size, (int, np.integer)) for size in sizes)
-    if not 1 <= len(sizes) <= 3 or not are_whole:
+    given = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    are_whole = all(isinstance(size, (int, np.integer)) for size in given)
+    if not 1 <= len(given) <= 3 or not are_whole:
         hint = ""
-        if any(isinstance(size, float) for size in sizes):
+        if any(isinstance(size, float) for size in given):
             hint = " (use // for a whole number)"
         raise LaunchError(
             f"{what} must be an int or a tuple of up to three ints, got {value!r}{hint}"
         )
-    sizes = (*map(int, sizes), 1, 1)[:3]
-    for axis, size, limit in zip("xyz", sizes, limits, strict=True):
+    shape = (*map(int, given), 1, 1)[:3]
+    for axis, size, limit in zip("xyz", shape, limits, strict=True):
         if not 1 <= size <= limit:
             raise LaunchError(f"{what}.{axis} is {size:,}; it must be between 1 and {limit:,}")
-    return sizes
+    return shape
 
 
 # ---- arguments

@@ -1,0 +1,28 @@
+"""A CUDA C kernel that a cell launched without a GPU, estimated at a GPU's size."""
+
+import numpy as np
+from numba import cuda
+
+from tests.needs import cpp_compiler, without_gpu
+from utils import cuda_c, sizes
+from utils.estimate.at_gpu_size import said
+from utils.sizes import picked
+
+
+@without_gpu("launches are noted by the CPU runtime")
+def test_cuda_c_is_estimated_too(tmp_path):
+    cpp_compiler()
+    path = tmp_path / "add.cu"
+    path.write_text(
+        "__global__ void add(float* out, const float* a, int n) {"
+        " int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) out[i] = a[i] + 1; }"
+    )
+    kernel = cuda_c.load(path).add
+    n = picked(1 << 25, 2_000)
+    out, a = (cuda.to_device(np.zeros(n, np.float32)) for _ in "ab")
+    kernel[8, 256](out, a, 2_000)  # a launch of the same numbers, which are plain
+    with sizes.noted() as launches:
+        kernel[(n + 255) // 256, 256](out, a, n)
+    found = said(launches)
+    assert found.launch() == "131,072 blocks of 256 threads"
+    assert found.seconds > 8 * (1 << 25) / 4.8e12
