@@ -25,14 +25,15 @@ def additions(way, threads):
     return [[(t, t, t + step) for t in range(step)] for step in reversed(steps)]
 
 
-def tree(way, values):
+def tree(way, values, shown=None):
     """A block's tree over so few values: which thread adds what in each round.
 
-    way: as for `additions`; values: a power of two of them.
+    way: as for `additions`; values: a power of two of them; shown: rounds, None for all.
     """
     rounds = additions(way, len(values))
     said = "; ".join(f"round {k}: {_who(added)}" for k, added in enumerate(rounds, 1))
-    picture = _Rows(["at first", *(f"round {k + 1}" for k in range(len(rounds)))], len(values))
+    names = ["at first", *(f"round {k + 1}" for k in range(len(rounds)))]
+    picture = _Rows(names, len(values), shown=shown)
     row = list(values)
     picture.row(0, row, lit=range(len(row)))
     for k, added in enumerate(rounds):
@@ -49,10 +50,14 @@ def _who(added):
     return ", ".join(f"thread {t} places {place} and {other}" for t, place, other in added)
 
 
-def hillis_steele(values):
-    """Everybody adds the value 1, 2, 4 ... places to the left; coloured what is complete."""
+def hillis_steele(values, shown=None):
+    """Everybody adds the value 1, 2, 4 ... places to the left; coloured what is complete.
+
+    shown: rounds, None for all.
+    """
     steps = [1 << k for k in range((len(values) - 1).bit_length())]
-    picture = _Rows(["at first", *(f"{step} to the left" for step in steps)], len(values))
+    names = ["at first", *(f"{step} to the left" for step in steps)]
+    picture = _Rows(names, len(values), shown=shown)
     row = list(values)
     picture.row(0, row, lit=range(1))
     for k, step in enumerate(steps):
@@ -64,15 +69,15 @@ def hillis_steele(values):
     return picture.drawing(alt)
 
 
-def blelloch(values):
+def blelloch(values, shown=None):
     """The tree up, which leaves sums, and down again, which leaves what lies before each value.
 
-    values: a power of two of them.
+    values: a power of two of them; shown: rounds, None for all.
     """
     count = len(values)
     steps = [1 << k for k in range(count.bit_length() - 1)]
     names = ["at first", *["up"] * len(steps), "the last: 0", *["down"] * len(steps)]
-    picture = _Rows(names, count, rise=FLAT)
+    picture = _Rows(names, count, rise=FLAT, shown=shown)
     row = list(values)
     picture.row(0, row, lit=range(count))
     for k, step in enumerate(steps):
@@ -123,14 +128,19 @@ def _list(numbers):
 class _Rows:
     """Rows of numbers below one another, and arrows from each row to the next."""
 
-    def __init__(self, names, places, rise=RISE):
+    def __init__(self, names, places, rise=RISE, shown=None):
+        """shown: how many rounds have been done; None: all of them."""
         self.rise = rise
+        self.levels = len(names) - 1
+        self.shown = self.levels if shown is None else shown
         self.sheet = Drawing(NAMES + PLACE * places, rise * (len(names) - 1) + TALL + 2, alt="")
         for level, name in enumerate(names):
             self.sheet.text_from(0, rise * level + TALL / 2, name, size=14)
 
     def row(self, level, numbers, lit, below=None):
         """The numbers; lit: places in colour; below: small words under the numbers, by place."""
+        if level > self.shown:
+            return
         for place, number in enumerate(numbers):
             left, top = NAMES + PLACE * place, self.rise * level + 1
             on = place in lit
@@ -143,6 +153,8 @@ class _Rows:
 
     def move(self, level, start, end):
         """An arrow from a place of this row to one of the next."""
+        if level >= self.shown:
+            return
         x1, x2 = (NAMES + PLACE * (place + 0.5) - 3 for place in (start, end))
         top, bottom = self.rise * level + TALL + 2, self.rise * (level + 1)
         colour, thick = (GREY, 1.0) if start == end else (strong(ACCENT), 1.3)
@@ -150,7 +162,8 @@ class _Rows:
 
     def drawing(self, alt):
         """The picture, which says what it shows."""
-        self.sheet.alt = alt
+        done = f" Shown after round {self.shown}." if self.shown < self.levels else ""
+        self.sheet.alt = alt + done
         return self.sheet
 
 

@@ -2,6 +2,8 @@
 recorded lines say it all.
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -49,6 +51,16 @@ def test_the_tree_down_leaves_what_lies_before():
     picture = reductions.blelloch(DIGITS)
     assert picture.alt.endswith("before each: 0 3 4 8 9 14 23 25.")
     assert picture.svg().count("<polygon") == 7 + 3 * 7
+
+
+def test_a_tree_is_shown_round_by_round():
+    """What is shown of two rounds is what is shown of all, less what comes later."""
+    for draw in (partial(reductions.tree, "sequential"), reductions.hillis_steele):
+        arrows = [draw(DIGITS, shown).svg().count("<polygon") for shown in range(4)]
+        assert arrows[0] == 0 and arrows == sorted(arrows)
+        assert draw(DIGITS, 3).svg() == draw(DIGITS).svg()
+        assert draw(DIGITS, 1).alt.endswith("Shown after round 1.")
+    assert reductions.blelloch(DIGITS, 7).svg() == reductions.blelloch(DIGITS).svg()
 
 
 def test_a_kept_value_goes_to_its_running_sum_less_one():
