@@ -246,7 +246,7 @@ int main() {
     assert done.stdout == "0\n"
 
 
-def test_new_device_memory_is_no_zeros(tmp_path):
+def test_new_device_memory_is_no_zeros_and_may_be_many_small_pieces(tmp_path):
     done = build_and_run(
         tmp_path,
         """
@@ -259,9 +259,17 @@ int main() {
   cudaMemcpy(&s, sum, 4, cudaMemcpyDefault);
   cudaMemcpy(&h, hits, 4, cudaMemcpyDefault);
   printf("%d %d\\n", s != s, h);
+  const int many = 40000;
+  static int* pieces[many];
+  for (int i = 0; i < many && cudaMalloc(&pieces[i], 4) == cudaSuccess; i++)
+    cudaMemcpy(pieces[i], &i, 4, cudaMemcpyDefault);
+  for (int i = 0; i < many; i += 2) cudaFree(pieces[i]);
+  count<<<1, 1>>>(sum, pieces[many - 1]);
+  cudaMemcpy(&h, pieces[many - 1], 4, cudaMemcpyDefault);
+  printf("%d %s\\n", h, cudaGetErrorString(cudaGetLastError()));
 }""",
     )
-    assert done.stdout == "1 0\n"
+    assert done.stdout == "1 0\n40000 no error\n"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere pages cannot be given back so")

@@ -1,4 +1,4 @@
-// Device, managed and pinned memory. Every allocation ends at a page that nobody may touch, freed
+// Device, managed and pinned memory. Allocations end at a page that nobody may touch, freed
 // addresses are not used again, and device memory is closed while host code runs: a stray access is
 // a fault, which report.cpp explains.
 #include <sys/mman.h>
@@ -11,6 +11,8 @@ namespace cuda_cpu {
 static const size_t page = 16384;
 static const unsigned char canary = 0xCB;
 static const size_t most_poisoned = size_t(1) << 26;  // bytes; touching more takes too long
+// The system allows a process some 65,000 mappings: one for each allocation, one for the page behind.
+static const size_t most_guarded = 16384;
 
 struct Arena {
     char *base = nullptr, *next = nullptr, *end = nullptr;
@@ -157,6 +159,16 @@ void peers_changed() {
     Guard g(lock);
     protect_by_device();
 }
+// Of so many allocations new ones share a mapping with their neighbours: the page between two of
+// them is open, and so is device memory, from now on.
+static size_t opened_in_front() {
+    if (live_count < most_guarded)
+        return 0;
+    if (closed)
+        set_protection(false);
+    leave_device_open = true;
+    return page;
+}
 cudaError_t allocate(void** p, size_t bytes, int kind, Site at) {
     if (cudaError_t e = wait_for_device())
         return e;
@@ -174,7 +186,8 @@ cudaError_t allocate(void** p, size_t bytes, int kind, Site at) {
         return fail(cudaErrorMemoryAllocation);
     char* start = arena.next;
     arena.next += span + page;
-    if (mprotect(start, span, PROT_READ | PROT_WRITE) != 0)
+    size_t front = opened_in_front();
+    if (mprotect(start - front, front + span, PROT_READ | PROT_WRITE) != 0)
         return fail(cudaErrorMemoryAllocation);
     char* result = start + span - used;
     if (kind == cudaMemoryTypeDevice)  // a forgotten cudaMemset must show: NaN, and -1
