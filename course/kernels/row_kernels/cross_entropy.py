@@ -65,7 +65,8 @@ def loss_and_gradient(
     out: receives the gradient, if given; it may be the logits themselves.
     """
     count, _ = _check(logits, targets)
-    kernel = _fast("cross_entropy_and_gradient", shape, logits) if logits.numel() else None
+    written = logits if out is None else out
+    kernel = logits.numel() and _fast("cross_entropy_and_gradient", shape, logits, written)
     if not kernel:
         losses, log_sums = cross_entropy(logits, targets, ignored)
         gradient = cross_entropy_backward(logits, targets, log_sums, weights, ignored)

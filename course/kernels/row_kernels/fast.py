@@ -70,7 +70,12 @@ class Fast:
     def grid_clusters(self, rows: int) -> int:
         """Clusters to launch: one a tile, or no more than run at a time if each takes many."""
         tiles = -(-rows // self.shape.tile_rows)
-        return min(self.clusters, tiles) if self.shape.persistent else tiles
+        if not self.shape.persistent:
+            return tiles
+        # rows that a block takes one after another are to begin alike within an access
+        step = self.shape.pack if self.shape.ragged else 1
+        most = self.clusters - self.clusters % step
+        return min(most or tiles, tiles)
 
     def launch(self, rows: int, *arguments) -> None:
         """Launch on torch's current stream.

@@ -1,6 +1,7 @@
 """How rows are dealt to threads, blocks and clusters (what for: kernels/fast.cuh)."""
 
 import functools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,9 +44,24 @@ class Shape:
         return self.threads // self.group
 
     @property
+    def pack(self) -> int:
+        """Elements of one access."""
+        return ACCESS // self.item_bytes
+
+    @property
+    def ragged(self) -> bool:
+        """Whether rows, or a block's parts of them, begin within an access."""
+        return self.columns % (self.cluster * self.pack) != 0
+
+    @property
+    def even(self) -> bool:
+        """Whether all threads of a row have as many values."""
+        return self.columns % (self.cluster * self.group * self.pack) == 0
+
+    @property
     def tile_bytes(self) -> int:
         """Bytes of one input's tile."""
-        return self.tile_rows * self.columns // self.cluster * self.item_bytes
+        return self.tile_rows * _part(self.columns, self.cluster, self.pack) * self.item_bytes
 
     @property
     def persistent(self) -> bool:
@@ -74,7 +90,7 @@ class Shape:
 class Deal:
     """What suits rows of at most so many columns: values kept by a thread, threads, blocks.
 
-    The fields are `shape_for`'s.
+    The fields are `shape_for`'s. even: only for rows of which all threads get as many values.
     """
 
     columns: int
@@ -83,6 +99,7 @@ class Deal:
     blocks: int
     ring: bool = False
     twice: bool = False
+    even: bool = False
 
 
 #: What was fastest on an H200, by operation (`bench` tries them all). Rows of a few thousand values
@@ -96,7 +113,8 @@ DEALS = {
         Deal(131072, 32, 256, 4),
     ),
     "layer_norm": (
-        Deal(1024, 8, 512, 4, twice=True),
+        Deal(1024, 8, 512, 4, twice=True, even=True),
+        Deal(1024, 16, 128, 7),
         Deal(4096, 8, 512, 4, twice=True),
         Deal(8192, 32, 256, 2),
         Deal(16384, 16, 1024, 2, twice=True),
@@ -141,7 +159,37 @@ DEALS = {
         Deal(131072, 16, 512, 3),
     ),
 }
-LAST_RESORT = Deal(1 << 18, 32, 512, 1)  # right, if not fast
+#: The same for elements of two bytes: a thread takes as many bytes, which are twice the values.
+HALF_DEALS = {
+    "softmax": (
+        Deal(1024, 32, 128, 9),
+        Deal(8192, 32, 256, 4),
+        Deal(131072, 16, 512, 3),
+    ),
+    "layer_norm": (
+        Deal(1024, 16, 128, 12),
+        Deal(8192, 32, 256, 4),
+    ),
+    "rms_norm": (
+        Deal(1024, 16, 256, 6),
+        Deal(8192, 32, 256, 4),
+        Deal(32768, 32, 1024, 2, twice=True),
+    ),
+    "cross_entropy_and_gradient": (Deal(131072, 16, 512, 3),),
+}
+#: And for rows that begin anywhere within an access: few large blocks have few such ends.
+RAGGED_DEALS = {
+    "softmax": (Deal(131072, 32, 256, 4),),
+    "layer_norm": (
+        Deal(16384, 32, 256, 4),
+        Deal(131072, 32, 512, 2),
+    ),
+    "rms_norm": (Deal(131072, 32, 256, 4),),
+    "cross_entropy": (Deal(131072, 32, 256, 4),),
+    "cross_entropy_and_gradient": (Deal(131072, 32, 256, 4),),
+    "cross_entropy_backward": (Deal(131072, 32, 256, 4),),
+}
+LAST_RESORTS = Deal(1 << 18, 32, 512, 1), Deal(1 << 18, 64, 512, 1)  # right, if not fast
 
 
 @functools.cache
@@ -152,7 +200,7 @@ def best_shape(
     inputs: int = 1,
 ) -> Shape | None:
     """The shape that an operation of `DEALS` takes for rows of a length, or None."""
-    for deal in (*DEALS[operation], LAST_RESORT):
+    for deal in _deals(operation, columns, item_bytes):
         if columns > deal.columns:
             continue
         shape = shape_for(
@@ -165,9 +213,19 @@ def best_shape(
             ring=deal.ring,
             twice=deal.twice,
         )
-        if shape:
+        if shape and (shape.even or not deal.even):
             return shape
     return None
+
+
+def _deals(operation: str, columns: int, item_bytes: int) -> Iterator[Deal]:
+    """The deals of an operation, those first that suit the rows' class."""
+    if item_bytes < FLOAT:
+        yield from HALF_DEALS.get(operation, ())
+    if columns * item_bytes % ACCESS:
+        yield from RAGGED_DEALS.get(operation, ())
+    yield from DEALS[operation]
+    yield from LAST_RESORTS
 
 
 def shape_for(
@@ -191,12 +249,16 @@ def shape_for(
     pack = ACCESS // item_bytes
     if cluster is None:
         cluster = _smallest_cluster(columns, pack, kept * threads)
-    if not cluster or columns % (cluster * pack) or columns == 0:
+    if not cluster or columns == 0:
         return None
-    part = columns // cluster
-    if part > kept * threads or (twice and cluster > 1):
+    ragged = columns % (cluster * pack) != 0
+    if ragged and (ring or twice):
         return None
-    group = _up_to_warps(-(-part // kept))
+    part = _part(columns, cluster, pack)
+    kept_at_most = part + pack * ragged  # an access more, where a row begins within one
+    if kept_at_most > kept * threads or (twice and cluster > 1):
+        return None
+    group = _up_to_warps(-(-kept_at_most // kept))
     rows = 1 if cluster > 1 else threads // group
     room = SM_SHARED // blocks - RESERVED - BARRIERS
     stages = min(MOST_STAGES, room // (inputs * rows * part * item_bytes)) if ring else 0
@@ -206,11 +268,20 @@ def shape_for(
 
 
 def _smallest_cluster(columns: int, pack: int, capacity: int) -> int | None:
-    """Blocks a row needs, if it can be cut into so many equal parts of whole accesses."""
+    """Blocks a row needs: of equal parts of whole accesses, if it can be cut into such."""
     for cluster in CLUSTERS:
         if columns % (cluster * pack) == 0 and columns // cluster <= capacity:
             return cluster
+    for cluster in CLUSTERS:
+        if _part(columns, cluster, pack) + pack <= capacity:
+            return cluster
     return None
+
+
+def _part(columns: int, cluster: int, pack: int) -> int:
+    """Columns of a row that a block of a cluster has: whole accesses where rows are ragged."""
+    equal = -(-columns // cluster)
+    return equal if columns % (cluster * pack) == 0 else -(-equal // pack) * pack
 
 
 def _up_to_warps(threads: int) -> int:

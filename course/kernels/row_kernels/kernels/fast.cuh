@@ -28,18 +28,23 @@ constexpr int inputs = INPUTS;
 constexpr bool ring = stages > 0;
 constexpr int ring_stages = ring ? stages : 1;  // what may be divided by, and be a length
 
-constexpr int part = columns / cluster;  // columns of a row that one block has
+constexpr int pack = 16 / sizeof(Element);  // elements of one access, 16 bytes
+// Rows of a ragged length begin anywhere in an access. They are read from the access on that holds
+// their first value: `lead` values of it belong to the row before.
+constexpr bool ragged = columns % (cluster * pack) != 0;
+constexpr int equal_part = (columns + cluster - 1) / cluster;
+// Columns of a row that one block has; a ragged row's last block has fewer.
+constexpr int part = ragged ? (equal_part + pack - 1) / pack * pack : equal_part;
 constexpr int tile_rows = threads / group;  // rows of a tile
 constexpr int tile_elements = tile_rows * part;
 constexpr int warps = threads / 32;
 constexpr int group_warps = group / 32;
 
-constexpr int pack = 16 / sizeof(Element);  // elements of one access, 16 bytes
-constexpr int packs = (part / pack + group - 1) / group;
+constexpr int packs = (part / pack + ragged + group - 1) / group;
 constexpr int values = packs * pack;  // of a row that one thread keeps
-constexpr bool even = packs * group * pack == part;
+constexpr bool even = !ragged && packs * group * pack == part;
 
-static_assert(columns % (cluster * pack) == 0, "parts of a row are whole accesses");
+static_assert(!ragged || !ring, "bulk copies take whole accesses only");
 static_assert(cluster == 1 || tile_rows == 1, "a cluster shares one row at a time");
 
 // What a kernel says of its shape. A cluster of one block is not asked for: it would start later.
@@ -63,13 +68,34 @@ __device__ inline int rank() {
     return blockIdx.x % cluster;
 }
 
-// Where, in the block's part of a row, this thread's k-th access is.
-__device__ inline int column_of(int k) {
-    return (k * group + member()) * pack;
+// How many values of an access lie before (the block's part of) a row that begins in it.
+__device__ inline int lead_of(const Element* row) {
+    return ragged ? reinterpret_cast<size_t>(row) / sizeof(Element) % pack : 0;
 }
 
-__device__ inline bool inside(int k) {
-    return even || column_of(k) < part;
+// Where, in the block's part of a row, this thread's k-th access is.
+__device__ inline int column_of(int k, int lead = 0) {
+    return (k * group + member()) * pack - lead;
+}
+
+// How many columns of a row this block has.
+__device__ inline int own_columns() {
+    return ragged ? min(part, columns - rank() * part) : part;
+}
+
+// Whether all of an access is in the block's part of a row.
+__device__ inline bool inside(int k, int lead = 0) {
+    if (!ragged)
+        return even || column_of(k) < part;
+    return column_of(k, lead) >= 0 && column_of(k, lead) + pack <= own_columns();
+}
+
+// Whether this thread's j-th value is one of the row's.
+__device__ inline bool has_value(int j, int lead) {
+    if (!ragged)
+        return inside(j / pack);
+    int column = column_of(j / pack, lead) + j % pack;
+    return column >= 0 && column < own_columns();
 }
 
 // What one access moves.
@@ -132,25 +158,48 @@ __device__ inline void store_pack(__nv_bfloat16* to, const float* from) {
 // Read this thread's values of (its block's part of) a row; what lies outside becomes `outside`.
 template <bool once = false>
 __device__ inline void read_row(float (&v)[values], const Element* row, float outside) {
+    int lead = lead_of(row);
 #pragma unroll
     for (int k = 0; k < packs; ++k) {
-        if (inside(k)) {
-            const Pack* from = reinterpret_cast<const Pack*>(row + column_of(k));
+        if (inside(k, lead)) {
+            const Pack* from = reinterpret_cast<const Pack*>(row + column_of(k, lead));
             unpack(&v[k * pack], once ? load_once(from) : *from);
         } else {
 #pragma unroll
-            for (int i = 0; i < pack; ++i)
+            for (int i = 0; i < pack; ++i) {
                 v[k * pack + i] = outside;
+                if (ragged && has_value(k * pack + i, lead))
+                    v[k * pack + i] = float(row[column_of(k, lead) + i]);
+            }
         }
+    }
+}
+
+// Read the parameters that belong to this thread's values of a row that begins with `lead`.
+__device__ inline void read_parameters(float (&v)[values], const Element* parameters, int lead) {
+    if constexpr (!ragged) {
+        read_row(v, parameters, 0);
+    } else {
+#pragma unroll
+        for (int j = 0; j < values; ++j)  // where these begin is not where the row does
+            v[j] = has_value(j, lead) ? float(parameters[column_of(j / pack, lead) + j % pack]) : 0;
     }
 }
 
 // Write this thread's values of a row.
 __device__ inline void write_row(Element* row, const float (&v)[values]) {
+    int lead = lead_of(row);
 #pragma unroll
-    for (int k = 0; k < packs; ++k)
-        if (inside(k))
-            store_pack(row + column_of(k), &v[k * pack]);
+    for (int k = 0; k < packs; ++k) {
+        if (inside(k, lead)) {
+            store_pack(row + column_of(k, lead), &v[k * pack]);
+        } else if (ragged) {
+#pragma unroll
+            for (int i = 0; i < pack; ++i)
+                if (has_value(k * pack + i, lead))
+                    row[column_of(k, lead) + i] = Element(v[k * pack + i]);
+        }
+    }
 }
 
 // ---- tiles
@@ -227,6 +276,12 @@ __device__ inline const Element* row_of(const Tiles& tiles, int i, long long til
     long long row = tile * tile_rows + row_in_tile();
     row = row < tiles.rows ? row : tiles.rows - 1;  // a thread without a row repeats the last one
     return tiles.from[input] + row * columns + rank() * part;
+}
+
+// How this thread's row of a tile begins. It is the same for all tiles of a block if their step is
+// a multiple of `pack`.
+__device__ inline int lead_in(const Tiles& tiles, int i, long long tile) {
+    return ragged ? lead_of(row_of(tiles, i, tile)) : 0;
 }
 
 // Read this thread's values of a tile.

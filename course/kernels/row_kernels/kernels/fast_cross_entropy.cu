@@ -49,6 +49,7 @@ __device__ inline void cross_entropy(float* losses, float* log_sums, Element* dx
         long long target = next_target;
         next_target = targets.of(row + tiles.step() * tile_rows);  // needed a tile later
         int column = in_part(target);
+        int lead = lead_in(tiles, i, tile);
         float logit = nanf("");
         if (column >= 0)
             logit = float(row_of(tiles, i, tile)[column]);
@@ -80,7 +81,7 @@ __device__ inline void cross_entropy(float* losses, float* log_sums, Element* dx
 #pragma unroll
             for (int j = 0; j < values; ++j) {
                 v[j] *= scale;
-                if (column_of(j / pack) + j % pack == column)
+                if (column_of(j / pack, lead) + j % pack == column)
                     v[j] -= weight;
             }
             write_row(dx + row * columns + rank() * part, v);
@@ -125,10 +126,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         if (target == ignored)
             weight = 0;
         int column = in_part(target);
+        int lead = lead_in(tiles, i, tile);
 #pragma unroll
         for (int j = 0; j < values; ++j) {
             v[j] = expf(v[j] - log_sum) * weight;
-            if (column_of(j / pack) + j % pack == column)
+            if (column_of(j / pack, lead) + j % pack == column)
                 v[j] -= weight;
         }
         if (row < rows)

@@ -13,8 +13,8 @@ extern "C" __global__ void SHAPED layer_norm_fast(Element* y, float* means, floa
     float scale[values];
     float shift[values];
     if (ring) {  // a thread has the same columns of every row
-        read_row(scale, gamma + rank() * part, 0);
-        read_row(shift, beta + rank() * part, 0);
+        read_parameters(scale, gamma + rank() * part, 0);
+        read_parameters(shift, beta + rank() * part, 0);
     }
 
     int round = 0;
@@ -23,6 +23,7 @@ extern "C" __global__ void SHAPED layer_norm_fast(Element* y, float* means, floa
         wait_for_tile(i);
         float v[values];
         read_tile(v, tiles, i, tile, 0);
+        int lead = lead_in(tiles, i, tile);
 
         float sum = 0;
 #pragma unroll
@@ -35,14 +36,14 @@ extern "C" __global__ void SHAPED layer_norm_fast(Element* y, float* means, floa
 #pragma unroll
         for (int j = 0; j < values; ++j) {
             v[j] -= mean;
-            if (inside(j / pack))
+            if (has_value(j, lead))
                 squares += v[j] * v[j];
         }
         float variance = all_reduce<Add>(squares, round) / columns;
         float inverse = rsqrtf(variance + epsilon);
         if (!ring) {  // a block has one tile; read earlier, they would only hold registers
-            read_row(scale, gamma + rank() * part, 0);
-            read_row(shift, beta + rank() * part, 0);
+            read_parameters(scale, gamma + rank() * part, lead);
+            read_parameters(shift, beta + rank() * part, lead);
         }
 
 #pragma unroll

@@ -16,7 +16,8 @@ extern "C" __global__ void SHAPED layer_norm_backward_fast(Element* dx, float* d
     Tiles tiles = {{x, dy}, rows};
     start(tiles);
     float scale[values];
-    read_row(scale, gamma + rank() * part, 0);
+    int lead = lead_in(tiles, 0, tiles.first());
+    read_parameters(scale, gamma + rank() * part, lead);
     float dgamma[values] = {};
     float dbeta[values] = {};
 
@@ -62,6 +63,6 @@ extern "C" __global__ void SHAPED layer_norm_backward_fast(Element* dx, float* d
         if (row < rows)
             write_row(dx + row * columns + rank() * part, g);
     }
-    write_partial_sums(dgamma_partial, dgamma);
-    write_partial_sums(dbeta_partial, dbeta);
+    write_partial_sums(dgamma_partial, dgamma, lead);
+    write_partial_sums(dbeta_partial, dbeta, lead);
 }

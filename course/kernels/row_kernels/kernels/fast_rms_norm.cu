@@ -10,7 +10,7 @@ extern "C" __global__ void SHAPED rms_norm_fast(Element* y, float* inverses, con
     start(tiles);
     float scale[values];
     if (ring)  // a thread has the same columns of every row
-        read_row(scale, gamma + rank() * part, 0);
+        read_parameters(scale, gamma + rank() * part, 0);
 
     int round = 0;
     long long tile = tiles.first();
@@ -26,7 +26,7 @@ extern "C" __global__ void SHAPED rms_norm_fast(Element* y, float* inverses, con
         float inverse = rsqrtf(all_reduce<Add>(squares, round) / columns + epsilon);
         refill(tiles, i, tile);
         if (!ring)  // a block has one tile; read earlier, gamma would only hold registers
-            read_row(scale, gamma + rank() * part, 0);
+            read_parameters(scale, gamma + rank() * part, lead_in(tiles, i, tile));
 
 #pragma unroll
         for (int j = 0; j < values; ++j)

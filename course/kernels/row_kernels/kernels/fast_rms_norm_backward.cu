@@ -13,7 +13,8 @@ extern "C" __global__ void SHAPED rms_norm_backward_fast(Element* dx, float* dga
     Tiles tiles = {{x, dy}, rows};
     start(tiles);
     float scale[values];
-    read_row(scale, gamma + rank() * part, 0);
+    int lead = lead_in(tiles, 0, tiles.first());
+    read_parameters(scale, gamma + rank() * part, lead);
     float dgamma[values] = {};
 
     int round = 0;
@@ -51,5 +52,5 @@ extern "C" __global__ void SHAPED rms_norm_backward_fast(Element* dx, float* dga
         if (row < rows)
             write_row(dx + row * columns + rank() * part, g);
     }
-    write_partial_sums(dgamma_partial, dgamma);
+    write_partial_sums(dgamma_partial, dgamma, lead);
 }

@@ -26,11 +26,16 @@ SHAPES = [
     Shape(columns=264, cluster=1, group=64, threads=64, stages=3, blocks=1),
     Shape(columns=256, cluster=2, group=64, threads=64, stages=2, blocks=1),
 ]
+#: Rows that begin anywhere within an access
+RAGGED = Shape(columns=101, cluster=1, group=32, threads=64, stages=0, blocks=1)
+RAGGED_CLUSTER = Shape(columns=259, cluster=2, group=32, threads=32, stages=0, blocks=1)
 OTHER_SHAPES = pytest.mark.nightly("by day a ring of three, a cluster, and bfloat16")
 CASES = [
     *(pytest.param((shape, torch.float32), marks=OTHER_SHAPES) for shape in SHAPES[:3]),
     *((shape, torch.float32) for shape in SHAPES[3:]),
     (SHAPES[1], torch.bfloat16),
+    (RAGGED, torch.float32),
+    (RAGGED_CLUSTER, torch.bfloat16),
 ]
 #: Rows read twice: all threads have as many values, or not
 TWICE_SHAPES = [
@@ -61,6 +66,11 @@ def launch(shape, dtype):
     return in_shape(shape, dtype)
 
 
+def clusters_of(shape):
+    """So many that the rows that one of them takes begin alike within an access."""
+    return ROWS - 1 if shape.ragged else BLOCKS
+
+
 def in_shape(shape, dtype):
     def run(file, name, *arguments, inputs=1):
         macros = {
@@ -75,7 +85,7 @@ def in_shape(shape, dtype):
         flags = tuple(f"-D{key}={value}" for key, value in macros.items())
         kernel = getattr(cuda_c.load(KERNELS / file, flags=flags), name)
         shape_now = replace(shape, inputs=inputs, item_bytes=dtype.itemsize)
-        grid = BLOCKS * shape.cluster
+        grid = clusters_of(shape) * shape.cluster
         if shape.twice:
             grid = -(-ROWS // shape.tile_rows)
         kernel[grid, shape.threads, shape_now.shared_bytes](*arguments)
@@ -111,9 +121,9 @@ def test_layer_norm(launch, shape, dtype):
     gamma, beta = normal(2, columns, dtype=dtype, seed=3)
     expected, gradients = exact.with_gradients(exact.layer_norm, (x, gamma, beta), dy)
 
-    y, dx = poison(2, ROWS, columns, dtype=dtype)
+    y, dx = (poison(ROWS, columns, dtype=dtype) for _ in range(2))
     means, inverses = poison(2, ROWS)
-    dgamma, dbeta = poison(2, BLOCKS, columns)
+    dgamma, dbeta = poison(2, clusters_of(shape), columns)
     launch(
         *("fast_layer_norm.cu", "layer_norm_fast", y, means, inverses),
         *(x, gamma, beta, ROWS, norms.EPSILON),
@@ -134,9 +144,9 @@ def test_rms_norm(launch, shape, dtype):
     gamma = normal(columns, dtype=dtype, seed=3)
     expected, gradients = exact.with_gradients(exact.rms_norm, (x, gamma), dy)
 
-    y, dx = poison(2, ROWS, columns, dtype=dtype)
+    y, dx = (poison(ROWS, columns, dtype=dtype) for _ in range(2))
     inverses = poison(ROWS)
-    dgamma = poison(BLOCKS, columns)
+    dgamma = poison(clusters_of(shape), columns)
     launch("fast_rms_norm.cu", "rms_norm_fast", y, inverses, x, gamma, ROWS, norms.EPSILON)
     assert_close(y, expected, dtype)
     launch(

@@ -15,6 +15,7 @@ from course.kernels.row_kernels.shapes import (
 )
 
 LENGTHS = [4, 32, 100, 768, 1024, 4096, 5120, 16384, 50304, 65536, 128256, 131072, 262144]
+RAGGED = [1, 3, 101, 1023, 8191, 50257, 128_255, 262_143]
 
 
 #: (elements that a thread keeps, threads of a block, blocks of an SM)
@@ -26,17 +27,17 @@ BLOCKS = [(32, 512, 1), (16, 256, 3), (8, 1024, 2)]
 def test_a_shape_holds_its_row(kept, threads, blocks, ring):
     """Of all rows that are dealt at all; the longest are not."""
     dealt = 0
-    for columns, item_bytes, inputs in itertools.product(LENGTHS, (2, 4), (1, 2)):
+    for columns, item_bytes, inputs in itertools.product(LENGTHS + RAGGED, (2, 4), (1, 2)):
         shape = shape_for(
             columns, item_bytes, inputs=inputs, kept=kept, threads=threads, blocks=blocks, ring=ring
         )
         if shape is None:
             continue
         dealt += 1
-        part = columns // shape.cluster
-        assert part * shape.cluster == columns, shape
+        part = shape.tile_bytes // shape.tile_rows // item_bytes
+        assert part * (shape.cluster - 1) < columns <= part * shape.cluster, shape
         assert part * item_bytes % ACCESS == 0, shape
-        assert part <= kept * shape.group, shape
+        assert part + shape.ragged * shape.pack <= kept * shape.group, shape
         assert shape.group % WARP == 0 and shape.threads % shape.group == 0, shape
         assert shape.threads <= threads, shape
         assert shape.cluster == 1 or shape.tile_rows == 1, shape
@@ -45,23 +46,22 @@ def test_a_shape_holds_its_row(kept, threads, blocks, ring):
     assert dealt >= len(LENGTHS)
 
 
-ROWS_OF_WHOLE_ACCESSES = [
-    (columns, item_bytes)
-    for columns in LENGTHS
-    for item_bytes in (2, 4)
-    if columns * item_bytes % ACCESS == 0
-]
-
-
 @pytest.mark.parametrize("operation", DEALS)
 def test_every_operation_has_a_shape(operation):
     inputs = 2 if operation.endswith("norm_backward") else 1
-    for columns, item_bytes in ROWS_OF_WHOLE_ACCESSES:
+    for columns, item_bytes in itertools.product(LENGTHS + RAGGED, (2, 4)):
         shape = best_shape(operation, columns, item_bytes, inputs)
         assert (shape.columns, shape.inputs) == (columns, inputs)
 
 
-@pytest.mark.parametrize("columns", [0, 1, 1023, 50257, 10_000_000])
+@pytest.mark.parametrize("columns", [0, 10_000_000])
 def test_lengths_that_the_fast_kernels_do_not_take(columns):
     assert shape_for(columns) is None
     assert best_shape("softmax", columns) is None
+
+
+@pytest.mark.parametrize("how", ["ring", "twice"])
+@pytest.mark.parametrize("columns", RAGGED)
+def test_ragged_rows_come_neither_by_bulk_copies_nor_twice(columns, how):
+    assert shape_for(columns, cluster=1, kept=1 << 18, ring=False) is not None
+    assert shape_for(columns, ring=how == "ring", twice=how == "twice") is None
