@@ -10,6 +10,9 @@ from course.checking.by_element import duplicate_work
 from course.checking.evidence import Finding, elements, right, surplus, trim, unwritten, where
 
 
+TELLING = 20  # elements along an axis: of fewer, a wrong one here and there may be every nth
+
+
 def race(bad, good, exercise):
     """An element right in one order of the threads is wrong in another, with the same inputs."""
     for run in bad:
@@ -89,7 +92,8 @@ def fixed_block(bad, good, exercise):
         return None
     smallest = min(threads_needed(run, exercise) for run in bad)
     others = [run for run in good if run.launch.block in blocks]
-    if any(threads_needed(run, exercise) >= smallest for run in others):  # it is the numbers
+    larger = any(threads_needed(run, exercise) >= smallest for run in others)
+    if larger or all(here_and_there(run, exercise) for run in bad):  # it is the numbers
         return None
     return Finding(
         "fixed_block",
@@ -124,7 +128,7 @@ def here_and_there(run, exercise):
     for axis in range(wrong.ndim):
         others = tuple(i for i in range(wrong.ndim) if i != axis)
         at, length = np.flatnonzero(wrong.any(axis=others)), wrong.shape[axis]
-        if not at.size or at.size > length / 5 or at[-1] == length - 1:
+        if length < TELLING or not at.size or at.size > length / 5 or at[-1] == length - 1:
             continue
         steps = np.diff(at)
         if np.count_nonzero(steps == 1) < at.size / 2 and (len(set(steps)) > 1 or at.size < 3):
