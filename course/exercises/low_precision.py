@@ -74,6 +74,7 @@ def to_int8(codes, x, scale):
     inputs=steps_and_ties,
     reference=nearest_int8,
     specials="no_nan",  # no code stands for NaN, and the text asks for none
+    powers=(-100, 60),  # far beyond an int32, and not beyond what `round` makes of it
     large=(66_000,),
     shapes=lengths(1, 31, 33, 100, 257),
     fresh=some_numbers((34, 300), few=True),
@@ -126,6 +127,26 @@ def to_int8(codes, x, scale):
             "Large numbers become 127, but those below -127 lose their upper bits: they need a"
             " bound, too.",
             lambda codes, x, scale: cut_off(np.minimum(np.rint(x / scale), 127)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "What lies halfway between two whole numbers always moves away from zero here. The task"
+            " sends it to the even one: 2.5 becomes 2.",
+            lambda codes, x, scale: clipped_int8(
+                np.copysign(np.floor(np.abs(x.astype(np.float64) / scale) + 0.5), x)
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "A number becomes an int8 before it is kept within the bounds: there it has lost its"
+            " upper bits already.",
+            lambda codes, x, scale: clipped_int8(cut_off(np.rint(x / scale))),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "This multiplies by 1 / scale, which is rounded. What lies halfway between two whole"
+            " numbers by `x[i] / scale` then lies beside it.",
+            lambda codes, x, scale: clipped_int8(np.rint(x * (np.float32(1) / scale))),
         ),
         Hypothesis(
             "wrong_value",
@@ -223,6 +244,23 @@ def unpack(numbers, packed):
             "wrong_value",
             "The two numbers of each byte are swapped: the first one is in the lower half.",
             lambda numbers, packed: unpacked(numbers, packed >> 4 | packed << 4),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Numbers below 0 are too large by one: codes from 8 on are 16 too large, not 15.",
+            lambda numbers, packed: (
+                unpacked(numbers, packed) + (unpacked(numbers, packed) < 0).astype(np.int8)
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The highest bit is taken for a sign beside three bits of magnitude. In two's"
+            " complement it counts -8: 1111 is -1, not -7.",
+            lambda numbers, packed: np.where(
+                unpacked(numbers, packed) < 0,
+                -8 - unpacked(numbers, packed),
+                unpacked(numbers, packed),
+            ).astype(np.int8),
         ),
         Hypothesis(
             "wrong_value",
@@ -366,6 +404,13 @@ def balance(factors, x, w):
         ),
         Hypothesis(
             "wrong_value",
+            "This takes the mean magnitude of each column. The task asks for the largest.",
+            lambda factors, x, w: balanced(
+                factors, np.abs(x).mean(0, keepdims=True), np.abs(w).mean(0, keepdims=True)
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
             "Where a column of x is all zeros, the factor must be 1, and here it is 0.",
             lambda factors, x, w: (
                 np.where(np.abs(x).max(0) > 0, balanced(factors, x, w), 0.0)
@@ -421,8 +466,10 @@ def numbers_of(packed):
     return np.where(nibbles >= 8, nibbles - 16, nibbles)
 
 
-def by_groups(scales):
-    return np.repeat(scales.astype(np.float64), GROUP, axis=1)
+def summed(numbers, scales, x, group=GROUP):
+    """Numbers of weights times their scales, one for each `group` neighbours, times x."""
+    columns = np.minimum(np.arange(len(x)) // group, scales.shape[1] - 1)
+    return (numbers[:, : len(x)] * scales.astype(np.float64)[:, columns]) @ x
 
 
 FOUR_BITS = Exercise(
@@ -447,7 +494,7 @@ def four_bits(y, packed, scales, x):
 """,
     solution=four_bits,
     inputs=weights_of_four_bits,
-    reference=lambda y, packed, scales, x: (numbers_of(packed) * by_groups(scales)) @ x,
+    reference=lambda y, packed, scales, x: summed(numbers_of(packed), scales, x),
     specials="finite",  # a scale may stand before or behind the sum of its group
     shapes=((1, 1), (5, 2), (33, 1), (40, 3), (7, 5)),
     fresh=some_numbers((2, 40), (1, 5)),
@@ -474,37 +521,40 @@ def four_bits(y, packed, scales, x):
         Hypothesis(
             "wrong_value",
             "No weight is below zero: codes from 8 on stand for -8 to -1.",
-            lambda y, packed, scales, x: ((numbers_of(packed) & 15) * by_groups(scales)) @ x,
+            lambda y, packed, scales, x: summed(numbers_of(packed) & 15, scales, x),
         ),
         Hypothesis(
             "wrong_value",
             "The two numbers of each byte are swapped: the first one is in the lower half.",
-            lambda y, packed, scales, x: (
-                (numbers_of(packed >> 4 | packed << 4) * by_groups(scales)) @ x
-            ),
+            lambda y, packed, scales, x: summed(numbers_of(packed >> 4 | packed << 4), scales, x),
         ),
         Hypothesis(
             "wrong_value",
             "The whole row has the scale of its first 32 numbers. Every 32 have one of their own.",
-            lambda y, packed, scales, x: (numbers_of(packed) * scales[:, :1].astype(float)) @ x,
+            lambda y, packed, scales, x: summed(numbers_of(packed), scales[:, :1], x),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "64 numbers share a scale here, as if `k // 2` stood for k: 32 numbers do, 16 bytes.",
+            lambda y, packed, scales, x: summed(numbers_of(packed), scales, x, 2 * GROUP),
         ),
         Hypothesis(
             "wrong_value",
             "The weights are unpacked, but not scaled.",
-            lambda y, packed, scales, x: numbers_of(packed) @ x.astype(np.float64),
+            lambda y, packed, scales, x: summed(numbers_of(packed), np.ones_like(scales), x),
         ),
         Hypothesis(
             "wrong_value",
             "This takes 8 from every code. In two's complement only the codes from 8 on are too"
             " large, by 16.",
-            lambda y, packed, scales, x: (((numbers_of(packed) & 15) - 8) * by_groups(scales)) @ x,
+            lambda y, packed, scales, x: summed((numbers_of(packed) & 15) - 8, scales, x),
         ),
         Hypothesis(
             "wrong_value",
             "Only the first half of each row is summed: a byte holds two numbers, and k counts"
             " numbers.",
-            lambda y, packed, scales, x: (
-                (numbers_of(packed) * by_groups(scales))[:, : len(x) // 2] @ x[: len(x) // 2]
+            lambda y, packed, scales, x: summed(
+                numbers_of(packed), scales, np.where(np.arange(len(x)) < len(x) // 2, x, 0)
             ),
         ),
     ),
@@ -666,6 +716,33 @@ def int8_matmul(out, x, zeros, x_scales, w, w_scales):
         ),
         Hypothesis(
             "wrong_value",
+            "The scales of x are missing.",
+            lambda out, x, zeros, x_scales, w, w_scales: exact_product(
+                out, x, zeros, np.ones_like(x_scales), w, w_scales
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The difference of a code and its zero point is kept in 8 bits. It may be below 0, or"
+            " above 127: widen both first.",
+            lambda out, x, zeros, x_scales, w, w_scales: exact_product(
+                out,
+                (x - zeros[:, None].astype(np.uint8)).astype(np.uint8),
+                np.zeros_like(zeros),
+                x_scales,
+                w,
+                w_scales,
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Codes of w go from -127 to 127. Read as unsigned, those below 0 are 256 too large.",
+            lambda out, x, zeros, x_scales, w, w_scales: exact_product(
+                out, x, zeros, x_scales, w.view(np.uint8), w_scales
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
             "The scales of w are missing.",
             lambda out, x, zeros, x_scales, w, w_scales: exact_product(
                 out, x, zeros, x_scales, w, np.ones_like(w_scales)
@@ -808,6 +885,17 @@ def mean_square(out, x):
         ),
         Hypothesis(
             "wrong_value",
+            "This is the root of the mean. The mean itself is asked for.",
+            lambda out, x: np.sqrt(mean_of_squares(out, x)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The result is rounded to float16, which has three digits and ends at 65,504: the"
+            " output is float32.",
+            lambda out, x: mean_of_squares(out, x).astype(np.float16).astype(np.float32),
+        ),
+        Hypothesis(
+            "wrong_value",
             "This is the mean of the numbers, not of their squares.",
             lambda out, x: x.astype(np.float64).mean(1),
         ),
@@ -891,6 +979,23 @@ def by_chance(rounded, bits, random):
         ("i < bits.size", "True", "missing_guard"),
     ),
     hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "A number with `random[i] == 65536 - low` must move away from zero, too: `>=`.",
+            lambda rounded, bits, random: up_or_down(rounded, bits, random.astype(np.int64) - 1),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "A number with `random[i] == 65535 - low` moves away from zero, one too early.",
+            lambda rounded, bits, random: up_or_down(rounded, bits, random.astype(np.int64) + 1),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Numbers below 0 always move toward zero here. Their bits are cut in the same way.",
+            lambda rounded, bits, random: np.where(
+                bits >> 31, bits >> 16, up_or_down(rounded, bits, random)
+            ).astype(np.uint16),
+        ),
         Hypothesis(
             "wrong_value",
             "This rounds to the nearest, whatever `random` says.",
