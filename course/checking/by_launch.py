@@ -9,7 +9,6 @@ import numpy as np
 from course.checking.by_element import duplicate_work
 from course.checking.evidence import Finding, elements, right, surplus, trim, unwritten, where
 
-
 TELLING = 20  # elements along an axis: of fewer, a wrong one here and there may be every nth
 
 
