@@ -5,9 +5,10 @@ finds planted mistakes by name and line."""
 import subprocess
 import zlib
 
+import numpy as np
 import pytest
 
-from tests.conformance import derive, mistakes
+from tests.conformance import derive, fuzz, mistakes
 from tests.conformance.record import flags
 from tests.needs import cpp_compiler
 from utils.cpu.cuda_c.build import BuildError, build_program, compiler
@@ -168,6 +169,33 @@ def test_a_broken_program_that_is_right_is_not_diagnosed(tmp_path):
         "// expect: leak; line 2; mode: fast\nint main() { cudaDeviceSynchronize(); }\n"
     )
     assert mistakes.diagnosis(source) == (False, "")
+
+
+@pytest.mark.nightly("kernels drawn anew; by day the same rules are programs of their own")
+@pytest.mark.parametrize("part", range(10))
+def test_random_kernels_give_what_their_statements_say(part, tmp_path, request):
+    first = request.config.getoption("--seed", 0) * 1_000_000 + part * 300
+    for start in range(first, first + 300, fuzz.TOGETHER):
+        assert fuzz.differences(range(start, start + fuzz.TOGETHER), tmp_path) == {}
+
+
+def test_what_a_random_kernel_must_give_is_worked_out_by_the_rules():
+    numbers = np.array([5, 0xFFFFFFFF], fuzz.U)
+    assert fuzz.shifted(numbers, np.array([32, 31], fuzz.U), left=True).tolist() == [0, 1 << 31]
+    assert fuzz.shifted(numbers.view(fuzz.I), np.array([32, 40], fuzz.U), left=False).tolist() == [
+        0,
+        -1,
+    ]
+    floats = np.array([np.nan, -1.5, 3e9, 1e20], fuzz.F)
+    assert fuzz.saturated(floats, fuzz.I).tolist() == [0, -1, 2**31 - 1, 2**31 - 1]
+    assert fuzz.saturated(floats, fuzz.U).tolist() == [0, 0, 3_000_000_000, 2**32 - 1]
+    # (1 + e)^2 - (1 + 2 e) is e^2 rounded once, and 0 rounded twice
+    e = np.float32(2**-23)
+    one = np.array([1], fuzz.F)
+    assert fuzz.fused(one + e, one + e, -(one + 2 * e)).tolist() == [2.0**-46]
+    kernel = fuzz.Kernel(7)
+    assert (kernel.text, kernel.expected()) == (fuzz.Kernel(7).text, fuzz.Kernel(7).expected())
+    assert kernel.expected() != fuzz.Kernel(8).expected()
 
 
 def test_recording_needs_a_gpu(monkeypatch):
