@@ -1,10 +1,12 @@
 """Watch it go wrong: the film of an answer whose mistake has a place in time."""
 
+import itertools
 import time
 
 import numpy as np
 
 from course.checking import engines, limits
+from course.checking.model import InOut, Out
 from course.checking.trials import TRACED_THREADS, cases
 from utils import cuda_c, has_gpu
 from utils.cpu import numba_cuda
@@ -14,7 +16,10 @@ from utils.tracer import trace
 IN_TIME = {
     "numba": ("race", "barrier", "uninitialized", "out_of_bounds"),
     "cuda_c": ("race", "barrier", "uninitialized"),
+    "triton": ("race", "out_of_bounds"),
 }
+WITHOUT_GPU = "cuda_c", "triton"  # what is traced where no GPU is
+LANES = 32  # to which the elements of a Triton program are dealt
 SUMMARY = "Watch it go wrong"
 SECONDS = 4  # for launches that go well, until one goes wrong
 MOST_STEPS = 300
@@ -26,8 +31,10 @@ def film_of(exercise, answer, seed, reason):
     The launches that the check made are made again, the smallest first, their threads in a drawn
     order: so a race shows what it can do.
     """
-    if reason not in IN_TIME.get(exercise.kind, ()) or exercise.kind == "cuda_c" and has_gpu():
+    if reason not in IN_TIME.get(exercise.kind, ()) or exercise.kind in WITHOUT_GPU and has_gpu():
         return ""
+    if exercise.kind == "triton":
+        return of_triton(exercise, answer, seed)
     try:
         kernel = kernel_of(exercise, answer)
     except Exception:  # the check has told why it is none
@@ -49,6 +56,35 @@ def film_of(exercise, answer, seed, reason):
         if time.monotonic() > until:
             break
     return ""
+
+
+def of_triton(exercise, answer, seed):
+    """The film of a Triton kernel in the first of the check's launches that goes wrong."""
+    rng = np.random.default_rng(seed)
+    shapes = exercise.all_shapes(rng)
+    until = time.monotonic() + SECONDS
+    for shape, block in zip(shapes, itertools.cycle(exercise.blocks)):
+        given = [tensor_of(value) for value in exercise.inputs(rng, shape).values()]
+        try:
+            traced = trace(answer, exercise.grid(shape, block), LANES, *given, block)
+            player = traced.play(most=MOST_STEPS, wrong=True)
+        except Exception:  # the check has told what stops it
+            return ""
+        if player.films[0].stop is not None:
+            return player.folded(SUMMARY)
+        if time.monotonic() > until:
+            break
+    return ""
+
+
+def tensor_of(value):
+    """An argument as a launch takes it."""
+    import torch
+
+    array = value.array if isinstance(value, InOut) else value
+    if isinstance(value, Out):
+        array = np.zeros(value.shape, value.dtype)
+    return torch.from_numpy(array.copy()) if isinstance(array, np.ndarray) else array
 
 
 def kernel_of(exercise, answer):

@@ -51,6 +51,8 @@ class Events:
         self.warp = self.block * self.warps_a_block + rank // WARP
         self.by_thread = np.argsort(self.thread, kind="stable")
         self.epoch = self.passed((self.kind == BARRIER) | (self.kind == GRID_BARRIER))
+        if recorder.stages is not None:
+            self.epoch = np.array(recorder.stages, np.int64)
         self.grid_epoch = self.passed(self.kind == GRID_BARRIER)
         self.function = recording.function
         self.spaces = np.array([m.space for m in self.memories], dtype=object)

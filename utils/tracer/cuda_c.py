@@ -134,7 +134,7 @@ def as_recorder(watched, table, buffers, arrays, source, threads):
     value[kind != READ] = np.nan
     columns = kind, thread, site, memory, offset, size, value.view(np.int64)
     events = np.stack(columns, axis=1)[known].tobytes()
-    return SimpleNamespace(events=events, sites=sites, memories=memories, outside=[])
+    return SimpleNamespace(events=events, sites=sites, memories=memories, outside=[], stages=None)
 
 
 def sites_of(watched, kind, thread, code, line, filename, first):

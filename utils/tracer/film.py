@@ -286,7 +286,7 @@ class Film:
         if len(self.blocks) < self.trace.blocks:
             shown = ", ".join(self.trace.point(block, self.trace.grid) for block in self.blocks)
             many = "s" * (len(self.blocks) > 1)
-            parts.append(f"block{many} {shown} of {self.trace.blocks:,}")
+            parts.append(f"{self.trace.unit}{many} {shown} of {self.trace.blocks:,}")
         total = len(self.all_steps)
         if total > len(self.numbers):
             every = (total - self.most * AT_FIRST) / (self.most * (1 - AT_FIRST))

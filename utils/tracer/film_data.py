@@ -61,6 +61,7 @@ class FilmData:
                 self.film.trace.point(block, self.film.trace.grid) for block in self.film.blocks
             ],
             "block": list(self.film.trace.block),
+            "unit": self.film.trace.unit,
             "arrays": [self._array(number) for number in self._arrays],
             "barriers": any(step.kind in BARRIERS for step in steps),
             "total": len(steps),

@@ -57,7 +57,7 @@ def warp_name(film, warp):
     block, number = divmod(warp, film.events.warps_a_block)
     name = f"warp {number}"
     if len(film.blocks) > 1:
-        name = f"block {film.trace.point(block, film.trace.grid)}, {name}"
+        name = f"{film.trace.unit} {film.trace.point(block, film.trace.grid)}, {name}"
     return name[0].upper() + name[1:]
 
 
@@ -117,7 +117,7 @@ def thread_name(film, thread):
     block, rank = divmod(thread, film.trace.threads_a_block)
     name = f"thread {film.trace.point(rank, film.trace.block)}"
     if len(film.blocks) > 1:
-        name += f" of block {film.trace.point(block, film.trace.grid)}"
+        name += f" of {film.trace.unit} {film.trace.point(block, film.trace.grid)}"
     return name
 
 

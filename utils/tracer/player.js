@@ -68,10 +68,10 @@ async (host, films, setting) => {
     const [x, y, z] = film.block;
     const name = y * z === 1 ? `${rank}`
       : `(${[rank % x, Math.floor(rank / x) % y, ...(z > 1 ? [Math.floor(rank / x / y)] : [])].join(",")})`;
-    return `Thread ${name}${film.blocks.length > 1 ? ` of block ${film.blocks[film.warps[w][1]]}` : ""}`;
+    return `Thread ${name}${film.blocks.length > 1 ? ` of ${film.unit || "block"} ${film.blocks[film.warps[w][1]]}` : ""}`;
   };
 
-  const shortName = (film, w) => film.warps[w][0].replace(/^Block (.*), warp /, "b$1 w").replace(/^Warp /, "w");
+  const shortName = (film, w) => film.warps[w][0].replace(/^([BP])\w+ (.*), warp /, (_, unit, name) => `${unit.toLowerCase()}${name} w`).replace(/^Warp /, "w");
 
   // ---- the page
 

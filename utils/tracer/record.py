@@ -141,6 +141,7 @@ class Recorder(Observer):
         self.memory_numbers = {}
         self.kept = []  # arrays and code whose id() must stay theirs
         self.outside = []
+        self.stages = None  # for each event, where its block is in an order of its own
         self.threads_a_block = 0
         self.fences = set()
         self.fences_if_taken = set()
@@ -529,7 +530,9 @@ class Recording:
     recorder: Recorder
     results: dict
     error: Exception | None
-    source: list | None = None  # (file, line, text) of what is no Python
+    source: list | None = None  # (file, line, text) where statements are not recorded
+    unit: str = "block"  # what the grid is made of
+    can_race: bool = True  # False: whoever ran it knows that nothing races
 
 
 def record(

@@ -12,6 +12,7 @@ from . import counts
 from . import races as race_search
 from .cuda_c import is_cuda_c, record_cuda_c
 from .record import TraceError, cropped, record
+from .triton import is_triton, record_triton
 
 #: Threads and events of one trace unless the caller says otherwise, and seconds before it is
 #: stopped.
@@ -25,7 +26,7 @@ CELL, CODE = (
     "font-family:monospace;white-space:pre-wrap",
 )
 PROBLEM = "border-left:4px solid #B03A00;padding:2px 8px;margin:4px 0"
-NO_STATEMENTS = "Of CUDA C accesses and barriers are recorded, no statements and no branches."
+NO_STATEMENTS = "Of this kernel accesses and barriers are recorded, no statements and no branches."
 NO_PROBLEMS = (
     "No races, no skipped barriers, no wrong indices, no reads of unwritten shared "
     "memory in this run."
@@ -41,15 +42,19 @@ def trace(
     max_threads=MAX_THREADS,
     limit=MAX_EVENTS,
     seconds=SECONDS,
+    **named,
 ):
     """Run a kernel once, on the CPU; record each access, barrier, atomic and branch.
 
     kernel: a @cuda.jit function, on a machine with a GPU too; or, on a machine without one, a
-        CUDA C kernel of `cuda_c.load`, of which statements and branches are not seen.
-    grid, block: as in kernel[grid, block].
+        CUDA C kernel of `cuda_c.load` or a Triton kernel, of which statements and branches are not
+        seen.
+    grid, block: as in kernel[grid, block]; of a Triton kernel `block` is the number of lanes to
+        which the elements of a program are dealt, in turns.
     args: as the launch takes them: NumPy arrays, device arrays, torch tensors, numbers, tuples of
         these.
         The kernel works on copies; what it made of them is in `Trace.results`, by argument name.
+    named: a Triton launch's named arguments (BLOCK=64).
     shared_bytes: of dynamic shared memory. limit: events (accesses, statements, branches) that stop
         it.
 
@@ -64,6 +69,11 @@ def trace(
                 kernel, grid, block, args, shared_bytes, max_threads=max_threads, limit=limit
             )
         )
+    if is_triton(kernel):
+        limits = {"max_threads": max_threads, "limit": limit}
+        return Trace(record_triton(kernel, grid, block, args, named, **limits))
+    if named:
+        raise TraceError(f"a launch has no argument {', '.join(named)}")
     return Trace(
         record(
             kernel,
@@ -96,6 +106,8 @@ class Trace:
         self.events = counts.Events(recording)
         self._function = recording.function
         self._source = recording.source
+        self.unit = recording.unit
+        self._can_race = recording.can_race
         self._outside = recording.recorder.outside
         self.blocks = math.prod(self.grid)
         self.threads_a_block = math.prod(self.block)
@@ -138,7 +150,7 @@ class Trace:
     @cached_property
     def races(self):
         """A Race for each pair of lines that race."""
-        return race_search.races(self.events)
+        return race_search.races(self.events) if self._can_race else []
 
     @cached_property
     def mistakes(self):
@@ -194,7 +206,8 @@ class Trace:
     def thread_name(self, thread):
         """A thread's number as words: thread 3 of block 1, thread (3,1) of block (0,2)."""
         block, rank = divmod(thread, self.threads_a_block)
-        return f"thread {self.point(rank, self.block)} of block {self.point(block, self.grid)}"
+        thread = self.point(rank, self.block)
+        return f"thread {thread} of {self.unit} {self.point(block, self.grid)}"
 
     @staticmethod
     def point(number, sizes):
@@ -302,6 +315,8 @@ class Trace:
             cure += " use what was there before: it needs a threadfence() of its own in between."
         elif race.updates:
             cure = "Both read it and write it back there: an atomic operation helps, no barrier."
+        elif self.unit == "program":
+            cure = "Nothing says which of two programs comes first."
         elif self.events.block[race.events[0]] != self.events.block[race.events[1]]:
             cure = "They are in different blocks, for which no syncthreads() helps."
             cure += " So do other threads of one block." if both else ""

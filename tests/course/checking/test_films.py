@@ -17,10 +17,10 @@ def wrong_in_time(exercise):
     return [wrong for wrong in exercise.wrong if wrong.reason in IN_TIME[exercise.kind]]
 
 
-NUMBA = [e for e in EXERCISES.values() if e.kind == "numba" and wrong_in_time(e)]
+TRACED = [e for e in EXERCISES.values() if e.kind in ("numba", "triton") and wrong_in_time(e)]
 
 
-@pytest.mark.parametrize("exercise", NUMBA)
+@pytest.mark.parametrize("exercise", TRACED)
 def test_a_film_is_offered_for_every_wrong_answer_with_a_place_in_time(exercise):
     films = [film_of(exercise, w.answer, 5, w.reason) for w in wrong_in_time(exercise)]
     offered = sum(SUMMARY in film for film in films)

@@ -236,7 +236,9 @@ def test_bank_conflicts_of_16_byte_accesses(stride, ways, passes):
     """No access of a Numba kernel is that wide, so the events are written by hand."""
     sh = Memory("sh", "shared", (4096,), (16,), np.dtype("V16"), 0, 0)
     events = array("q", [n for t in range(32) for n in (READ, t, 0, 0, 16 * stride * t, 16, 0)])
-    recorder = SimpleNamespace(events=events, sites=[Site("none", 1, 0)], memories=[sh], outside=[])
+    recorder = SimpleNamespace(
+        events=events, sites=[Site("none", 1, 0)], memories=[sh], outside=[], stages=None
+    )
     (row,) = counts.banks(
         counts.Events(SimpleNamespace(recorder=recorder, block=(32, 1, 1), function=None))
     )

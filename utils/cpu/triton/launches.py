@@ -61,6 +61,7 @@ class Launch:
         self.work = {}  # program -> how many elements it touched
         self.atomics = 0  # operations
         self.turns = None  # where programs take turns: `turns.Turns`
+        self.recorder = None  # of the tracer, while it watches (utils/tracer/triton.py)
 
     def begin(self, tensors: dict) -> None:
         """A launch with these tensors, by the names of their arguments."""
@@ -116,6 +117,8 @@ class Launch:
             return
         self.work[self.program] = self.work.get(self.program, 0) + addresses.size
         size = max(1, pointers.get_element_ty().primitive_bitwidth // 8)
+        if self.recorder is not None:
+            self.recorder.note(kind, pointers, mask, size)
         memory = self._check_inside(what, pointers, addresses, size, mask)
         for part, inside in self._parts(memory, addresses):
             self._check_order(what, kind, part, inside, size)
@@ -185,6 +188,9 @@ class Launch:
 
     def check_values(self, what: str, values, mask) -> None:
         """Values that are stored were written by somebody."""
+        if self.recorder is not None:
+            shape = np.shape(values.data)
+            self.recorder.note_values(values, np.broadcast_to(mask.data, shape).astype(bool))
         if values.undefined is None:
             return
         shape = np.shape(values.data)

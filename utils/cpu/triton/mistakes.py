@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-_OURS = str(Path(__file__).parent)
+_OURS = str(Path(__file__).parent), str(Path(__file__).parents[2] / "tracer")
 _THEIRS = ("/triton/runtime/", "/triton/language/", "/numpy/", "/contextlib.py")
 
 
@@ -33,9 +33,12 @@ class KernelMistake(Exception):
 class Place:
     """A line of a kernel: where the interpreter is now."""
 
-    def __init__(self, line: int | None = None, text: str = ""):
+    def __init__(self, line: int | None = None, text: str = "", file: str = "", code: int = 0):
+        """code: which of the instructions of the line."""
         self.line = line
         self.text = text
+        self.file = file
+        self.code = code
 
     def __str__(self):
         return f"line {self.line}: {self.text}" if self.line else "an unknown line"
@@ -47,7 +50,8 @@ def here() -> Place:
     while frame:
         file = frame.f_code.co_filename
         if not file.startswith(_OURS) and not any(part in file for part in _THEIRS):
-            return Place(frame.f_lineno, linecache.getline(file, frame.f_lineno).strip())
+            text = linecache.getline(file, frame.f_lineno).strip()
+            return Place(frame.f_lineno, text, file, frame.f_lasti)
         frame = frame.f_back
     return Place()
 
