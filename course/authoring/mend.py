@@ -2,11 +2,11 @@
 
     python -m course.authoring.mend NAME                  (the first step of `make chapter NAME=x`)
 
-Slide types of cells that have none, tags of predictions and starters, starters and titles of
-exercises as their entries have them, the minutes in the list and in the first cell, the links
-between neighbours, headings that the glossary names, the tables, the start page's map, the player
-of films. What only a person can put right is named; where something is left to write, that is all
-that is said, and the command ends with status 1.
+Slide types of cells that have none, the fold of a section called *Going further*, tags of
+predictions and starters, starters and titles of exercises as their entries have them, the minutes
+in the list and in the first cell, the links between neighbours, headings that the glossary names,
+the tables, the start page's map, the player of films. What only a person can put right is named,
+and the command ends with status 1: the tests, which take minutes, would only say it again.
 """
 
 import difflib
@@ -21,6 +21,7 @@ from course.chapters import CHAPTERS, Chapter
 from course.checking import predict
 from course.exercises import EXERCISES
 from course.publish import minutes
+from course.publish.folded import FOLDED
 from course.recording import keeping
 from utils.files import ROOT, write_whole
 from utils.tracer import player
@@ -30,6 +31,7 @@ EXERCISE_TITLE = re.compile(r"### Exercise · .*")
 CHECK = re.compile(r'exercises\.check\(\s*"([\w.]+)"')
 EXERCISE = "exercise"  # the tag of a starter
 HEADING = re.compile(r"^#+\s+(?:\d+ · )?(.+?)\s*$", re.MULTILINE)  # without its number
+FURTHER = re.compile(r"#+ (?:\d+ · )?Going further\b")
 GLOSSARY = ROOT / "course" / "glossary.md"
 
 
@@ -61,6 +63,17 @@ def tags(notebook) -> list[str]:
         asks = cell.cell_type == "code" and cell.source.startswith("exercises.predict(")
         if asks and predict.TAG not in cell.metadata.get("tags", []):
             cell.metadata.setdefault("tags", []).extend([predict.TAG, "remove-input"])
+            found.append(cell.id)
+    return found
+
+
+def folds(notebook) -> list[str]:
+    """Fold the sections called *Going further*, as JupyterLab does; the ids of their headings."""
+    found = []
+    for cell in notebook.cells:
+        is_further = cell.cell_type == "markdown" and FURTHER.match(cell.source)
+        if is_further and not cell.metadata.get(FOLDED):
+            cell.metadata[FOLDED] = True
             found.append(cell.id)
     return found
 
@@ -184,6 +197,7 @@ def mend(chapter: Chapter) -> tuple[list[str], list[str]]:
     by_machine = {
         "slide types": slide_types(notebook),
         "tags": tags(notebook),
+        "the fold": folds(notebook),
         "the player": films(notebook),
     }
     for what, cells in by_machine.items():
@@ -230,7 +244,7 @@ def published() -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Command line; returns the exit status: 1 where a skeleton is not filled in yet."""
+    """Command line; returns the exit status: 1 where something is left that a person has to do."""
     names = sys.argv[1:] if arguments is None else arguments
     chapter = named(names[0] if names else "")
     if not chapter.written:
@@ -243,13 +257,13 @@ def main(arguments: list[str] | None = None) -> int:
     for line in done:
         print("put right:", line)
     for line in left:
-        print("YOURS:", line)
+        print("YOURS:", line, flush=True)
     unwritten = [line for line in blanks.of_chapter(chapter) if not follows(line)]
     if unwritten:
         print("\n".join(["These are left to write; each says what goes there:", *unwritten]))
-        print(f"When they are written: make chapter NAME={chapter.key}")
-        return 1
-    return 0
+    if left or unwritten:
+        print(f"When that is done: make chapter NAME={chapter.key}")
+    return 1 if left or unwritten else 0
 
 
 if __name__ == "__main__":
