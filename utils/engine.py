@@ -159,11 +159,9 @@ def has_gpu() -> bool:
 def pick(*, gpu, cpu):
     """`gpu` where kernels run on a GPU, `cpu` (usually a smaller size) where they do not.
 
-    Of two whole numbers the smaller one remembers the other: see `utils.sizes`.
+    Of whole numbers that for the CPU remembers the other: see `utils.sizes`.
     """
-    if has_gpu():
-        return gpu
-    return sizes.picked(gpu, cpu) if type(gpu) is type(cpu) is int and gpu != cpu else cpu
+    return gpu if has_gpu() else sizes.picked(gpu, cpu)
 
 
 def choose_engine() -> None:

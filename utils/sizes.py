@@ -15,8 +15,8 @@ from dataclasses import dataclass
 MOST_STEPS = 32  # of a calculation; a loop that goes on with its own result is none that counts
 LONG = 64  # elements: an axis that is as long as a Size of another launch is hardly so by accident
 MOST_KEPT = 1000
-#: (number here, number on a GPU) -> a Size of this process; of short ones none is kept
-long_ones = {}
+#: (number here, number on a GPU) -> a Size of this process: of long ones, and of each `pick`
+long_ones, picks = {}, {}
 _noting = ContextVar("noting", default=None)
 
 
@@ -45,9 +45,18 @@ class Size(int):
         return int, (int(self),)  # elsewhere it is a number
 
 
-def picked(gpu: int, cpu: int) -> Size:
-    """The Size that is `cpu` here and `gpu` on a GPU."""
-    return Size(cpu, lambda scale: gpu if scale is None else scale * cpu)
+def picked(gpu, cpu):
+    """The Size that is `cpu` here and `gpu` on a GPU; of two tuples, of each pair of numbers.
+
+    What is no whole number, or the same on both, is returned as it is here.
+    """
+    if type(gpu) is type(cpu) is tuple and len(gpu) == len(cpu):
+        return tuple(map(picked, gpu, cpu))
+    if not type(gpu) is type(cpu) is int or gpu == cpu:
+        return cpu
+    size = Size(cpu, lambda scale: gpu if scale is None else scale * cpu)
+    picks[cpu, gpu] = size
+    return size
 
 
 def value_at(number, scale):

@@ -129,15 +129,17 @@ class Timing:
     @functools.cached_property
     def estimate(self):
         """What the work's kernels would take on a GPU (`at_gpu_size.Said`), a sentence why nobody
-        knows, or None where it launched none.
+        knows, or None where it launched none, or none of the size that was recorded.
         """
-        return _estimated(self.launches) if self.launches else None
+        said = _estimated(self.launches) if self.launches else None
+        is_other = self.time is not None and not getattr(said, "scaled", True)
+        return None if is_other else said
 
     def __repr__(self):
-        return "\n".join([self.clock(), *([str(self.estimate)] if self.launches else [])])
+        return "\n".join(str(part) for part in (self.clock(), self.estimate) if part)
 
     def _repr_html_(self):
-        if not self.launches:
+        if self.estimate is None:
             return None
         return f"<pre>{html.escape(self.clock())}</pre>{_marked(str(self.estimate))}"
 
@@ -219,10 +221,10 @@ class Comparison:
         end = time.monotonic() + ESTIMATING
         head, lines = "", []
         for label, timing in self.timings.items():
-            if not timing.launches:
-                continue
-            late = time.monotonic() > end
+            late = timing.launches and time.monotonic() > end
             said = "not estimated: the others took too long" if late else timing.estimate
+            if said is None:
+                continue
             if hasattr(said, "row"):
                 head = head or f"{said.head()}:"
                 said = said.row()

@@ -51,6 +51,13 @@ def test_what_is_no_calculation_of_whole_numbers_is_a_plain_number():
         assert not isinstance(value, Size)
 
 
+def test_pairs_of_numbers_are_sizes_and_all_else_is_as_it_is_here():
+    rows, columns, same = picked((8192, 4096, 5), (61, 83, 5))
+    assert (rows.gpu, columns.gpu, type(same)) == (8192, 4096, int)
+    for gpu, cpu in (("cuda", "cpu"), (True, False), (1.5, 2), (None, 2), ((1, 2), (3,))):
+        assert picked(gpu, cpu) is cpu
+
+
 def test_elsewhere_a_size_is_a_number():
     n = picked(1000, 10)
     assert json.dumps([n]) == "[10]" and f"{n:,}" == "10" and {10: "ten"}[n] == "ten"

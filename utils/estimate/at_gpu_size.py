@@ -6,7 +6,8 @@ size follows from the one that was seen:
 
 - grid, block and numbers are what they were computed to be;
 - an axis of an array that is as long as one of the launch's sizes is that size, and so is a long
-  axis that is as long as another size of the notebook;
+  axis that is as long as another size of the notebook; where a short axis is as long as a `pick` of
+  another launch, nobody knows, and there is no estimate;
 - arrays of another size than here hold zeros. Where the block in the middle does something else
   with zeros than with the cell's data, what it does depends on data: there is no estimate;
 - at a GPU's size blocks have to reach as large a share of each array as they do here. Else the
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from utils.quantities import format_ms
-from utils.sizes import Noted, Size, long_ones, value_at
+from utils.sizes import Noted, Size, long_ones, picks, value_at
 from utils.tracer import TooManyEvents
 from utils.tracer.cuda_c import copied, is_cuda_c
 
@@ -27,7 +28,7 @@ from .gpus import gpu
 from .model import WORDS, Counts, seconds_of, terms
 from .sampling import Blank, Block, Launch, Unknown, middle
 from .statement import Estimate, estimate, factor_of, with_article
-from .totals import count, grown, reached_by, totals
+from .totals import grown, reached_by, totals
 
 GPU = "H200"
 SCALES = (1, 4, 16, 64)  # of three small sizes: so many times the sizes here, twice and three times
@@ -40,10 +41,14 @@ TOO_LONG = "a block of it does too much to be followed"
 
 @dataclass(frozen=True)
 class Said:
-    """The estimates of the launches of one work, one after the other."""
+    """The estimates of the launches of one work, one after the other.
+
+    scaled: whether they are of another size than here.
+    """
 
     estimates: tuple[Estimate, ...]
     launches: tuple[Launch, ...]
+    scaled: bool = True
 
     @property
     def seconds(self) -> float:
@@ -81,7 +86,8 @@ class Said:
         if len(self.launches) > 1:
             return f"{len(self.launches)} launches"
         blocks, threads = self.launches[0].blocks, self.launches[0].threads
-        return f"{counted(blocks, 'block')} of {counted(threads, 'thread')}"
+        as_here = "" if self.scaled else ", as launched here"
+        return f"{counted(blocks, 'block')} of {counted(threads, 'thread')}{as_here}"
 
 
 def counted(number: int, what: str) -> str:
@@ -102,7 +108,7 @@ def said(noted: list[Noted], name: str = GPU) -> Said:
         factor = factor_of(card.name, language)
         estimates.append(Estimate(card, asked, terms(asked, card), factor))
     launches = tuple(one.at(None) for one in works)
-    return Said(tuple(estimates), launches)
+    return Said(tuple(estimates), launches, any(one.changes for one in works))
 
 
 def of_launch(launch: Launch, name: str = GPU) -> Said:
@@ -140,6 +146,8 @@ class AtScale:
             self.sizes |= {id(one): one for size in mine for one in size.picks}
         if len({one.gpu for one in mine}) > 1:
             raise Unknown(f"two sizes of this notebook are both {length:,} here")
+        if not mine and length > 1 and any(here == length for here, _ in picks):
+            raise Unknown(UNCLEAR)
         return mine[0] if mine else None
 
     def at(self, scale) -> Launch:
@@ -190,9 +198,9 @@ def dtype_of(array) -> np.dtype:
 def counts_of(work: AtScale) -> Counts:
     """What a launch asks for at a GPU's size. Raises Unknown."""
     try:
-        here = middle(work.here())
         if not work.changes:
-            return count(work.here())
+            return counts_here(work)
+        here = middle(work.here())
         zeros = middle(work.at(1))
         if (zeros.amounts, zeros.waits) != (here.amounts, here.waits):
             raise Unknown(DEPENDS)
@@ -203,6 +211,13 @@ def counts_of(work: AtScale) -> Counts:
         if asked.reached.get(key, 0.0) < REACHED * share:
             raise Unknown(UNCLEAR)
     return asked
+
+
+def counts_here(work: AtScale) -> Counts:
+    """What a launch asks for as it is. Raises Unknown, and TooManyEvents for long blocks."""
+    if is_cuda_c(work.noted.kernel):
+        raise Unknown("a launch of CUDA C is counted at small sizes, and this one has one size")
+    return totals(work.here())
 
 
 def directly(work: AtScale, here: Block):

@@ -387,6 +387,8 @@ def pieces_of(events, chosen, size):
 
 def chain(events, statements):
     """What the busiest thread does, event by event, for `life`."""
+    if not len(events):
+        return []
     threads = np.bincount(events.thread)
     mine = np.flatnonzero(events.thread == int(threads.argmax()))
     in_l1 = np.zeros(len(events), bool)

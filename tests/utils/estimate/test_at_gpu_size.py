@@ -17,8 +17,9 @@ pytestmark = without_gpu("launches are noted by the CPU engines")
 @pytest.fixture(autouse=True)
 def alone(monkeypatch):
     """Sizes of other tests are of another notebook."""
-    monkeypatch.setattr(sizes, "long_ones", {})
-    monkeypatch.setattr("utils.estimate.at_gpu_size.long_ones", sizes.long_ones)
+    for name in ("long_ones", "picks"):
+        monkeypatch.setattr(sizes, name, {})
+        monkeypatch.setattr(f"utils.estimate.at_gpu_size.{name}", getattr(sizes, name))
 
 
 @cuda.jit
@@ -124,8 +125,24 @@ def test_an_array_of_a_multiple_grows_with_its_size():
 
 def test_a_launch_without_sizes_is_estimated_as_it_is():
     found = said(noted(adding(2048)))
-    assert found.launch() == "8 blocks of 256 threads"
+    assert found.launch() == "8 blocks of 256 threads, as launched here"
     assert found.seconds == pytest.approx(estimate(Launch(add, 8, 256, (Blank(2048),) * 3)).seconds)
+
+
+def test_beside_a_recorded_time_no_small_launch_is_estimated(monkeypatch):
+    entry = {"value": 0.1, "spread": 0.0, "gpu": "NVIDIA H200", "date": "2026-01-01"}
+    told = timing.Timing("a/b", (), recorded={"time": entry}, launches=tuple(noted(adding(2048))))
+    assert told.estimate is None and repr(told) == told.clock()
+    scaled = tuple(noted(adding(picked(1 << 25, 5_000))))
+    assert timing.Timing("a/b", (), recorded={"time": entry}, launches=scaled).estimate.scaled
+
+
+def test_a_short_axis_that_another_launch_may_have_picked_has_no_estimate():
+    picked(300, 7)
+    side = picked(1024, 32)
+    a, b, c = zeros(side, 7), zeros(7, side), zeros(side, side)
+    with pytest.raises(Unknown, match=UNCLEAR):
+        said(noted(lambda: product[(side // 16, side // 16), (16, 16)](c, a, b)))
 
 
 def test_a_grid_that_is_typed_by_hand_has_no_estimate():
