@@ -28,7 +28,6 @@ from utils.files import ROOT
 FOLDERS = ("tests/chapters", "tests/course")
 #: Of what all chapters share
 SHARED = (
-    "tests/course/authoring/test_unwritten.py",
     "tests/course/test_glossary.py",
     "tests/course/test_index.py",
     "tests/course/test_instructors.py",

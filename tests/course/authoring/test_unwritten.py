@@ -1,6 +1,9 @@
 """Nothing is left of a skeleton: no blank for a person to fill, no picture that nobody shows."""
 
 import ast
+import functools
+
+import pytest
 
 from course.authoring import blanks
 from course.chapters import WRITTEN, notebooks
@@ -19,9 +22,19 @@ def written_by_people():
     return sorted(files)
 
 
-def test_nothing_is_left_to_write():
-    found = "\n".join(blanks.in_files(written_by_people()))
-    assert not found, f"a person has to write these, each line says what:\n{found}"
+LEFT = "a person has to write these, each line says what:"
+
+
+@pytest.mark.parametrize("chapter", WRITTEN)
+def test_nothing_of_a_chapter_is_left_to_write(chapter):
+    found = "\n".join(blanks.in_files(blanks.files_of(chapter)))
+    assert not found, f"{LEFT}\n{found}"
+
+
+def test_nothing_is_left_to_write_in_what_is_no_chapters_own():
+    own = {path for chapter in WRITTEN for path in blanks.files_of(chapter)}
+    found = "\n".join(blanks.in_files(sorted({*written_by_people()} - own)))
+    assert not found, f"{LEFT}\n{found}"
 
 
 def test_what_is_looked_through_for_one_chapter_is_looked_through_for_all():
@@ -63,28 +76,45 @@ def unshown(modules, elsewhere):
     return found
 
 
-def code_of_cells():
-    """The Python of all cells of all notebooks, as far as it is Python."""
-    for path in notebooks():
-        for cell in hygiene.read(path).cells:
-            if cell.cell_type == "code":
-                yield from map(ast.unparse, (each.node for each in statements_of(cell.source)))
+@functools.cache
+def modules():
+    """{name: code} of course/pictures."""
+    paths = [path for path in sorted(PICTURES.glob("*.py")) if path.stem != "__init__"]
+    return {path.stem: path.read_text(encoding="utf-8") for path in paths}
 
 
-def test_every_picture_is_shown():
-    modules = {
-        path.stem: path.read_text(encoding="utf-8")
-        for path in sorted(PICTURES.glob("*.py"))
-        if path.stem != "__init__"
-    }
-    others = [
-        path.read_text(encoding="utf-8")
-        for path in (ROOT / "course").rglob("*.py")
-        if path.parent != PICTURES
-    ]
-    assert unshown(modules, [*code_of_cells(), *others]) == [], (
-        "no cell calls these functions of course/pictures: show them in a chapter, or delete them"
+@functools.cache
+def code_of_cells(path):
+    """The Python of a notebook's cells, as far as it is Python."""
+    cells = [cell for cell in hygiene.read(path).cells if cell.cell_type == "code"]
+    return "\n".join(
+        ast.unparse(each.node) for cell in cells for each in statements_of(cell.source)
     )
+
+
+@functools.cache
+def not_shown():
+    """MODULE.FUNCTION of the pictures that no cell of any chapter and no other code calls."""
+    paths = (ROOT / "course").rglob("*.py")
+    others = [path.read_text(encoding="utf-8") for path in paths if path.parent != PICTURES]
+    return unshown(modules(), [*map(code_of_cells, notebooks()), *others])
+
+
+def drawn_by(chapter):
+    """The modules of course/pictures that a chapter's cells take pictures from, and its own."""
+    return {chapter.key, *used(code_of_cells(chapter.path))} & modules().keys()
+
+
+@pytest.mark.parametrize("chapter", WRITTEN)
+def test_every_picture_is_shown(chapter):
+    own = drawn_by(chapter)
+    lost = [name for name in not_shown() if name.partition(".")[0] in own]
+    assert not lost, f"{', '.join(lost)} of course/pictures: show it in a cell, or delete it"
+
+
+def test_every_picture_of_a_module_that_no_chapter_names_is_shown():
+    of_chapters = set().union(*map(drawn_by, WRITTEN))
+    assert [name for name in not_shown() if name.partition(".")[0] not in of_chapters] == []
 
 
 def test_a_picture_that_nobody_shows_is_found():
