@@ -833,6 +833,62 @@ def test_functions_that_the_device_pass_alone_has(tmp_path):
 
 GRAPH_MEMORY = """#include <cstdio>
 __global__ void square(const int* a, int* b) { b[threadIdx.x] = a[threadIdx.x] * a[threadIdx.x]; }
+__global__ void set(int* out, int value) { *out = value; }
+cudaKernelNodeParams setting(int** out, int* value) {
+    static void* arguments[2];
+    arguments[0] = out;
+    arguments[1] = value;
+    cudaKernelNodeParams p = {};
+    p.func = (void*)set;
+    p.gridDim = p.blockDim = dim3(1);
+    p.kernelParams = arguments;
+    return p;
+}
+int launched(cudaGraphExec_t run, int* out) {
+    cudaGraphLaunch(run, 0);
+    cudaDeviceSynchronize();
+    return *out;
+}
+void shape() {
+    int *out, five = 5, seven = 7;
+    cudaMallocManaged(&out, 4);
+    cudaGraph_t graph, clone;
+    cudaGraphNode_t first, second, kernel, found[3], of_clone;
+    cudaGraphCreate(&graph, 0);
+    cudaGraphAddEmptyNode(&first, graph, nullptr, 0);
+    cudaGraphAddEmptyNode(&second, graph, &first, 1);
+    cudaKernelNodeParams p = setting(&out, &five);
+    cudaGraphNode_t both[] = {first, second};
+    cudaGraphAddKernelNode(&kernel, graph, both, 2, &p);
+    size_t roots = 3, edges, before, behind;
+    cudaGraphGetRootNodes(graph, found, &roots);
+    cudaGraphGetEdges(graph, nullptr, nullptr, nullptr, &edges);
+    cudaGraphNodeGetDependencies(kernel, nullptr, nullptr, &before);
+    cudaGraphNodeGetDependentNodes(first, nullptr, nullptr, &behind);
+    printf("%zu root, %zu edges, depends on %zu, %zu depend\\n", roots * (found[0] == first), edges,
+           before, behind);
+    cudaGraphClone(&clone, graph);
+    cudaGraphNodeFindInClone(&of_clone, first, clone);
+    cudaGraphDestroyNode(second);
+    cudaGraphNodeGetDependentNodes(first, nullptr, nullptr, &before);
+    cudaGraphNodeGetDependentNodes(of_clone, nullptr, nullptr, &behind);
+    printf("%zu node depends, of a clone %zu\\n", before, behind);
+    cudaGraphExec_t old, fresh;
+    cudaGraphInstantiate(&old, graph, 0);
+    p = setting(&out, &seven);
+    cudaGraphKernelNodeSetParams(kernel, &p);
+    cudaGraphInstantiate(&fresh, graph, 0);
+    int one = launched(old, out), two;
+    cudaGraphExecDestroy(old);
+    cudaGraphInstantiate(&old, clone, 0);
+    two = launched(old, out);
+    printf("%d %d %d\\n", one, two, launched(fresh, out));
+    cudaGraphExecDestroy(old);
+    cudaGraphExecDestroy(fresh);
+    cudaGraphDestroy(graph);
+    cudaGraphDestroy(clone);
+    cudaFree(out);
+}
 int main() {
     int from[32], to[32], *a, *b, *outside;
     for (int i = 0; i < 32; ++i) from[i] = i;
@@ -859,16 +915,26 @@ int main() {
     }
     cudaFree(outside);
     cudaGraphExecDestroy(run);
+    size_t roots, edges;
+    cudaGraphGetRootNodes(graph, nullptr, &roots);
+    cudaGraphGetEdges(graph, nullptr, nullptr, nullptr, &edges);
+    printf("%zu root, %zu edges\\n", roots, edges);
     cudaGraphDestroy(graph);
     cudaStreamDestroy(s);
+    shape();
 }
 """
 
 
 @pytest.mark.parametrize("check", [False, True], ids=["fast", "check"])
-def test_memory_that_is_allocated_in_a_capture_is_the_graphs(tmp_path, check):
+def test_graphs_own_their_memory_and_can_be_asked_for_their_edges(tmp_path, check):
     done = build_and_run(tmp_path, GRAPH_MEMORY, check=check)
-    assert done.stdout == "cudaErrorInvalidValue, cudaSuccess 9, cudaSuccess 16, "
+    assert done.stdout.splitlines() == [
+        "cudaErrorInvalidValue, cudaSuccess 9, cudaSuccess 16, 1 root, 6 edges",
+        "1 root, 3 edges, depends on 2, 2 depend",
+        "1 node depends, of a clone 2",
+        "5 5 7",
+    ]
     assert done.stderr == ""
 
 

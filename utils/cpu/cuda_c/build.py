@@ -57,8 +57,8 @@ __all__ = ["NO_COMPILER", "BuildError", "build", "build_program", "cache_folder"
 #: Sources of the runtime that every program and library needs
 ALWAYS = """
     scheduler meetings blocks grids stacks fiber shared
-    api errors launches streams graphs graph_nodes memory owners copies devices order report
-    lines collectives collectives_numbers collectives_work
+    api errors launches streams graphs graph_nodes graph_edges memory owners copies devices order
+    report lines collectives collectives_numbers collectives_work
     window mbarrier copy_engine tensor_copy clusters warp_matrices warp_groups textures arrays
 """.split()
 #: and those of a program with the slow checks

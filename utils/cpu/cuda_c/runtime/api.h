@@ -42,11 +42,16 @@ struct GraphNode {
     std::string what;  // for the slow checks, as of an operation
     std::shared_ptr<Graph> child;
     const GraphNode* changed_from = nullptr;  // the graph's node, where a GraphExec has its own
+    const GraphNode* cloned_from = nullptr;
+    Graph* graph = nullptr;
 };
 struct Graph {
     std::vector<std::shared_ptr<GraphNode>> nodes;
     bool captured = false;
     std::vector<std::shared_ptr<Condition>> conditions;
+    GraphNode* last_captured = nullptr;
+    const Stream* captured_stream = nullptr;
+    bool of_several_streams = false;  // then which of its nodes depend on which is not kept
 };
 // Nodes in an order in which each comes after those it depends on.
 std::vector<std::shared_ptr<GraphNode>> in_order(const Graph* g);

@@ -28,7 +28,14 @@ void add_to_capture(Stream* s, cudaGraphNodeType type, std::function<cudaError_t
     node->run = std::move(f);
     node->at = at;
     node->what = what;
-    s->capture->nodes.push_back(node);
+    Graph& graph = *s->capture;
+    node->graph = &graph;
+    if (graph.last_captured)
+        node->after = {graph.last_captured};
+    graph.of_several_streams |= graph.captured_stream && graph.captured_stream != s;
+    graph.captured_stream = s;
+    graph.last_captured = node.get();
+    graph.nodes.push_back(node);
 }
 }  // namespace cuda_cpu
 
@@ -103,6 +110,15 @@ std::vector<std::shared_ptr<GraphNode>> in_order(const Graph* g) {
     }
     return out;
 }
+static std::vector<std::shared_ptr<GraphNode>> copies_in_order(const Graph* g) {
+    auto nodes = in_order(g);
+    for (auto& node : nodes) {
+        const GraphNode* original = node.get();
+        node = std::make_shared<GraphNode>(*original);
+        node->changed_from = original;
+    }
+    return nodes;
+}
 static thread_local Stream* running_in = nullptr;
 cudaError_t run_nodes(const std::vector<std::shared_ptr<GraphNode>>& nodes, Stream* s) {
     running_in = s;
@@ -122,7 +138,7 @@ cudaError_t run_inside(const Graph* g) {
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* e, cudaGraph_t g, unsigned long long) {
     if (!e || !g)
         return fail(cudaErrorInvalidValue);
-    *e = new GraphExec{in_order(g), g->conditions};
+    *e = new GraphExec{copies_in_order(g), g->conditions};
     return cudaSuccess;
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* e, cudaGraph_t g, cudaGraphNode_t* bad, char* log,
@@ -167,7 +183,7 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t e, cudaGraph_t g,
             info->result = cudaGraphExecUpdateError;
         return fail(cudaErrorGraphExecUpdateFailure);
     }
-    e->nodes = in_order(g);
+    e->nodes = copies_in_order(g);
     e->conditions = g->conditions;
     return cudaSuccess;
 }
@@ -176,10 +192,6 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t g, cudaGraphNode_t* nodes, size_t* cou
         for (size_t i = 0; i < *count && i < g->nodes.size(); ++i)
             nodes[i] = g->nodes[i].get();
     *count = g->nodes.size();
-    return cudaSuccess;
-}
-cudaError_t cudaGraphClone(cudaGraph_t* to, cudaGraph_t from) {
-    *to = new Graph(*from);
     return cudaSuccess;
 }
 cudaError_t cudaGraphNodeGetType(cudaGraphNode_t n, cudaGraphNodeType* t) {
@@ -193,6 +205,7 @@ cudaError_t add_node(cudaGraphNode_t* out, cudaGraph_t g, const cudaGraphNode_t*
     auto node = std::make_shared<GraphNode>();
     node->type = type;
     node->run = std::move(run);
+    node->graph = g;
     if (n)
         node->after.assign(after, after + n);
     g->nodes.push_back(node);
@@ -231,6 +244,12 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t e, cudaGraphNode_t 
         return wrong;
     *own = changed;
     return cudaSuccess;
+}
+// An executable graph of before keeps the old node.
+cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams* p) {
+    if (!node || node->type != cudaGraphNodeTypeKernel)
+        return fail(cudaErrorInvalidValue);
+    return take_kernel(p, node->run);
 }
 cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* out, cudaGraph_t g,
                                      const cudaGraphNode_t* after, size_t n, void* to,

@@ -289,6 +289,20 @@ cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t*, cudaGraph_t, const cudaGra
 cudaError_t cudaDeviceGraphMemTrim(int device);
 cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle*, cudaGraph_t,
                                              unsigned start = 0, unsigned flags = 0);
+cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t, const cudaKernelNodeParams*);
+cudaError_t cudaGraphGetRootNodes(cudaGraph_t, cudaGraphNode_t*, size_t* count);
+cudaError_t cudaGraphGetEdges(cudaGraph_t, cudaGraphNode_t* from, cudaGraphNode_t* to,
+                              cudaGraphEdgeData*, size_t* count);
+cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t, cudaGraphNode_t*, cudaGraphEdgeData*,
+                                         size_t* count);
+cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t, cudaGraphNode_t*, cudaGraphEdgeData*,
+                                           size_t* count);
+cudaError_t cudaGraphRemoveDependencies(cudaGraph_t, const cudaGraphNode_t* from,
+                                        const cudaGraphNode_t* to, const cudaGraphEdgeData*,
+                                        size_t n);
+cudaError_t cudaGraphDestroyNode(cudaGraphNode_t);
+cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t*, cudaGraphNode_t original, cudaGraph_t clone);
+cudaError_t cudaGraphDebugDotPrint(cudaGraph_t, const char* path, unsigned flags);
 void cudaGraphSetConditional(cudaGraphConditionalHandle, unsigned value);
 cudaError_t cudaGraphAddNode(cudaGraphNode_t*, cudaGraph_t, const cudaGraphNode_t*,
                              const cudaGraphEdgeData*, size_t, cudaGraphNodeParams*);
