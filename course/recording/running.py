@@ -11,6 +11,7 @@ from course.recording.turns import Turns
 from utils.tools.diagnostics import unstyled
 
 CELL = 100  # seconds for a single cell; the slowest compile a GPU architecture's worth of kernels
+KEPT = 6  # lines of an error's beginning, and as many of its end
 
 
 class Failed(RuntimeError):
@@ -80,7 +81,7 @@ async def execute(
     log: a file for what its process prints outside of the cells. Raises Failed, which names the
     cell.
     """
-    from nbclient.exceptions import CellTimeoutError
+    from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
     cell = "the kernel's start"
 
@@ -100,6 +101,20 @@ async def execute(
         await client.async_execute(env=env, stdout=log, stderr=log)
     except CellTimeoutError as error:
         raise Failed(f"{cell}: not done after {timeout} s") from error
-    except Exception as error:  # of a cell, or of the notebook's kernel
-        lines = unstyled(str(error)).strip().splitlines()
-        raise Failed(f"{cell}: {lines[-1] if lines else type(error).__name__}") from error
+    except CellExecutionError as error:
+        raise Failed(f"{cell}: {said(error.ename, error.evalue)}") from error
+    except Exception as error:  # of the notebook's kernel
+        raise Failed(f"{cell}: {said(type(error).__name__, str(error))}") from error
+
+
+def said(kind: str, message: str) -> str:
+    """An error as its cell shows it, without the way that led there; a long one loses its middle.
+
+    Whoever is not there when a notebook runs has nothing but this: a linker says why above its last
+    line.
+    """
+    lines = unstyled(message).strip().splitlines()
+    if len(lines) > 2 * KEPT + 1:
+        left_out = f"... {len(lines) - 2 * KEPT} lines ..."
+        lines = [*lines[:KEPT], left_out, *lines[-KEPT:]]
+    return "\n    ".join([f"{kind}: {lines[0]}" if lines else kind, *lines[1:]])

@@ -91,6 +91,19 @@ def test_a_failing_notebook_is_left_as_it_was(gpu, tmp_path, capsys):
     assert ": ZeroDivisionError: division by zero" in capsys.readouterr().err
 
 
+def test_an_error_is_told_as_its_cell_shows_it(gpu, tmp_path, capsys):
+    long = "\\n".join(map(str, range(100)))
+    for raised, told in (
+        ("ValueError('undefined: order\\nld ended')", "ValueError: undefined: order\n    ld ended"),
+        (f"ValueError('{long}')", "    5\n    ... 88 lines ...\n    94\n"),
+        ("KeyError", ": KeyError\n"),
+    ):
+        path = notebook(tmp_path / "01_a.ipynb", f"raise {raised}")
+        assert record.main([str(path)]) == 1
+        said = capsys.readouterr().err
+        assert told in said and "Traceback" not in said
+
+
 def test_results_of_other_notebooks_stay(gpu, tmp_path, monkeypatch):
     a = notebook(tmp_path / "01_a.ipynb", entry("a/numba/time", 1.5))
     b = notebook(tmp_path / "02_b.ipynb", entry("b/numba/time", 2.5))
