@@ -1,6 +1,7 @@
 """Where builds are kept: killed processes, full disks and other users do no harm there."""
 
 import errno
+import functools
 import json
 import os
 import threading
@@ -109,6 +110,29 @@ def test_a_runtime_that_does_not_compile_leaves_nothing(tmp_path):
     with pytest.raises(BuildError, match="the CPU runtime itself did not compile") as error:
         build._compile_runtime(["no_such_source"], compiler.compiler(), tmp_path)
     assert error.value.command and list(tmp_path.iterdir()) == []
+
+
+def test_a_runtime_that_is_edited_while_it_is_compiled_leaves_nothing(tmp_path, monkeypatch):
+    """Its hash is the old files', and what is compiled from now on is of the new ones."""
+    include = tmp_path / "include"
+    include.mkdir()
+    header = include / "cuda_runtime.h"
+    header.write_text("int before;")
+    monkeypatch.setattr(cache, "HERE", tmp_path)
+    monkeypatch.setattr(cache, "INCLUDE", include)
+    monkeypatch.setattr(cache, "RUNTIME", tmp_path / "runtime")
+    of_files = functools.cache(cache.runtime_hash.__wrapped__)
+    monkeypatch.setattr(cache, "runtime_hash", of_files)
+    kept = of_files()
+    monkeypatch.setattr(build, "checked", lambda command: command[-1].write_text("an object"))
+    folder = tmp_path / "objects"
+    folder.mkdir()
+    build._compile_runtime(["lines"], ["g++"], folder)
+    assert (folder / "lines.o").read_text() == "an object"
+    header.write_text("int after;")
+    with pytest.raises(BuildError, match="its sources have changed since this process began"):
+        build._compile_runtime(["report"], ["g++"], folder)
+    assert of_files() == kept and [path.name for path in folder.iterdir()] == ["lines.o"]
 
 
 def test_a_build_under_way_keeps_its_files_until_it_is_done(tmp_path, monkeypatch):

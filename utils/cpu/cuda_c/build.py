@@ -33,6 +33,7 @@ from .cache import (
     in_use,
     own_hash,
     remove_unfinished,
+    runtime_changed,
     runtime_hash,
     trouble,
     unchanged,
@@ -69,6 +70,7 @@ CHECKS = """
 GOLD = "-fuse-ld=gold"
 #: So many sources are compiled sooner than the header that they share
 FEW = 4
+EDITED = "its sources have changed since this process began; run it again"
 NO_FILE = "there is no such file"
 BEGIN_C = "struct cuda_cpu_begin_c;"  # where a C source begins, see include/detail/c.h
 ASM = re.compile(rb"\basm\b|\b__asm")
@@ -114,7 +116,10 @@ def _compile_runtime(parts: Sequence[str], command: Sequence[str], folder: Path)
 
         def compile_one(part: str) -> None:
             out = Path(temporary) / f"{part}.o"
-            checked([*command, "-include", header, "-c", RUNTIME / f"{part}.cpp", "-o", out])
+            made = [*command, "-include", header, "-c", RUNTIME / f"{part}.cpp", "-o", out]
+            checked(made)
+            if runtime_changed():  # else objects of two states would lie under one hash for good
+                raise BuildError(EDITED, made)
             os.replace(out, folder / f"{part}.o")
 
         pool = ThreadPoolExecutor(os.cpu_count())

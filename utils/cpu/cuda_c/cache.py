@@ -124,6 +124,11 @@ def runtime_hash() -> str:
     return _hash_of_files([*INCLUDE.rglob("*"), *RUNTIME.rglob("*")])
 
 
+def runtime_changed() -> bool:
+    """Whether the runtime's files are others than when this process asked for `runtime_hash`."""
+    return runtime_hash.__wrapped__() != runtime_hash()
+
+
 @functools.cache
 def own_hash() -> str:
     """Of all that makes a program: the runtime and the rewrite."""
