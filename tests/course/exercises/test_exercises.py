@@ -21,14 +21,14 @@ from numba import cuda
 
 from course import exercises
 from course.chapters import CHAPTERS
-from course.checking import engines, limits
+from course.checking import cuda_c_files, engines, limits
 from course.checking.answers import but, replace
 from course.checking.checker import body_of, check_answer
 from course.checking.diagnose import diagnose
 from course.checking.engines import Run
 from course.checking.model import REASONS, Exercise, InOut, Launch, Out
 from course.checking.numba_kernels import FROM_OUTSIDE
-from course.checking.rejected import OTHER_BLOCKS, crashed, parameters
+from course.checking.rejected import OTHER_BLOCKS, Rejected, crashed, parameters
 from course.checking.trials import cases
 from course.exercises import (
     beating_pytorch,
@@ -42,6 +42,7 @@ from course.exercises import (
     tensor_cores,
 )
 from utils import has_gpu
+from utils.tools.nvcc import find_nvcc
 
 ALL = list(exercises.EXERCISES.values())
 KERNELS = [e for e in ALL if e.kind in ("numba", "cuda_c")]
@@ -117,13 +118,39 @@ def test_by_day_each_exercise_has_a_wrong_answer_and_each_kind_all_of_its_reason
     assert by_day == {(e.kind, wrong.reason) for e in ALL for wrong in e.wrong}
 
 
+@pytest.fixture
+def nvcc_unasked(monkeypatch):
+    """It is asked about all solutions at once, below."""
+    monkeypatch.setattr(cuda_c_files, "reject_if_nvcc_does", lambda path: None)
+
+
 @pytest.mark.quick
-@pytest.mark.usefixtures("in_this_process", "few_draws")
+@pytest.mark.usefixtures("in_this_process", "few_draws", "nvcc_unasked")
 @pytest.mark.parametrize("exercise", ALL)
 def test_solution_passes(exercise, tmp_path, request):
     answer = hand_in(exercise, exercise.solution, tmp_path, request)
     outcome = check_answer(dataclasses.replace(exercise, orders=1), answer)
     assert outcome.solved, repr(outcome)
+
+
+def test_nvcc_takes_the_solutions(tmp_path):
+    """All in one file, each in a namespace, behind what they include."""
+    if not find_nvcc():
+        pytest.skip("nvcc was not found")
+    solutions = {e.id: e.solution for e in ALL if e.kind == "cuda_c"}
+    include = re.compile(r"^#include .*$", re.M)
+    includes = dict.fromkeys(include.findall("\n".join(solutions.values())))
+    path = tmp_path / "solutions.cu"
+    path.write_text("\n".join(includes))
+    for id, text in solutions.items():
+        name = id.replace(".", "_")
+        with path.open("a") as file:
+            file.write(f"\nnamespace {name} {{\n{include.sub('', text)}\n}}")
+    cuda_c_files.reject_if_nvcc_does(path)
+    path.write_text("__global__ void wrong() { nobody(); }\n")
+    with pytest.raises(Rejected) as no:
+        cuda_c_files.reject_if_nvcc_does(path)
+    assert "nobody" in no.value.lines[0]
 
 
 @pytest.mark.nightly("by day in one order of the threads, and with a few inputs that are drawn")

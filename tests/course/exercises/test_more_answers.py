@@ -4,8 +4,9 @@ They were written from the notebooks' text alone, before any checker was read: a
 answers/wrong.txt and, rejected for a reason for which one of the exercise's own wrong answers is,
 answers/wrong_as_known.txt. Each begins with a line `### ID NAME`. Right ones differ in algorithm,
 order, synchronization or means; with the solution each exercise has at least four. By day the first
-right one and the first wrong one of each exercise are handed in, besides its solution and its own
-wrong answers; at night, and by `make chapter`, all are.
+right one is handed in where a check asks for more than values, and so may ask for the solution;
+elsewhere, and of what is wrong, one for each kind of exercise, besides the solutions and the
+exercises' own wrong answers. At night, and by `make chapter`, all are.
 """
 
 import utils  # noqa: F401  first: it puts Numba on this machine's engine
@@ -46,19 +47,34 @@ def answers(name):
         yield pytest.param(exercise, source, id=f"{exercise.id}-{title}")
 
 
-FIRST_BY_DAY = pytest.mark.nightly("by day the exercise's first one, and its own wrong answers")
-ANOTHER = pytest.mark.nightly("by day the exercise's first one is solved, and its solution")
+OWN_BY_DAY = pytest.mark.nightly("by day the exercise's own wrong answers")
+ANOTHER = pytest.mark.nightly("by day its solution, and another one where more than values count")
+
+
+def asks_for_more_than_values(exercise):
+    """Whether the check of an exercise looks at the means, too, and so may refuse what is right."""
+    means = exercise.demand or exercise.needs or exercise.without or exercise.no_more
+    return bool(means or exercise.after)
+
+
+def by_day():
+    """Ids of the exercises of which a right answer besides the solution is handed in by day."""
+    first_of_kind, asking = {}, []
+    for exercise in exercises.EXERCISES.values():
+        first_of_kind.setdefault(exercise.kind, exercise.id)
+        asking += [exercise.id] if asks_for_more_than_values(exercise) else []
+    return {*first_of_kind.values(), *asking}
 
 
 def right_answers():
     """pytest.param(exercise, source) of each right answer that is not in CUDA C."""
-    by_day = set()
+    left = by_day()
     for param in answers("right.txt"):
         exercise, source = param.values
         if exercise.kind == "cuda_c":
             continue
-        marks = [ANOTHER] if exercise.id in by_day else []
-        by_day.add(exercise.id)
+        marks = [] if exercise.id in left else [ANOTHER]
+        left.discard(exercise.id)
         yield pytest.param(exercise, source, id=param.id, marks=marks)
 
 
@@ -72,7 +88,8 @@ def in_one_file():
             of_each[exercise.id][title] = source
     for id, sources in of_each.items():
         first, *_ = sources
-        yield pytest.param(exercises.EXERCISES[id], {first: sources[first]}, id=f"{id}-{first}")
+        if id in by_day():
+            yield pytest.param(exercises.EXERCISES[id], {first: sources[first]}, id=f"{id}-{first}")
         yield pytest.param(exercises.EXERCISES[id], sources, id=f"{id}-all", marks=[ANOTHER])
 
 
@@ -137,10 +154,11 @@ def test_right_answers_in_cuda_c_are_solved(exercise, sources, tmp_path, monkeyp
         assert outcome.solved, f"{title}: {outcome!r}"
 
 
-def test_by_day_each_exercise_has_a_right_answer_besides_its_solution():
+def test_by_day_a_right_answer_is_solved_where_more_than_values_count_and_of_each_kind():
     params = [*right_answers(), *in_one_file()]
-    by_day = [param.values[0].id for param in params if not param.marks]
-    assert sorted(by_day) == sorted(exercises.EXERCISES)
+    found = [param.values[0] for param in params if not param.marks]
+    assert sorted(exercise.id for exercise in found) == sorted(by_day())
+    assert {exercise.kind for exercise in found} == {e.kind for e in exercises.EXERCISES.values()}
 
 
 def test_each_exercise_has_three_right_answers_besides_its_solution():
@@ -155,12 +173,12 @@ def first_failure(monkeypatch):
 
 
 def wrong_answers():
-    """pytest.param(exercise, source) of each in wrong.txt; by day the first of an exercise."""
-    by_day = set()
+    """pytest.param(exercise, source) of each in wrong.txt; by day the first of a kind."""
+    kinds = set()
     for param in answers("wrong.txt"):
         exercise, source = param.values
-        marks = [FIRST_BY_DAY] if exercise.id in by_day else []
-        by_day.add(exercise.id)
+        marks = [OWN_BY_DAY] if exercise.kind in kinds else []
+        kinds.add(exercise.kind)
         yield pytest.param(exercise, source, id=param.id, marks=marks)
 
 
