@@ -180,6 +180,18 @@ def report(rows: list[dict]) -> dict:
     return found
 
 
+def metrics(found: dict) -> dict:
+    """The errors of all kernels of a GPU, and of those held out, by the names of metrics."""
+    named = {}
+    for card, languages in found.items():
+        for part, place in (("all", ""), ("held_out", "held_out/")):
+            numbers = languages[BOTH].get(part, {})
+            for what in ("median_error", "p90_factor", "pairs_in_order"):
+                if numbers.get(what) is not None:
+                    named[f"estimate/{place}{card.lower()}/{what}"] = numbers[what]
+    return named
+
+
 def drawn(rows: list[dict]):
     """The picture: each kernel's estimate over its time, those held out filled."""
     rows = [row for row in rows if not row["calibrates"]]
@@ -267,7 +279,13 @@ def main() -> None:
         for family, numbers in by["families"].items():
             print(said(f"    {family}", numbers))
     if options.held_out and not options.only:
-        content = {"date": results.now(), "gpus": found, "unknown": unknown, "kernels": rows}
+        content = {
+            "date": results.now(),
+            "metrics": metrics(found),
+            "gpus": found,
+            "unknown": unknown,
+            "kernels": rows,
+        }
         write_whole(JUDGED, json.dumps(content, indent=1) + "\n")
         write_whole(PICTURE, themed(drawn(rows)) + "\n")
         print("wrote", JUDGED.name, "and", PICTURE.name)

@@ -57,6 +57,17 @@ def test_calibration_kernels_have_no_stated_error():
     assert all(case.name.startswith(CALIBRATION) for case in cases() if case.calibrates)
 
 
+def test_metrics_are_of_both_languages_and_named_by_gpu():
+    rows = [row(1, 1.1), row(1, 1.3, held_out=True, language="cuda_c")]
+    named = judge.metrics(judge.report(rows))
+    assert named == {
+        "estimate/h200/median_error": pytest.approx(0.2),
+        "estimate/h200/p90_factor": pytest.approx(1.3),
+        "estimate/held_out/h200/median_error": pytest.approx(0.3),
+        "estimate/held_out/h200/p90_factor": pytest.approx(1.3),
+    }
+
+
 def test_every_case_is_recorded_and_about_a_third_is_held_out(recorded):
     assert {case.language for case in cases()} == {"numba"}
     in_c = {one["name"] for one in recorded["kernels"] if one["language"] == "cuda_c"}
@@ -82,6 +93,7 @@ def test_the_model_is_the_one_that_was_judged(recorded, name):
 
 def test_what_was_written_agrees_with_its_rows(recorded):
     assert recorded["gpus"] == json.loads(json.dumps(judge.report(recorded["kernels"])))
+    assert recorded["metrics"] == judge.metrics(recorded["gpus"])
     held_out = {one["name"] for one in recorded["kernels"] if one["held_out"]}
     assert all(map(is_held_out, held_out))
 
