@@ -72,7 +72,7 @@ def headings(notebook) -> str:
     """The chapter's headings with the ids of their cells, one per line."""
     lines = ["The chapter's headings, and the ids of their cells:"]
     for cell in notebook.cells:
-        if cell.cell_type == "markdown" and HEADING.match(cell.source):
+        if is_heading(cell):
             lines.append(f"  {cell.id:24} {cell.source.splitlines()[0]}")
     return "\n".join(lines)
 
@@ -87,15 +87,49 @@ def usual_place(notebook) -> int:
     return place
 
 
-def insert(notebook, cells, after: str | None = None) -> None:
-    """Put cells behind the one of this id, or at the usual place; ids that are taken get a tail."""
+def behind_section(notebook, id: str) -> str:
+    """The last cell before the next heading: what is put there gets none of the section's cells."""
+    place = place_of(notebook, id)
+    while place + 1 < len(notebook.cells) and not is_heading(notebook.cells[place + 1]):
+        place += 1
+    return notebook.cells[place].id
+
+
+def behind_answer(notebook, id: str) -> str:
+    """This cell; but of one that asks for a prediction the cell that answers it."""
+    cells = notebook.cells
+    place = place_of(notebook, id)
+    if place + 1 < len(cells) and asks(cells[place + 1]):
+        place += 1
+    if asks(cells[place]) and place + 1 < len(cells):
+        place += 1
+    return cells[place].id
+
+
+def asks(cell) -> bool:
+    """Whether a cell takes the learner's prediction."""
+    return predict.TAG in cell.metadata.get("tags", [])
+
+
+def is_heading(cell) -> bool:
+    """Whether a cell begins with a heading."""
+    return cell.cell_type == "markdown" and HEADING.match(cell.source) is not None
+
+
+def insert(notebook, cells, after: str | None = None) -> str:
+    """Put cells behind the one of this id, or at the usual place; the id of the cell above them.
+
+    Ids that are taken get a tail.
+    """
     place = place_of(notebook, after) + 1 if after else usual_place(notebook)
     taken = {cell.get("id") for cell in notebook.cells}
     for cell in cells:
         while cell.id in taken:
             cell.id += "-2"
         taken.add(cell.id)
+    above = notebook.cells[place - 1].id
     notebook.cells[place:place] = cells
+    return above
 
 
 def imports(notebook, name: str) -> bool:

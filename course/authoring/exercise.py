@@ -184,7 +184,10 @@ def module_of(chapter: Chapter) -> Path:
 
 
 def new_exercise(chapter: Chapter, name: str, kind: str = "numba", after: str | None = None):
-    """Write the skeleton of an exercise, `chapter.key`.`name`; the files, each with what it got."""
+    """Write the skeleton of an exercise, `chapter.key`.`name`; the files, each with what it got.
+
+    after: the id of a cell; the exercise goes to the end of the section that the cell is in.
+    """
     path = module_of(chapter)
     text = path.read_text(encoding="utf-8")
     id = f"{chapter.key}.{name}"
@@ -200,7 +203,7 @@ def new_exercise(chapter: Chapter, name: str, kind: str = "numba", after: str | 
     part = entry.format(id=id, name=function, constant=constant, **blanks)
     notebook = book.read(chapter.path)
     cells = cells_of(chapter, name, function, kind, starter)
-    book.insert(notebook, cells, after)
+    above = book.insert(notebook, cells, book.behind_section(notebook, after) if after else None)
     text = code.with_item(text, "EXERCISES", constant)
     text = code.before(text, "EXERCISES", part)
     write_whole(path, code.with_imports(text, IMPORTS[kind]))
@@ -210,7 +213,7 @@ def new_exercise(chapter: Chapter, name: str, kind: str = "numba", after: str | 
     write_whole(ANSWERS, with_answers(answers, chapter, id))
     return {
         path: f"the entry {constant}",
-        chapter.path: in_words(cells),
+        chapter.path: in_words(cells, above),
         ANSWERS: f"a place for {len(RIGHT)} right answers",
     }
 
@@ -225,9 +228,10 @@ def with_answers(text: str, chapter: Chapter, id: str) -> str:
     return f"{text[:end]}{blanks}{text[end:]}"
 
 
-def in_words(cells) -> str:
-    """The cells by their ids."""
-    return f"the cells {', '.join(cell.id for cell in cells)}"
+def in_words(cells, above: str) -> str:
+    """The cells by their ids, and the one above them."""
+    ids = ", ".join(cell.id for cell in cells)
+    return f"the cell{'s' if len(cells) > 1 else ''} {ids}, behind {above}"
 
 
 def cells_of(chapter: Chapter, name: str, function: str, kind: str, starter: str) -> list:
@@ -261,9 +265,9 @@ def new_question(chapter: Chapter, name: str, after: str | None = None):
     cell = book.code_cell(name.replace("_", "-"), f'exercises.quiz("{id}")')
     asked = [each.id for each in notebook.cells if each.source.startswith("exercises.quiz(")]
     last = book.RECAP if any(each.id == book.RECAP for each in notebook.cells) else None
-    book.insert(notebook, [cell], after or (asked[-1] if asked else last))
+    above = book.insert(notebook, [cell], after or (asked[-1] if asked else last))
     text = code.with_item(text, "QUIZZES", QUESTION.format(id=id))
     write_whole(path, code.with_imports(text, "from course.checking.quiz import one_of"))
     code.tidied(path)
     book.write(notebook, chapter.path)
-    return {path: "an entry in QUIZZES", chapter.path: in_words([cell])}
+    return {path: "an entry in QUIZZES", chapter.path: in_words([cell], above)}

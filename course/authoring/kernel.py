@@ -27,9 +27,9 @@ def new_kernel(chapter: Chapter, words: list[str], after: str):
             f"{' '.join(words)} makes a cell of {lines} lines, {LONGEST} at most: name a function "
             'of it, or some lines, as in matmul/wmma.cu matmul "Sum sum" 14'
         )
-    book.insert(notebook, [cell], after)
+    above = book.insert(notebook, [cell], book.behind_answer(notebook, after))
     book.write(notebook, chapter.path)
-    return {chapter.path: in_words([cell])}
+    return {chapter.path: in_words([cell], above)}
 
 
 def cuda_cell(words: list[str]):

@@ -47,10 +47,10 @@ def new_picture(chapter: Chapter, module: str | None, name: str, after: str):
     path = FOLDER / f"{module}.py"
     text = path.read_text(encoding="utf-8") if path.is_file() else EMPTY.format(title=chapter.title)
     cell = cell_of(notebook, module, name)
-    book.insert(notebook, [cell], after)
+    above = book.insert(notebook, [cell], book.behind_answer(notebook, after))
     if name in code.names_in(text):
         book.write(notebook, chapter.path)
-        return {path: f"has {name} already", chapter.path: in_words([cell])}
+        return {path: f"has {name} already", chapter.path: in_words([cell], above)}
     written(path, code.with_imports(text.rstrip() + PICTURE.format(name=name), IMPORTS))
     book.write(notebook, chapter.path)
     test = test_of(module)
@@ -58,7 +58,8 @@ def new_picture(chapter: Chapter, module: str | None, name: str, after: str):
     text = test.read_text(encoding="utf-8") if test.is_file() else words
     added = text.rstrip() + TEST.format(name=name, module=module)
     written(test, code.with_imports(added, f"from course.pictures import {module}\n"))
-    return {path: f"the function {name}", chapter.path: in_words([cell]), test: "a test that fails"}
+    shown = in_words([cell], above)
+    return {path: f"the function {name}", chapter.path: shown, test: "a test that fails"}
 
 
 def module_of(chapter: Chapter, notebook, name: str) -> str:

@@ -64,10 +64,11 @@ def test_an_exercise_has_all_that_it_needs_and_can_be_solved(course, kind):
 
 def test_cells_go_before_the_recap_or_where_one_says(course):
     course.run("course.new", "exercise", "first_kernels.clamp")
-    course.run("course.new", "exercise", "first_kernels.wrap", "--after", "no-guard")
+    done = course.run("course.new", "exercise", "first_kernels.wrap", "--after", "no-guard")
+    assert "hint-wrap, behind guard-why\n" in done.stdout, "where the section of no-guard ends"
     course.run("course.new", "question", "first_kernels.q_clamp")
     order = list(cells(course))
-    assert order[order.index("no-guard") + 1 :][:2] == ["ex-wrap", "start-wrap"]
+    assert order[order.index("guard-why") + 1 :][:2] == ["ex-wrap", "start-wrap"]
     # 13 is folded: who adds an exercise to the end of it would hide it
     assert order[order.index("hint-clamp") + 1] == "stages"
     assert order[order.index("q3") + 1] == "q-clamp"
@@ -137,11 +138,11 @@ def test_a_picture_has_its_cell_and_a_test_that_fails(course):
 
 
 def test_a_picture_that_is_there_gets_its_cell_alone(course):
-    done = course.run("course.new", "picture", "first_kernels.gpu", "--after", "no-guard")
+    done = course.run("course.new", "picture", "first_kernels.gpu", "--after", "guard")
     assert done.returncode == 0 and "diagrams.py: has gpu already" in done.stdout, done.stderr
     assert course.changed() == {CHAPTER: "M"}
     order = list(cells(course))
-    assert order[order.index("no-guard") + 1] == "gpu-picture"
+    assert order[order.index("no-guard") + 1] == "gpu-picture", "what guard asks is answered first"
 
 
 def test_a_kernel_of_a_file_gets_a_cell_to_change(course):
