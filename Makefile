@@ -4,9 +4,9 @@ PYTHON ?= python3
 # `!python` in a cell and `python` in JupyterLab's terminal mean the course's Python.
 IN_VENV = PATH="$(CURDIR)/.venv/bin:$$PATH"
 
-# tests/tiers.py says which tests are whose, tests/spent.py at the end which are dear. WHOLE is all
-# there is, for whichever tier.
-TESTS = $(IN_VENV) .venv/bin/python -m pytest -p tests.tiers -p tests.spent
+# tests/tiers.py says which tests are whose, tests/spent.py at the end which are dear, and with
+# tests/kernels.py notebooks start soon. WHOLE is all there is, for whichever tier.
+TESTS = $(IN_VENV) .venv/bin/python -m pytest -p tests.tiers -p tests.spent -p tests.kernels
 WHOLE = -n logical --maxprocesses=4 --dist loadfile --no-loadscope-reorder --max-worker-restart=0 \
         --nbval-lax --nbval-cell-timeout=600 tests course chapters
 
