@@ -16,6 +16,7 @@ from pathlib import Path
 from course.chapters import CHAPTERS
 from course.checking.checker import check_answer, is_starter
 from course.checking.model import sentence
+from course.checking.guesses import guesses
 from course.checking.predict import Prediction
 from course.checking.quiz import QuizView
 from course.checking.report import NotSolved, Outcome
@@ -180,13 +181,6 @@ def predict(*choices, unit=""):
     unit: what a number is counted in, such as "sectors".
     """
     return Prediction(choices, unit)
-
-
-def guesses():
-    """A picture of how near your kept predictions came, one after the other."""
-    from course.pictures.guesses import guesses
-
-    return guesses()
 
 
 def _find(id, entries):

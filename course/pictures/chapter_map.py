@@ -5,8 +5,8 @@ import sys
 
 from course import progress
 from course.chapters import CHAPTERS, ROUTE
+from course.checking.guesses import headline_of
 from course.exercises import EXERCISES, QUIZZES
-from course.pictures.guesses import headline_of
 from utils.setup import colab
 
 GRID = (

@@ -4,7 +4,6 @@ import json
 import statistics
 
 from course import progress
-from course.pictures.shapes import plain
 from utils.estimate.statement import JUDGED
 from utils.plots import ACCENT, INK, OTHERS, figure
 
@@ -118,7 +117,7 @@ def draw_factors(axes, factors):
     axes.minorticks_off()
     axes.set_xlabel("your predicted numbers, in order")
     axes.legend(frameon=False, fontsize=8, loc="upper right")
-    plain(axes)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def draw_choices(axes, right):
@@ -131,4 +130,4 @@ def draw_choices(axes, right):
     axes.set_yticks([0, 0.5, 1], ["no", "half", "yes"])
     axes.set_xlabel("your choices, in order")
     axes.legend(frameon=False, fontsize=8, loc="center right")
-    plain(axes)
+    axes.spines[["top", "right"]].set_visible(False)

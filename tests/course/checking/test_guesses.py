@@ -3,8 +3,8 @@
 import pytest
 
 from course import exercises, progress
+from course.checking import guesses
 from course.checking.predict import away, chapter_here, number_in
-from course.pictures import guesses
 from course.pictures.chapter_map import chapter_map
 
 
