@@ -110,9 +110,15 @@ class Noted:
     args: tuple
 
 
+#: Stands among launches where arrays were copied
+COPY = "copy"
+
+
 @contextmanager
 def noted():
-    """Within the `with`, the list of all launches of this Python thread on the CPU engines."""
+    """Within the `with`, the list of all launches of this Python thread on the CPU engines, and
+    COPY for each copy of an array.
+    """
     launches = []
     token = _noting.set(launches)
     try:
@@ -131,6 +137,13 @@ def note(kernel, grid, block, shared_bytes, args) -> None:
     launches = _noting.get()
     if launches is not None:
         launches.append(Noted(kernel, _three(grid), _three(block), shared_bytes, tuple(args)))
+
+
+def note_copy() -> None:
+    """Tell of a copy between host and device; called by the engine."""
+    launches = _noting.get()
+    if launches is not None:
+        launches.append(COPY)
 
 
 def _three(shape) -> tuple:

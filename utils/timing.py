@@ -195,7 +195,8 @@ def _run_once(fn, name, bytes, flops, launches=()) -> Timing:
     """The Timing of work that runs without a GPU: recorded, and its launches to be estimated."""
     with sizes.noted() as noted:
         fn()
-    launches = launches or tuple(noted)
+    if not launches and any(one is not sizes.COPY for one in noted):
+        launches = tuple(noted)
     return Timing(name, (), bytes, flops, recorded=_recorded(name), launches=launches)
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from utils.quantities import format_ms
-from utils.sizes import Noted, Size, long_ones, picks, value_at
+from utils.sizes import COPY, Noted, Size, long_ones, picks, value_at
 from utils.tracer import TooManyEvents
 from utils.tracer.cuda_c import copied, is_cuda_c
 
@@ -69,7 +69,8 @@ class Said:
         """On which GPU, and that it is an estimate."""
         card = with_article(self.longest.gpu.name)
         return (
-            f"estimated for {card}, not measured (nine in ten within a factor of {self.factor:.1f})"
+            f"these kernels, estimated for {card} and not measured (nine in ten within a factor of "
+            f"{self.factor:.1f})"
         )
 
     def row(self) -> str:
@@ -95,8 +96,10 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'s' * (number != 1)}"
 
 
-def said(noted: list[Noted], name: str = GPU) -> Said:
+def said(noted: list, name: str = GPU) -> Said:
     """What noted launches would take on a GPU, one after the other. Raises Unknown."""
+    if COPY in noted or any(map(has_host_arrays, noted)):
+        raise Unknown("arrays are copied between host and GPU, and copies are not in the model")
     if len(noted) > MOST_LAUNCHES:
         raise Unknown(f"{len(noted)} launches are too many")
     card = gpu(name)
@@ -114,6 +117,11 @@ def said(noted: list[Noted], name: str = GPU) -> Said:
 def of_launch(launch: Launch, name: str = GPU) -> Said:
     """The same of one launch that is given. Raises Unknown."""
     return Said((estimate(launch, name),), (launch,))
+
+
+def has_host_arrays(noted: Noted) -> bool:
+    """Whether a launch is given arrays that are not in a GPU's memory."""
+    return any(isinstance(arg, np.ndarray) and arg.ndim for arg in noted.args)
 
 
 class AtScale:

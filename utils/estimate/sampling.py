@@ -32,12 +32,12 @@ from utils.tracer.record import (
     check_kernel,
     whole,
 )
-from utils.tracer.result import MAX_THREADS
 
 from . import operations
 from .life import Access, life, life_of_accesses
 
-MAX_EVENTS = 400_000  # of one block: about two seconds
+MAX_EVENTS = 400_000  # of one block, or a small launch of CUDA C: about two seconds
+MOST_THREADS = 1 << 18  # of a small launch of CUDA C
 SECONDS = 6
 LONG = 50_000  # a block with more events stands for all
 WARP = 32
@@ -187,7 +187,7 @@ def block_in_cuda_c(launch, grid, block, number) -> Block:
             block,
             args,
             launch.shared_bytes,
-            max_threads=MAX_THREADS,
+            max_threads=MOST_THREADS,
             limit=MAX_EVENTS,
         )
     except TooManyEvents:

@@ -145,6 +145,20 @@ def test_a_short_axis_that_another_launch_may_have_picked_has_no_estimate():
         said(noted(lambda: product[(side // 16, side // 16), (16, 16)](c, a, b)))
 
 
+def test_copies_are_not_in_the_model():
+    n = picked(1 << 25, 5_000)
+    work, out, host = adding(n), zeros(n), np.zeros(n, np.float32)
+    for copying in (
+        lambda: (out.copy_to_device(host), work()),
+        lambda: (work(), out.copy_to_host()),
+    ):
+        with pytest.raises(Unknown, match="copies are not in the model"):
+            said(noted(copying))
+    with pytest.raises(Unknown, match="copies are not in the model"):
+        said(noted(lambda: add[(n + 255) // 256, 256](out, host, host)))
+    assert benchmark(lambda: out.copy_to_device(host)).estimate is None
+
+
 def test_a_grid_that_is_typed_by_hand_has_no_estimate():
     with pytest.raises(Unknown, match=UNCLEAR):
         said(noted(adding(picked(1 << 25, 5_000), grid=20)))
@@ -178,7 +192,7 @@ def test_benchmark_tells_the_estimate_and_marks_it(monkeypatch, tmp_path):
     told = benchmark(adding(picked(1 << 25, 5_000)), name="no/such")
     first, second = repr(told).splitlines()
     assert first == "no GPU, so no time (nothing is recorded yet for no/such)"
-    assert second.startswith("estimated for an H200, not measured (nine in ten within")
+    assert second.startswith("these kernels, estimated for an H200 and not measured (nine")
     assert "limited by the memory's bandwidth" in second
     assert SAID in told._repr_html_() and told.time is None
     assert not (tmp_path / "lines.jsonl").exists()  # never among measurements

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from utils import sizes
+
 from . import devices
 from .elements import as_dtype, cast, fill_fresh, is_fresh
 
@@ -70,6 +72,7 @@ class DeviceNDArray:
 
     def copy_to_host(self, ary=None, stream=0):
         """The contents as a new NumPy array, or in `ary`."""
+        sizes.note_copy()
         if any(stride < 0 for stride in self.strides):
             raise NotImplementedError(
                 f"D->H copy not implemented for negative strides: {self.strides}"
@@ -82,6 +85,7 @@ class DeviceNDArray:
 
     def copy_to_device(self, ary, stream=0):
         """Fill from a host or device array of the same shape and type."""
+        sizes.note_copy()
         if ary.size == 0:
             return
         check_contiguous(self.data)
