@@ -15,8 +15,8 @@ from pathlib import Path
 
 from course.chapters import CHAPTERS
 from course.checking.checker import check_answer, is_starter
-from course.checking.model import sentence
 from course.checking.guesses import guesses
+from course.checking.model import sentence
 from course.checking.predict import Prediction
 from course.checking.quiz import QuizView
 from course.checking.report import NotSolved, Outcome
