@@ -7,8 +7,10 @@ really there.
 """
 
 import math
+import re
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -51,6 +53,17 @@ NEAR = 1024
 ADDRESS = 3  # instructions of a CUDA C access beside itself
 BEGIN = 8  # and of its beginning
 UNREAD = 4  # instructions of a statement whose source nobody read
+
+
+#: In the source of a CUDA C kernel: what the model has no term for
+NOT_MODELLED = {
+    "tensor cores": re.compile(r"\b(wmma|wgmma|ldmatrix|tcgen05)\b|\bmma(_sync|\.sync)\b"),
+    "asynchronous copies": re.compile(
+        r"\bcp\.async|\bmemcpy_async\b|\b__pipeline_\w+|\bcuda::(pipeline|barrier|device)\b"
+    ),
+}
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+OWN_FILE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
 class Unknown(ValueError):
@@ -124,9 +137,9 @@ def sampled(launch: Launch) -> list[tuple[int, Block]]:
     grid = whole(launch.grid, "grid")
     block = whole(launch.block, "block")
     check_limits(grid, block, int(launch.shared_bytes))
+    check_modelled(launch.kernel)
     if is_cuda_c(launch.kernel):
         raise TooManyEvents("a CUDA C kernel is counted at small sizes")
-    check_kernel(launch.kernel)
     count = launch.blocks
     typical = block_of(launch, grid, block, count // 2)
     if typical.events > LONG or count < 3:
@@ -135,8 +148,31 @@ def sampled(launch: Launch) -> list[tuple[int, Block]]:
     return [(1, ends[0]), (count - 2, typical), (1, ends[1])]
 
 
+def check_modelled(kernel) -> None:
+    """Raise Unknown for a kernel that does what the model has no term for."""
+    if not is_cuda_c(kernel):
+        try:
+            return check_kernel(kernel)
+        except TraceError as error:
+            raise Unknown(f"it cannot be counted: {error}") from error
+    text = text_of(Path(kernel.path))
+    for what, words in NOT_MODELLED.items():
+        if words.search(text):
+            raise Unknown(f"{kernel.path.name} uses {what}, for which the model has no term")
+
+
+def text_of(path: Path) -> str:
+    """A source file with those of its own that it includes, without comments."""
+    text = COMMENT.sub("", path.read_text(encoding="utf-8"))
+    for name in OWN_FILE.findall(text):
+        if (path.parent / name).is_file():
+            text += text_of(path.parent / name)
+    return text
+
+
 def middle(launch: Launch) -> Block:
     """The block in the middle of the grid alone."""
+    check_modelled(launch.kernel)
     grid = whole(launch.grid, "grid")
     return block_of(launch, grid, whole(launch.block, "block"), launch.blocks // 2)
 

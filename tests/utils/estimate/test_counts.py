@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+import triton
+import triton.language as tl
 from numba import cuda, float32
 
 from tests.needs import cpp_compiler, without_gpu
@@ -199,3 +201,53 @@ def test_cuda_c_is_counted_as_it_grows(tmp_path):
     assert counted.amounts["shared_passes"] == blocks * (2 + 2 * 2)  # two ways when read
     assert counted.amounts["barriers"] == 2 * blocks
     assert counted.waits["barriers"] == 1
+
+
+@triton.jit
+def in_triton(x, n, B: tl.constexpr):
+    places = tl.arange(0, B)
+    tl.store(x + places, places, mask=places < n)
+
+
+def test_a_triton_kernel_has_no_estimate():
+    with pytest.raises(Unknown, match="it cannot be counted: in_triton"):
+        count(Launch(in_triton, 4, 32, (Blank(128), 128, 128)))
+
+
+@pytest.mark.parametrize(
+    "line, what",
+    [
+        ("nvcuda::wmma::mma_sync(c, a, b, c);", "tensor cores"),
+        ('asm volatile("mma.sync.aligned.m16n8k8.row.col.f32" :);', "tensor cores"),
+        ('asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" :);', "asynchronous copies"),
+        ("__pipeline_commit();", "asynchronous copies"),
+        ("cooperative_groups::memcpy_async(block, to, from, 64);", "asynchronous copies"),
+        ("// no wmma, no cp.async", None),
+        ("float gamma_sync = 0;", None),
+    ],
+)
+def test_what_the_model_has_no_term_for_is_refused_by_its_name(tmp_path, line, what):
+    (tmp_path / "part.cuh").write_text(f"__device__ void part() {{ {line} }}\n")
+    path = tmp_path / "k.cu"
+    path.write_text('#include "part.cuh"\n__global__ void k(float* a) { part(); }\n')
+    found = [
+        name
+        for name, words in sampling.NOT_MODELLED.items()
+        if words.search(sampling.text_of(path))
+    ]
+    assert found == ([what] if what else [])
+
+
+@without_gpu("CUDA C is traced on the CPU runtime only")
+def test_a_kernel_of_tensor_cores_has_no_estimate(tmp_path):
+    cpp_compiler()
+    path = tmp_path / "copy.cu"
+    path.write_text(
+        "__global__ void copy(float* c, const float* a) { c[threadIdx.x] = a[threadIdx.x]; }\n"
+    )
+    kernel = cuda_c.load(path).copy
+    path.write_text(
+        path.read_text() + "// ...\n__device__ void f() { wmma::mma_sync(c, a, b, c); }\n"
+    )
+    with pytest.raises(Unknown, match="copy.cu uses tensor cores, for which the model has no term"):
+        count(lambda n: Launch(kernel, n, 32, (Blank(32), Blank(32))), 64, (1, 2, 3))
