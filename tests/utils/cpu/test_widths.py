@@ -127,6 +127,20 @@ def test_a_name_that_was_an_integer_sums_in_double_precision():
     assert out[0] == 3 * float(np.float32(0.1))
 
 
+def test_a_float32_to_which_integers_are_added_sums_in_double_precision():
+    @numba_cuda.cpu_jit
+    def total(out, x):
+        s = np.float32(0)
+        for value in range(x.size):
+            s += np.int32(x[value]) * np.int32(x[value])
+        out[0] = s
+
+    x = np.array([4097, 1], np.int32)  # 4097 * 4097 has 25 bits, the last of them 1
+    out = np.zeros(1, np.float64)
+    total[1, 1](out, x)
+    assert out[0] == 4097 * 4097 + 1
+
+
 @cuda.jit
 def with_other_statements(out):
     i = cuda.grid(1)

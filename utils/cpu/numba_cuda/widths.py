@@ -231,7 +231,9 @@ class _Widths(ast.NodeTransformer):
         """One side of an operation, converted to its type where Python would not."""
         name = type(sign).__name__
         if kind.is_float and mine.is_float:
-            if kind.bits == 64 and mine.bits < 64 and other != DOUBLE:
+            before_integer = mine.size and not other.is_float  # `s = np.float32(0)`, then `s += n`
+            narrow = mine.bits < 64 or before_integer
+            if kind.bits == 64 and narrow and other != DOUBLE:
                 return self.call("__double__", node)
             both_half = mine.bits == other.bits == 16
             half_to_power = mine.bits == 16 and name == "Pow"
