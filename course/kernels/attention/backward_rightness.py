@@ -1,21 +1,19 @@
 """Are the backward rungs right? Against float64, into gradients that were full of NaN."""
 
+from functools import partial
+
 import torch
 
-from course.kernels.attention import backward_hopper, reference
+from course.kernels.attention import backward_hopper, reference, rightness
 from course.kernels.attention.backward import Saved
 from course.kernels.attention.backward_rungs import BACKWARD, Rung
 from course.kernels.attention.hopper import spans
 from course.kernels.attention.reference import Case
 from course.kernels.attention.rightness import (
-    CASES,
     HALF_STEP,
     IN_FLOAT32,
     KEY_STARTS,
-    LARGE,
-    PACKED,
     QUERY_STARTS,
-    SPREAD,
     together,
 )
 
@@ -79,25 +77,9 @@ def bounds(exact: reference.Gradients, saved: Saved) -> list[torch.Tensor]:
     return [1.5 * of_sum + half * value.abs() + 2**-30 for of_sum, value in both]
 
 
-def prove(name: str, rung: Rung, cases=CASES, **more) -> float:
-    """The largest error over some cases; AssertionError where roundings do not explain it."""
-    worst = 0.0
-    for case in cases:
-        error = error_of(rung, case, **more)
-        assert error <= 1, f"{name} is wrong: {error:.3g} times what roundings explain, {case}"
-        worst = max(worst, error)
-    return worst
-
-
-def check(name: str) -> float:
-    """The largest error of a rung: odd lengths, one tensor, large scores."""
-    rung = BACKWARD[name]
-    errors = [
-        prove(name, rung),
-        prove(name, rung, PACKED, packed=True),
-        prove(name, rung, LARGE, spread=SPREAD),
-    ]
-    return max(errors)
+#: As those of `rightness`, of gradients
+prove = partial(rightness.prove, error_of=error_of)
+check = partial(rightness.check, rungs=BACKWARD, error_of=error_of)
 
 
 def check_packed(causal: bool = True) -> float:

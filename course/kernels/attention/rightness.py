@@ -57,8 +57,11 @@ def together(q, k, v) -> tuple:
     return torch.cat([q, k, v], 2).split([x.shape[2] for x in (q, k, v)], 2)
 
 
-def prove(name: str, rung: Rung, cases=CASES, **more) -> float:
-    """The largest error over some cases; AssertionError where roundings do not explain it."""
+def prove(name: str, rung, cases=CASES, error_of=error_of, **more) -> float:
+    """The largest error over some cases; AssertionError where roundings do not explain it.
+
+    error_of(rung, case, **more): a rung's error in a case, as a share of what roundings explain.
+    """
     worst = 0.0
     for case in cases:
         error = error_of(rung, case, **more)
@@ -73,13 +76,13 @@ LARGE = (Case(1, 150, 150, heads=1, dim=64), Case(1, 64, 90, heads=1, dim=64, ca
 SPREAD = 3000.0
 
 
-def check(name: str) -> float:
-    """The largest error of a rung: odd lengths, one tensor, large scores."""
-    rung = RUNGS[name]
+def check(name: str, rungs=RUNGS, error_of=error_of) -> float:
+    """The largest error of one of some rungs: odd lengths, one tensor, large scores."""
+    rung = rungs[name]
     errors = [
-        prove(name, rung),
-        prove(name, rung, PACKED, packed=True),
-        prove(name, rung, LARGE, spread=SPREAD),
+        prove(name, rung, CASES, error_of),
+        prove(name, rung, PACKED, error_of, packed=True),
+        prove(name, rung, LARGE, error_of, spread=SPREAD),
     ]
     return max(errors)
 

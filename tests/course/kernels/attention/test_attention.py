@@ -12,7 +12,7 @@ import torch
 from course.kernels.attention import bench, classic, hopper, problem, reference, rightness
 from course.kernels.attention.reference import Case
 from course.kernels.attention.rungs import RUNGS, Rung
-from tests.compiling import compiled, needs_nvcc, sass, unspilled
+from tests.compiling import compiled, needs_nvcc, sass
 from utils import cuda_c, has_gpu
 
 # ---- the reference
@@ -239,21 +239,6 @@ def most_exponentials_between_waits(code: str) -> int:
         if wait == "0x1"
     ]
     return max(counts)
-
-
-OLD = [
-    ("mma.cu", "sm_75", ("-DHALF", *classic.SMALL.flags(128, torch.float16)[1:])),
-    ("mma.cu", "sm_80", ("-DDIM=64",)),
-    ("naive.cu", "sm_75", ()),
-    ("online.cu", "sm_75", ()),
-]
-
-
-@pytest.mark.nightly("by day the Hopper rung compiles, and the CPU runtime builds these")
-@needs_nvcc
-@pytest.mark.parametrize("file, arch, flags", OLD)
-def test_rungs_compile_for_older_gpus(file, arch, flags, tmp_path):
-    unspilled(hopper.KERNELS / file, tmp_path, arch, *flags)
 
 
 def test_blocks_of_old_gpus_have_room():

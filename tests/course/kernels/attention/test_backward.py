@@ -15,12 +15,13 @@ from course.kernels.attention import (
     bench_backward,
     classic,
     reference,
+    rightness,
 )
 from course.kernels.attention.backward import Saved
 from course.kernels.attention.backward_rungs import BACKWARD, Rung
 from course.kernels.attention.reference import Case
 from course.kernels.attention.rungs import RUNGS
-from tests.compiling import compiled, needs_nvcc, sass, unspilled
+from tests.compiling import compiled, needs_nvcc, sass
 from utils import cuda_c, has_gpu
 
 # ---- the reference
@@ -59,7 +60,7 @@ def test_a_query_that_sees_no_key_has_no_gradient():
 # ---- the rungs
 
 ALIKE = pytest.mark.nightly("by day small heads are held to float64")
-SMALL = [case for case in backward_rightness.CASES if case.dim == 64]
+SMALL = [case for case in rightness.CASES if case.dim == 64]
 
 
 def rungs() -> list:
@@ -75,8 +76,8 @@ def rungs() -> list:
 def test_a_rung_is_right(name):
     rung = BACKWARD[name]
     assert 0 < backward_rightness.prove(name, rung, SMALL)
-    large = [case for case in backward_rightness.LARGE if case.causal]
-    backward_rightness.prove(name, rung, large, spread=backward_rightness.SPREAD)
+    large = [case for case in rightness.LARGE if case.causal]
+    backward_rightness.prove(name, rung, large, spread=rightness.SPREAD)
 
 
 @ALIKE
@@ -247,21 +248,6 @@ def test_the_hopper_rung_compiles_without_spills(dim, switches, tmp_path):
     code = sass(cubin)
     for promised in ("HGMMA.64x64x16", "UTMALDG.4D", "UTMASTG.4D", "USETMAXREG", "F32x4"):
         assert promised in code
-
-
-OLD = [
-    ("backward_mma.cu", "sm_75", ("-DHALF", *backward.SMALL.flags(128, torch.float16)[1:-1])),
-    ("backward_mma.cu", "sm_80", ("-DDIM=64",)),
-    ("backward_mma.cu", "sm_80", ()),
-    ("backward_plain.cu", "sm_75", ()),
-]
-
-
-@pytest.mark.nightly("by day the Hopper rung compiles, and the CPU runtime builds these")
-@needs_nvcc
-@pytest.mark.parametrize("file, arch, flags", OLD)
-def test_rungs_compile_for_older_gpus(file, arch, flags, tmp_path):
-    unspilled(backward_hopper.KERNELS / file, tmp_path, arch, *flags)
 
 
 def test_blocks_have_room():
