@@ -503,7 +503,17 @@ def unwritten(events):
     written = np.full(element.max(initial=-1) + 1, len(events), np.int64)
     np.minimum.at(written, element[writes], chosen[writes])
     early = (chosen <= written[element]) & (kind != record.WRITE)
-    return np.unique(chosen[early])
+    return np.array(
+        [i for i in np.unique(chosen[early]).tolist() if not has_arrived(events, i)], int
+    )
+
+
+def has_arrived(events, access):
+    """Whether an asynchronous copy has brought what a read of shared memory reads."""
+    before = np.flatnonzero(events.kind[:access] == record.ARRIVED)
+    after = events.address[access] - events.address[before]
+    here = (events.root[before] == events.root[access]) & (after >= 0)
+    return bool((here & (after < events.size[before])).any())
 
 
 @dataclass(frozen=True)

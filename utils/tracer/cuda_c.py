@@ -15,6 +15,7 @@ from utils.engine import gpu
 
 from .record import (
     ACCESSES,
+    FLIGHTS,
     READ,
     Memory,
     Recording,
@@ -109,7 +110,7 @@ def as_recorder(watched, table, buffers, arrays, source, threads):
     memories = []
     memory = np.zeros(len(table), np.int64)
     offset = address.copy()
-    is_access = np.isin(kind, ACCESSES)
+    is_access = np.isin(kind, (*ACCESSES, *FLIGHTS))
     value = np.full(len(table), np.nan)
     for start, length, name in buffers:
         mine = is_access & (shared == 0) & (address >= start) & (address < start + max(length, 1))

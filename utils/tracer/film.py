@@ -22,14 +22,24 @@ from .counts import SECTOR
 from .film_data import FilmData
 from .film_order import BARRIERS, STUCK, Step, Turns, one_by_one
 from .film_words import described
-from .record import ACCESSES, ATOMIC, BARRIER, GRID_BARRIER, LINE, MEETING, SYNCWARP, TraceError
+from .record import (
+    ACCESSES,
+    ATOMIC,
+    BARRIER,
+    FLIGHTS,
+    GRID_BARRIER,
+    LINE,
+    MEETING,
+    SYNCWARP,
+    TraceError,
+)
 
 #: Steps of a film, and warps of several blocks, unless the caller says otherwise
 MOST_STEPS = 2_000
 MOST_WARPS = 4
 #: Of a film that is too long, the share of its steps that is kept from the beginning on
 AT_FIRST = 0.6
-KINDS = (*ACCESSES, LINE, BARRIER, GRID_BARRIER, SYNCWARP, MEETING)
+KINDS = (*ACCESSES, *FLIGHTS, LINE, BARRIER, GRID_BARRIER, SYNCWARP, MEETING)
 
 
 class Film:

@@ -7,7 +7,18 @@ import numpy as np
 from .counts import WARP
 from .film_order import BARRIERS
 from .film_words import described, shortened, warp_name
-from .record import ACCESSES, BARRIER, GRID_BARRIER, LINE, MEETING, SYNCWARP, WORDS
+from .record import (
+    ACCESSES,
+    ARRIVED,
+    BARRIER,
+    BEGUN,
+    FLIGHTS,
+    GRID_BARRIER,
+    LINE,
+    MEETING,
+    SYNCWARP,
+    WORDS,
+)
 
 NAMES = {
     **WORDS,
@@ -16,6 +27,8 @@ NAMES = {
     GRID_BARRIER: "barrier",
     SYNCWARP: "meet",
     MEETING: "meet",
+    BEGUN: "begun",
+    ARRIVED: "arrived",
 }
 
 
@@ -76,7 +89,7 @@ class FilmData:
         events = self.events
         first = {}
         for step in self.film.all_steps:
-            if step.kind in ACCESSES:
+            if step.kind in (*ACCESSES, *FLIGHTS):
                 for i in step.events:
                     first.setdefault(self._key(events.memory_of(i)), int(events.memory[i]))
         return list(first.values())
@@ -134,6 +147,10 @@ class FilmData:
             row["n"] = number
         if step.opens:
             row["o"] = 1
+        if step.kind in FLIGHTS:
+            row["g"] = self._array_of[self._key(events.memory_of(own[0]))]
+            row["p"] = packed((events.offset[own] // self._units[row["g"]]).tolist())
+            row["z"] = int(events.size[own[0]])
         if step.kind in ACCESSES:
             row["a"] = self._array_of[self._key(events.memory_of(own[0]))]
             row["p"] = packed((events.offset[own] // self._units[row["a"]]).tolist())

@@ -4,7 +4,9 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 
-from .record import BARRIER, GRID_BARRIER
+import numpy as np
+
+from .record import BARRIER, FLIGHTS, GRID_BARRIER
 
 BARRIERS = BARRIER, GRID_BARRIER
 STUCK = "stuck"  # the kind of the step at which a barrier does not open
@@ -80,6 +82,7 @@ class Turns:
     """The warps of some blocks take turns."""
 
     def __init__(self, events, warps, blocks):
+        self.in_run_order = bool(np.isin(events.kind, FLIGHTS).any())  # whose waits are not seen
         self.events = events
         self.warps = warps
         self.blocks = blocks
@@ -106,6 +109,8 @@ class Turns:
 
         while any(left.values()):
             able = [warp for warp in self.warps if ready(warp)]
+            if self.in_run_order:
+                able = [min(able, key=lambda warp: max(left[warp][-1].events))]
             for warp in [w for w in able if w in ahead] or able:
                 step = left[warp].pop()
                 if step.kind in BARRIERS:

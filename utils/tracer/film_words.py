@@ -4,7 +4,7 @@ import numpy as np
 
 from .counts import WARP
 from .film_order import BARRIERS, STUCK
-from .record import ATOMIC, LINE, MEETING, NOT_TAKEN, READ, SYNCWARP, TAKEN, WRITE
+from .record import ATOMIC, BEGUN, FLIGHTS, LINE, MEETING, NOT_TAKEN, READ, SYNCWARP, TAKEN, WRITE
 
 VERBS = {READ: "read", WRITE: "write", ATOMIC: "change"}
 
@@ -23,9 +23,25 @@ def described(film, step, number):
     if step.kind == LINE:
         runs = f"run{'s' * (len(step.events) == 1)}"
         return f"{who}: {lanes} {runs} line {line}{decision(film, step)}."
+    if step.kind in FLIGHTS:
+        return f"{who}, line {line}: {flight(film, step, lanes)}."
     if step.kind in (SYNCWARP, MEETING):
         return f"{who}: {lanes} meet in line {line}."
     return f"{who}, line {line}: {access(film, step, lanes)}{raced(film, number)}"
+
+
+def flight(film, step, lanes):
+    """What begins, or has arrived, without a thread that waits for it."""
+    first, last = (film.events.element_of(i) for i in (step.events[0], step.events[-1]))
+    what = first if first == last else f"{first} … {last}"
+    size = int(film.events.size[list(step.events)].sum())
+    many = len(step.events) > 1
+    if not size:
+        begun = f"{lanes} begin{'s' * (not many)} a wgmma that reads from {what} on"
+        return begun if step.kind == BEGUN else f"the wgmma that reads from {what} on is done"
+    if step.kind == BEGUN:
+        return f"{lanes} begin{'s' * (not many)} a copy of {size:,} bytes to {what}"
+    return f"the copy of {size:,} bytes to {what} has arrived"
 
 
 def mistaken(film, event):

@@ -4,7 +4,8 @@
 // A film: source [[line, text]], warps [[name, block, lanes, first thread]], arrays, steps. A step:
 // k kind, w warp, r row of the source, m mask of the lanes, t words, c counters up to here; of an
 // access also a array, p offsets by lane in the array's unit, z bytes, v values, f [cost, least, queue], q whether
-// it is raced for; o: with it a barrier opens.
+// it is raced for; o: with it a barrier opens. Of k begun and arrived, an asynchronous copy (z 0: a wgmma): g its array,
+// p and z as of an access.
 //
 // films: these, or the same deflated, as letters (player.py packs it).
 async (host, films, setting) => {
@@ -30,13 +31,38 @@ async (host, films, setting) => {
   const many = (n, word, words) => `${n.toLocaleString("en")} ${n === 1 ? word : words}`;
   const list = (packed, count) =>
     Array.isArray(packed) ? packed : Array.from({ length: count }, (_, n) => packed.from + packed.by * n);
+  // What is on its way without a thread that waits for it: from which step to which, and in which row it is drawn
+  const flightsOf = (film) => {
+    const flights = [], open = new Map(), ends = [];
+    film.steps.forEach((step, number) => {
+      if (step.g === undefined) return;
+      const keys = step.p.map((offset) => `${step.g} ${offset} ${step.z}`);
+      if (step.k === "begun") {
+        const flight = { step, from: number, to: film.steps.length };
+        flights.push(flight);
+        for (const key of keys) open.set(key, flight);
+      } else for (const key of keys) {
+        if (open.has(key)) open.get(key).to = number;
+        open.delete(key);
+      }
+    });
+    for (const flight of flights) {
+      const free = ends.findIndex((end) => end <= flight.from);
+      flight.row = free < 0 ? ends.length : free;
+      ends[flight.row] = flight.to;
+    }
+    flights.rows = Math.min(ends.length, 12);
+    return flights;
+  };
   for (const film of films) {
     for (const step of film.steps) {
       step.lanes = bits(step.m);
-      if (step.a === undefined) continue;
-      step.p = list(step.p, step.lanes.length).map((offset) => offset * film.arrays[step.a].unit);
+      const array = step.a ?? step.g;
+      if (array === undefined) continue;
+      step.p = list(step.p, step.lanes.length).map((offset) => offset * film.arrays[array].unit);
       step.v = step.v && list(step.v, step.lanes.length);
     }
+    film.flights = flightsOf(film);
     film.last = film.warps.map((_, w) => film.steps.findLastIndex((step) => step.w === w));
     film.starts = [];
     film.ticks = 0;
@@ -153,6 +179,7 @@ async (host, films, setting) => {
     warps: film.warps.map(() => null),
     waiting: film.warps.map(() => []),
     arrays: film.arrays.map(() => new Map()),
+    flying: film.arrays.map(() => new Set()),
     opened: false,
   });
   const advance = (film, state) => {
@@ -167,6 +194,7 @@ async (host, films, setting) => {
     } else if (step.k !== "stuck") {
       state.waiting[step.w] = state.waiting[step.w].filter((lane) => !step.lanes.includes(lane));
     }
+    if (step.g !== undefined) fly(film, state, step, number);
     if (step.a === undefined) return;
     const cells = state.arrays[step.a];
     step.lanes.forEach((lane, n) => {
@@ -174,6 +202,18 @@ async (host, films, setting) => {
       const before = cells.get(cell);
       const written = step.k !== "read" || (before && before.written);
       cells.set(cell, { written, kind: step.k, step: number, n });
+    });
+  };
+  // A copy's elements are on their way, or there
+  const fly = (film, state, step, number) => {
+    const array = film.arrays[step.g], flying = state.flying[step.g];
+    step.p.forEach((offset, n) => {
+      for (let byte = 0; byte < step.z; byte += array.size) {
+        const cell = cellOf(array, offset + byte);
+        if (step.k === "begun") { flying.add(cell); continue; }
+        flying.delete(cell);
+        state.arrays[step.g].set(cell, { written: true, kind: "arrived", step: number, n });
+      }
     });
   };
   const stateAt = (view, number) => {
@@ -204,15 +244,18 @@ async (host, films, setting) => {
     g.clearRect(0, 0, width, layout.height);
     const ink = getComputedStyle(box).color;
     box.style.colorScheme = isDark(ink) ? "dark" : "light";
-    const tools = { g, ink, dark: isDark(ink), width, layout, view, film, spots: [] };
+    const tools = { g, ink, dark: isDark(ink), width, layout, view, film, spots: [], drawn: { at: view.at, lit: [], waits: [], now: [], sectors: 0, passes: 0 } };
     const step = film.steps[view.at];
+    view.drawn = tools.drawn;
     if (step) {
       const state = stateAt(view, view.at);
       drawLanes(tools, state, step);
+      drawFlights(tools, state);
       drawRequest(tools, step);
       drawArrays(tools, state, step);
     }
     view.spots = tools.spots;
+    box.drawn = views.map((each) => each.drawn); // what tests compare with the record
   };
 
   const text = ({ g, ink, width }, words, x, y, { size = 12, align = "left", colour = ink, bold = false, alpha = 1, mono = false } = {}) => {
@@ -240,6 +283,8 @@ async (host, films, setting) => {
     const rowHeight = film.warps.length > 8 ? 10 : Math.min(Math.max(side, 12), 15);
     const lanes = { label, side, rowHeight, top: 38, pitch: rowHeight + 3 };
     let y = lanes.top + film.warps.length * lanes.pitch + 12;
+    const flights = { top: y, label };
+    if (film.flights.length) y += 34 + film.flights.rows * 17;
     const request = { top: y, height: Math.max(0, ...films.flatMap((each) => each.steps.map((step) => heightOf(each, step)))) };
     y += request.height;
     const slots = new Map();
@@ -261,7 +306,7 @@ async (host, films, setting) => {
       x += wide;
       tallest = Math.max(tallest, rows * side + 22);
     });
-    view.layout = { width, lanes, request, slots: [...slots.values()], height: Math.ceil(y + tallest + 22) };
+    view.layout = { width, lanes, flights, request, slots: [...slots.values()], height: Math.ceil(y + tallest + 22) };
     return view.layout;
   };
 
@@ -293,9 +338,9 @@ async (host, films, setting) => {
         const waiting = state.waiting[w].includes(lane);
         const x = label + lane * side + (waiting ? 5 : 0);
         let fill = ink, alpha = 0.1, line = null;
-        if (waiting) { fill = AMBER; alpha = 1; }
+        if (waiting) { fill = AMBER; alpha = 1; tools.drawn.waits.push([w, lane]); }
         else if (step.k === "stuck") { fill = RED; alpha = film.warps[step.w][1] === block ? 0.85 : 0.1; }
-        else if (acts) { fill = active ? setting.colours[lane][0] : ink; alpha = active ? 1 : 0.12; }
+        else if (acts) { if (active) tools.drawn.lit.push(lane); fill = active ? setting.colours[lane][0] : ink; alpha = active ? 1 : 0.12; }
         else if (done) { alpha = 0.05; }
         else if (mine) { fill = active ? BLUE : ink; alpha = active ? 0.35 : 0.12; }
         if (film.wrong && state.at === film.stop && film.wrong.who.some(([v, l]) => v === w && l === lane)) line = RED;
@@ -341,10 +386,33 @@ async (host, films, setting) => {
     return `${head}${masked}\n${accessOf(film, step, step.lanes.indexOf(lane))}`;
   };
   const accessOf = (film, step, n) => {
-    const verb = { read: "reads", write: "writes", atomic: "changes" }[step.k];
-    const element = elementOf(film.arrays[step.a], step.p[n]);
+    const verb = { read: "reads", write: "writes", atomic: "changes", begun: "begins a copy to", arrived: "has, by a copy," }[step.k];
+    const element = elementOf(film.arrays[step.a ?? step.g], step.p[n]);
     const value = step.v && step.v[n] !== null ? `: ${step.v[n]}` : "";
     return `${verb} ${element}${value}${value && step.q ? "\n(the value in this run: a race)" : ""}`;
+  };
+
+  // A timeline, a bar for each copy or product that is on its way, a line where the film is
+  const drawFlights = (tools, state) => {
+    const { g, film, layout, width, ink, dark, spots } = tools;
+    if (!film.flights.length) return;
+    const { top, label } = layout.flights;
+    const across = (width - label - 8) / film.steps.length;
+    const under = film.flights.filter((flight) => flight.from <= state.at && state.at < flight.to).length;
+    heading(tools, "on their way", under ? `${many(under, "copy or product", "copies or products")} now` : "nothing now", false, top);
+    for (const flight of film.flights) {
+      if (flight.row >= film.flights.rows) continue;
+      const x = label + flight.from * across, y = top + 24 + flight.row * 17;
+      const w = Math.max(3, (flight.to - flight.from) * across - 1);
+      const isNow = flight.from <= state.at && state.at < flight.to;
+      const { step } = flight;
+      cell(g, x, y, w, 14, isNow ? AMBER : state.at < flight.from ? ink : GREEN, { alpha: isNow ? 1 : state.at < flight.from ? 0.12 : 0.55 });
+      const words = `${step.z ? "" : "wgmma "}${elementOf(film.arrays[step.g], step.p[0])}`;
+      if (w > words.length * 7) text(tools, words, x + 4, y + 7.5, { size: 11, mono: true, colour: isNow ? "#222" : ink });
+      spots.push({ x, y, w, h: 14, tell: () => `${step.t}\n${flight.to < film.steps.length ? `arrives at step ${flight.to + 1}` : "nobody waits for it"}` });
+    }
+    const now = label + (state.at + 0.5) * across;
+    cell(g, now - 1, top + 20, 2, film.flights.rows * 17 + 6, dark ? "#fff" : "#000");
   };
 
   const drawRequest = (tools, step) => {
@@ -352,7 +420,7 @@ async (host, films, setting) => {
     if (!layout.request.height) return;
     const top = layout.request.top;
     if (step.a === undefined) {
-      const words = { line: "no memory: registers only", barrier: "no memory: a barrier", meet: "no memory: lanes of the warp meet", stuck: "nothing moves any more" };
+      const words = { begun: "a copy engine, or the tensor cores, work on their own", arrived: "what was on its way is there", line: "no memory: registers only", barrier: "no memory: a barrier", meet: "no memory: lanes of the warp meet", stuck: "nothing moves any more" };
       text(tools, "memory", 0, top + 8, { bold: true });
       text(tools, words[step.k] || "", 62, top + 8, { alpha: 0.75 });
       return;
@@ -401,6 +469,7 @@ async (host, films, setting) => {
       const first = Math.max(0, row * ROW - array.start);
       if (height >= 12 || number % Math.ceil(12 / height) === 0) text(tools, elementOf(array, first).slice(0, 13), label - 6, y + h / 2, { size: 11, align: "right", mono: true, alpha: 0.85 });
       const moved = new Set(rows.get(row).map(([within]) => Math.floor(within / SECTOR)));
+      tools.drawn.sectors += moved.size;
       for (let s = 0; s < 4; s++) {
         const x = label + s * (sector + gap);
         if (moved.has(s)) cell(g, x, y, sector, h, ORANGE);
@@ -446,6 +515,7 @@ async (host, films, setting) => {
     heading(tools, "banks of shared memory", `${array.name} ${DOING[step.k]}: ${many(cost, "pass", "passes")}${more}`, cost > least, top);
     const { banks, phases } = passesOf(array, step);
     const worst = Math.max(...banks.map((bank) => bank.size), 2);
+    tools.drawn.passes = Math.max(...banks.map((bank) => bank.size));
     const side = Math.floor((width - 2) / WARP);
     const ground = top + tools.layout.request.height - 32;
     const height = Math.max(3, Math.min(16, Math.floor(130 / worst)));
@@ -501,7 +571,7 @@ async (host, films, setting) => {
       const number = slot.arrays.find((n) => film.arrays[n].block === block) ?? slot.arrays[0];
       const array = film.arrays[number];
       const cells = state.arrays[number];
-      const busy = step.a === number;
+      const busy = (step.a ?? step.g) === number;
       const { x, y, columns, rows, side } = slot;
       text(tools, slot.words, x, y + 7, { size: 12, bold: busy });
       const top = y + 18;
@@ -511,13 +581,14 @@ async (host, films, setting) => {
       const untouched = array.space === "shared" ? 0.06 : 0.13;
       const solid = gap === 0 && shown % columns === 0; // one shape for all that nobody has touched
       if (solid) cell(g, x, top, columns * side, (shown / columns) * side, ink, { alpha: untouched });
-      for (const n of solid ? cells.keys() : Array(shown).keys()) {
+      for (const n of solid ? new Set([...cells.keys(), ...state.flying[number]]) : Array(shown).keys()) {
         if (n < 0 || n >= shown) continue;
         const cx = x + (n % columns) * side, cy = top + Math.floor(n / columns) * side;
         const last = cells.get(n);
         const isNow = last && last.step === state.at;
         let fill = ink, alpha = untouched;
-        if (isNow) { fill = setting.colours[step.lanes[last.n]][0]; alpha = 1; }
+        if (isNow) { fill = setting.colours[step.lanes[last.n]][0]; alpha = 1; tools.drawn.now.push([number, n]); }
+        else if (state.flying[number].has(n)) { fill = AMBER; alpha = dark ? 0.5 : 0.6; }
         else if (last && last.written) { fill = ORANGE; alpha = dark ? 0.75 : 0.85; }
         else if (last) { fill = "#56b4e9"; alpha = dark ? 0.5 : 0.55; }
         cell(g, cx, cy, side - gap, side - gap, fill, { alpha });

@@ -36,6 +36,9 @@ from utils.cpu.numba_cuda.state import now
 READ, WRITE, ATOMIC, LINE, TAKEN, NOT_TAKEN, BARRIER, GRID_BARRIER, SYNCWARP, MEETING, FENCE = (
     range(11)
 )
+#: A copy to shared memory on its way (of 0 bytes: a wgmma that reads there), and what ends it
+BEGUN, ARRIVED = 11, 12
+FLIGHTS = BEGUN, ARRIVED
 FIELDS = 7
 EVENT = Struct(f"{FIELDS - 1}qd")
 UNKNOWN = math.nan

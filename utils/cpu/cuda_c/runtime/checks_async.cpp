@@ -171,6 +171,7 @@ static void tell_conflict(const Access& other, bool other_writes, Site at, const
 
 void checks_copy_begins(Block& to, const char* p, size_t bytes, Site at) {
     Async& a = async_of(to);
+    record_flight(to, p, bytes, at, true, &to == hot.block ? hot.tid : 0);
     const void* code = code_of(at);
     const Moving* other = overlapping(a.arriving, p, bytes);
     if (other && !said_before(code, 3))
@@ -200,6 +201,7 @@ void checks_copy_begins(Block& to, const char* p, size_t bytes, Site at) {
 }
 void checks_copy_arrives(Block& to, const char* p, size_t bytes, const MBarrier* m, Site at) {
     Async& a = async_of(to);
+    record_flight(to, p, bytes, at, false, m ? 0 : hot.tid);
     if (m && a.arriving.count(p))
         peers_learn(const_cast<MBarrier*>(m)->peers_arrived, a.arriving[p].peers);
     a.arriving.erase(p);

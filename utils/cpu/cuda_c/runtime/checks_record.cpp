@@ -5,7 +5,17 @@
 
 namespace cuda_cpu {
 // As utils/tracer/record.py numbers them.
-enum Kind { is_read, is_write, is_atomic, is_barrier = 6, is_syncwarp = 8, is_meeting, is_fence };
+enum Kind {
+    is_read,
+    is_write,
+    is_atomic,
+    is_barrier = 6,
+    is_syncwarp = 8,
+    is_meeting,
+    is_fence,
+    is_begun,
+    is_arrived
+};
 struct Recorded {
     long long kind, thread, code, line, shared, address, bytes;
     unsigned long long value;  // of what was read, up to 8 bytes
@@ -48,6 +58,17 @@ void record_met(unsigned warp, unsigned lanes, bool for_order, Site at) {
     for (unsigned lane = 0; most_events && lane < 32; ++lane)
         if (lanes >> lane & 1)
             note({kind, 0, 0, at.line, 0, 0, 0, 0}, warp * 32 + lane);
+}
+void record_flight(const Block& to, const char* p, size_t bytes, Site at, bool begins,
+                   unsigned tid) {
+    if (events().size() >= most_events)
+        return;
+    const dim3& block = to.grid->block;
+    size_t threads = block.x * block.y * block.z;
+    const Hot& own = &to == hot.block ? hot : to.hot;
+    long long thread = (long long)(to.linear * threads + tid);
+    events().push_back({begins ? is_begun : is_arrived, thread, 0, at.line, 1,
+                        (long long)(p - own.shared), (long long)bytes, 0});
 }
 void record_fence() {
     if (most_events)

@@ -188,6 +188,9 @@ extern bool checking;
 extern bool recording;
 void record_barrier(Site at);
 void record_met(unsigned warp, unsigned lanes, bool for_order, Site at);
+// An asynchronous copy to shared memory, or, of 0 bytes, a wgmma that reads from there.
+void record_flight(const Block& to, const char* p, size_t bytes, Site at, bool begins,
+                   unsigned tid);
 struct Operation {
     unsigned stream, count;  // the count-th of its stream
     int device;

@@ -34,6 +34,7 @@ void checks_cluster_met(Block&) {}
 void checks_proxy_fence() {}
 void checks_copy_begins(Block&, const char*, size_t, Site) {}
 void checks_copy_arrives(Block&, const char*, size_t, const MBarrier*, Site) {}
+void record_flight(const Block&, const char*, size_t, Site, bool, unsigned) {}
 void checks_box(Block&, const char*, size_t, unsigned, unsigned, Site) {}
 void checks_engine_reads(const char*, size_t, Site, const char*) {}
 void checks_global(const char*, size_t, bool, bool, Site) {}

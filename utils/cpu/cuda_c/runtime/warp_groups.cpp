@@ -184,6 +184,8 @@ static void check_operands(Block& b, const Product& p) {
                    b.grid->shared);
     });
     if (checking)
+        record_flight(b, p.low, 0, p.at, true, hot.tid);
+    if (checking)
         checks_tile_swizzle(b, p);
     if (checking)
         each_operand_piece(
@@ -255,6 +257,8 @@ static void finish_groups(Block& b, WarpGroup& w) {
         make(b, w.products.front());
         if (checking)
             checks_product_done(b, w.products.front());
+        if (checking)
+            record_flight(b, w.products.front().low, 0, w.products.front().at, false, hot.tid);
         w.products.pop_front();
         ++w.first;
     }
