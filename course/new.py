@@ -4,6 +4,7 @@
     python -m course.new exercise CHAPTER.NAME [--kind numba|cuda_c|function] [--after CELL]
     python -m course.new question CHAPTER.NAME [--after CELL]
     python -m course.new picture CHAPTER.FUNCTION [--module MODULE] --after CELL
+    python -m course.new rung CHAPTER.NAME [--like RUNG] --after CELL
     python -m course.new cell CHAPTER --kernel FILE [FUNCTION] --after CELL
 
 Each says what it wrote; an exercise and a question first how many minutes the chapter has left, and
@@ -27,6 +28,7 @@ from course.authoring.exercise import (
 from course.authoring.kernel import new_kernel
 from course.authoring.mend import named
 from course.authoring.picture import new_picture
+from course.authoring.rung import new_rung
 from course.chapters import Chapter
 from utils.files import ROOT
 from utils.tools.diagnostics import LearnerError
@@ -47,7 +49,9 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     kinds.add_parser("question", help="a question of the recap: an entry and its cell")
     picture = kinds.add_parser("picture", help="a function that draws, its cell and its test")
     picture.add_argument("--module", help="in course/pictures (default: the chapter's own)")
-    for name in ("exercise", "question", "picture"):
+    rung = kinds.add_parser("rung", help="a rung of the matmul ladder: its file and its cells")
+    rung.add_argument("--like", help="the rung whose file it begins as (default: the last above)")
+    for name in ("exercise", "question", "picture", "rung"):
         kinds.choices[name].add_argument("name", help="CHAPTER.NAME, such as first_kernels.clamp")
     cell = kinds.add_parser("cell", help="a kernel of course/kernels in a cell to change")
     cell.add_argument("name", metavar="chapter", help="its name, such as matmul")
@@ -58,7 +62,7 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
         metavar=("FILE", "FUNCTION"),
         help='matmul/wmma.cu multiply, or 14 lines of it: matmul/wmma.cu matmul "Sum sum" 14',
     )
-    for name in ("exercise", "question", "picture", "cell"):
+    for name in ("exercise", "question", "picture", "rung", "cell"):
         kinds.choices[name].add_argument("--after", help="the id of the cell above it")
     return parser.parse_args(arguments)
 
@@ -83,6 +87,11 @@ def begin(given: argparse.Namespace) -> tuple[dict[Path, str], str]:
     if given.what == "question":
         say_room(chapter, QUESTION_MINUTES)
         return new_question(chapter, name, given.after), key
+    if given.what == "rung":
+        files, left = new_rung(chapter, name, place(chapter, given.after), given.like)
+        if left:
+            print("\n".join(["These name or count rungs, too, and are yours:", *left]))
+        return files, key
     return new_picture(chapter, given.module, name, place(chapter, given.after)), key
 
 

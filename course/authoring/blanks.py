@@ -11,6 +11,7 @@ from utils.files import ROOT
 BLANK = re.compile(rf"\b{TODO}\b.*")
 PICTURES = ROOT / "tests" / "course" / "pictures"
 ANSWERS = ROOT / "tests" / "course" / "exercises" / "answers" / "right.txt"
+KERNELS = ROOT / "course" / "kernels"
 #: Files in which every chapter has something
 LISTS = tuple(ROOT / "course" / name for name in ("chapters.py", "reading.md", "glossary.md"))
 
@@ -46,5 +47,5 @@ def in_files(paths: Iterable[Path]) -> list[str]:
 
 
 def of_chapter(chapter: Chapter) -> list[str]:
-    """What is left to write of a chapter: in its own files, in the lists, among right answers."""
-    return in_files([*files_of(chapter), *LISTS, ANSWERS])
+    """What is left to write of a chapter: in its own files, lists, right answers, and kernels."""
+    return in_files([*files_of(chapter), *LISTS, ANSWERS, *sorted(KERNELS.rglob("*.cu"))])

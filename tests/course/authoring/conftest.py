@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from course.authoring import rung
 from course.chapters import WRITTEN
 from tests.prepared import Prepared
 from tests.processes import completed
@@ -71,3 +72,14 @@ def course(copied):
     completed([*GIT, "reset", "-q", "--hard", first], cwd=made.folder, check=True)
     completed([*GIT, "clean", "-fdq"], cwd=made.folder, check=True)
     return made
+
+
+@pytest.fixture
+def with_ladder(course):
+    """The copy with both chapters of the matmul ladder, and the tests of its kernels."""
+    chapters = [f"chapters/{each.name}.ipynb" for each in WRITTEN if each.key in rung.LADDER]
+    for name in (*chapters, str(rung.TESTS.relative_to(ROOT))):
+        (course / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, course / name)
+    course.commit()
+    return course

@@ -77,13 +77,13 @@ def test_cells_go_before_the_recap_or_where_one_says(course):
     assert {id: cells(course)[id] for id in kept} == {cell.id: cell for cell in before}
 
 
-def test_the_examples_in_contributing_do_what_they_say(course):
+def test_the_examples_in_contributing_do_what_they_say(with_ladder):
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     examples = re.findall(r"^\.venv/bin/python -m (course\.new .+)$", text, re.MULTILINE)
     kinds = {example.split()[1] for example in examples}
-    assert kinds == {"chapter", "exercise", "question", "picture", "cell"}
+    assert kinds == {"chapter", "exercise", "question", "picture", "rung", "cell"}
     for example in examples:
-        done = course.run(*shlex.split(example))
+        done = with_ladder.run(*shlex.split(example))
         assert done.returncode == 0, (example, done.stderr)
 
 

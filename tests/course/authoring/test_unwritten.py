@@ -16,7 +16,7 @@ PICTURES = ROOT / "course" / "pictures"
 
 def written_by_people():
     """The files of chapters that skeletons begin."""
-    files = [*blanks.LISTS, blanks.ANSWERS, *notebooks()]
+    files = [*blanks.LISTS, blanks.ANSWERS, *notebooks(), *blanks.KERNELS.rglob("*.cu")]
     for folder in (ROOT / "course" / "exercises", PICTURES, blanks.PICTURES):
         files += folder.glob("*.py")
     return sorted(files)
