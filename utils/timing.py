@@ -218,19 +218,20 @@ class Comparison:
     @functools.cached_property
     def estimates(self) -> str:
         """A line for each rival that launched kernels; "" where none did."""
-        width = max(map(len, self.timings))
         end = time.monotonic() + ESTIMATING
-        head, lines = "", []
+        told = {}
         for label, timing in self.timings.items():
             late = timing.launches and time.monotonic() > end
             said = "not estimated: the others took too long" if late else timing.estimate
-            if said is None:
-                continue
-            if hasattr(said, "row"):
-                head = head or f"{said.head()}:"
-                said = said.row()
-            lines.append(f"{label:<{width}}  {said}")
-        return "\n".join(filter(None, [head, *lines]))
+            if said is not None:
+                told[label] = said
+        known = [said for said in told.values() if not isinstance(said, str)]
+        if told and not known and len(set(told.values())) == 1:
+            return next(iter(told.values()))
+        width = max(map(len, self.timings))
+        rows = (said if isinstance(said, str) else said.row() for said in told.values())
+        lines = [f"{label:<{width}}  {row}" for label, row in zip(told, rows, strict=True)]
+        return "\n".join([*(f"{said.head()}:" for said in known[:1]), *lines])
 
     def table(self) -> str:
         """A row a rival: how it compares with the fastest, time, spread, rate.

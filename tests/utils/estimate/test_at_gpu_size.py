@@ -215,7 +215,13 @@ def test_compare_tells_each_rivals_estimate_or_why_there_is_none():
 def test_estimates_of_a_comparison_end_in_time(monkeypatch):
     monkeypatch.setattr(timing, "ESTIMATING", -1)
     told = compare({"late": adding(picked(1 << 25, 5_000))})
-    assert told.estimates == "late  not estimated: the others took too long"
+    assert told.estimates == "not estimated: the others took too long"
+
+
+def test_one_reason_for_all_rivals_is_told_once():
+    n = picked(1 << 25, 5_000)
+    told = compare({"a": adding(n, grid=20), "b": adding(n, grid=10), "none": lambda: None})
+    assert told.estimates == f"no estimate: {UNCLEAR}"
 
 
 def test_a_launch_that_is_given_stands_beside_the_clock():
