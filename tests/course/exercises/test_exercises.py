@@ -95,18 +95,36 @@ def name_of(answer):
 SAME_REASON = pytest.mark.nightly("by day another answer of its kind has the same reason")
 
 
+def by_day():
+    """{(exercise id, number of a wrong answer): why it is handed in by day}: one of each exercise,
+    with a reason that no earlier one of its kind has, where it can be; then what is left of each
+    kind's reasons.
+    """
+    chosen, reasons = {}, set()
+    for exercise in ALL:
+        own = [(exercise.kind, wrong.reason) for wrong in exercise.wrong]
+        number = next((n for n, reason in enumerate(own) if reason not in reasons), 0)
+        chosen[exercise.id, number] = "of its exercise"
+        reasons.add(own[number])
+    for exercise in ALL:
+        for number, wrong in enumerate(exercise.wrong):
+            if (exercise.kind, wrong.reason) not in reasons:
+                chosen[exercise.id, number] = "of its reason"
+                reasons.add((exercise.kind, wrong.reason))
+    return chosen
+
+
 def wrong_answers():
-    """pytest.param(exercise, wrong answer) of each; `make check` hands in the first of an exercise,
+    """pytest.param(exercise, wrong answer) of each; `make check` hands in one of each exercise,
     `make test` for each kind of exercises one of each reason, too, and a chapter's author all
     (`make chapter`).
     """
-    reasons = set()
+    chosen = by_day()
     for exercise in ALL:
         for n, wrong in enumerate(exercise.wrong):
-            marks = [pytest.mark.quick] if n == 0 else []
-            if n and (exercise.kind, wrong.reason) in reasons:
-                marks = [SAME_REASON]
-            reasons.add((exercise.kind, wrong.reason))
+            why = chosen.get((exercise.id, n))
+            marks = [pytest.mark.quick] if why == "of its exercise" else []
+            marks += [] if why else [SAME_REASON]
             name = f"{exercise.id}-{n}-{wrong.reason}-{name_of(wrong.answer)}"
             yield pytest.param(exercise, wrong, id=name, marks=marks)
 
