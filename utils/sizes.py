@@ -41,6 +41,9 @@ class Size(int):
         """What it would be on a GPU."""
         return self.at(None)
 
+    def __neg__(self):
+        return 0 - self  # as in -(-n // 256)
+
     def __reduce__(self):
         return int, (int(self),)  # elsewhere it is a number
 

@@ -41,13 +41,14 @@ def test_a_grid_knows_its_blocks_and_which_sizes_it_came_from():
     grid = (n + 255) // 256
     assert (grid, grid.gpu) == (20, 131_072)
     assert [one is n for one in grid.picks] == [True]
+    assert (-(-n // 256)).gpu == 131_072
     both = (n + other).picks  # equal here, and not the same
     assert len(both) == 2 and {one.gpu for one in both} == {1 << 25, 1 << 24}
 
 
 def test_what_is_no_calculation_of_whole_numbers_is_a_plain_number():
     n = picked(1000, 10)
-    for value in (n / 4, n * 2.5, -n, int(n), np.int32(n), n + np.int64(1), n == 10, n**2):
+    for value in (n / 4, n * 2.5, abs(n), int(n), np.int32(n), n + np.int64(1), n == 10, n**2):
         assert not isinstance(value, Size)
 
 

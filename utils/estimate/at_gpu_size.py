@@ -28,7 +28,7 @@ from .gpus import gpu
 from .model import WORDS, Counts, seconds_of, terms
 from .sampling import Blank, Block, Launch, Unknown, middle
 from .statement import Estimate, estimate, factor_of, with_article
-from .totals import grown, reached_by, totals
+from .totals import carried, reached_by, totals
 
 GPU = "H200"
 SCALES = (1, 4, 16, 64)  # of three small sizes: so many times the sizes here, twice and three times
@@ -134,6 +134,7 @@ class AtScale:
         self.sizes = {id(one): one for number in known for one in number.picks}
         self.changes = bool(known)
         self.args = [self.understood(arg) for arg in noted.args]
+        self.blocks = {}
 
     def understood(self, arg):
         """An argument with Sizes where it changes: a number, or (shape, dtype, what is here)."""
@@ -178,6 +179,16 @@ class AtScale:
             return copied(second)
         return Blank(tuple(value_at(length, scale) for length in first), dtype_of(second))
 
+    def block(self, scale) -> Block:
+        """The block in the middle, at a scale; run once."""
+        if scale not in self.blocks:
+            self.blocks[scale] = middle(self.at(scale))
+        return self.blocks[scale]
+
+    def reached(self, scale) -> dict:
+        """The share of each array that blocks like the middle one reach, at a scale."""
+        return reached_by(self.block(scale), self.at(scale).blocks)
+
     def here(self) -> Launch:
         """The launch as it was made."""
         now = self.at(1)
@@ -209,10 +220,10 @@ def counts_of(work: AtScale) -> Counts:
         if not work.changes:
             return counts_here(work)
         here = middle(work.here())
-        zeros = middle(work.at(1))
+        zeros = work.block(1)
         if (zeros.amounts, zeros.waits) != (here.amounts, here.waits):
             raise Unknown(DEPENDS)
-        asked, reached = directly(work, zeros) or along_scales(work)
+        asked, reached = directly(work) or along_scales(work)
     except TooManyEvents:
         raise Unknown(TOO_LONG) from None
     for key, share in reached.items():
@@ -228,12 +239,12 @@ def counts_here(work: AtScale) -> Counts:
     return totals(work.here())
 
 
-def directly(work: AtScale, here: Block):
+def directly(work: AtScale):
     """(counts by blocks of a GPU's size, what is reached here); None where that cannot be."""
     if is_cuda_c(work.noted.kernel):
         return None
     try:
-        return totals(work.at(None)), reached_by(here, work.at(1).blocks)
+        return totals(work.at(None)), work.reached(1)
     except TooManyEvents:
         return None
 
@@ -241,19 +252,18 @@ def directly(work: AtScale, here: Block):
 def along_scales(work: AtScale):
     """The same by small sizes and the line through them."""
     ratio = work.ratio()
+    why = Unknown(UNCLEAR)
     for scale in SCALES:
         small = (scale, 2 * scale, 3 * scale)
-        reached = reached_at(work, small[0])
-        if reached and are_alike(reached, reached_at(work, small[-1])):
-            asked = grown(lambda size: work.at(None if size == ratio else size), ratio, small)
-            return asked, reached
-    raise Unknown(UNCLEAR)
-
-
-def reached_at(work: AtScale, scale: int) -> dict:
-    """The share of each array that blocks like the middle one reach, at a scale."""
-    launch = work.at(scale)
-    return reached_by(middle(launch), launch.blocks)
+        reached = work.reached(scale)
+        if not reached or not are_alike(reached, work.reached(small[-1])):
+            continue
+        blocks = [work.block(one) for one in small]
+        try:
+            return carried(work.at(None), blocks, ratio, small), reached
+        except Unknown as uneven:  # a row may not fill a line of memory yet
+            why = uneven
+    raise why
 
 
 def are_alike(one: dict, other: dict) -> bool:

@@ -87,8 +87,11 @@ def reached_by(block: Block, blocks: int) -> dict:
 
 def grown(make: Callable[[int], Launch], size: int, small: tuple) -> Counts:
     """Count make(size) by the middle blocks of make(s) for the three sizes in `small`."""
-    blocks = [middle(make(s)) for s in small]
-    launch = make(size)
+    return carried(make(size), [middle(make(s)) for s in small], size, small)
+
+
+def carried(launch: Launch, blocks: list[Block], size: float, small: tuple) -> Counts:
+    """Count a launch of a size by blocks of launches of three small ones."""
     amounts = carried_on([block.amounts for block in blocks], small, size)
     waits = carried_on([block.waits for block in blocks], small, size)
     arrays = {}
