@@ -86,6 +86,8 @@ def race_decode(report: Report, name: str, lengths: tuple[int, ...]) -> None:
     report.put("checks", name, prove_whole(q, cache))
     report.put("checks", f"{name} in pages", prove_whole(q, in_shuffled))
     runs = {"ours": ours(FASTEST, q, cache), "ours in pages": ours(FASTEST, q, in_shuffled)}
+    if len(lengths) == 1 and DECODING["cluster"].able():
+        runs["ours by clusters"] = ours("cluster", q, cache)
     theirs = rivals(report, name, q, cache) if len(set(lengths)) == 1 else {}
     timings = race(report, name, runs | theirs, bytes=cache.nbytes)
     record_share(f"{name}/share_of_copy", timings["ours"])

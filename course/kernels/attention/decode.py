@@ -8,7 +8,7 @@ import ctypes
 import functools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -88,6 +88,11 @@ class Cache:
         return 0 if self.table is None else self.keys.shape[1]
 
     @property
+    def length(self) -> int:
+        """Of every sequence; 0 where they differ."""
+        return self.lengths[0] if len(set(self.lengths)) == 1 else 0
+
+    @property
     def capacity(self) -> int:
         """The most keys that a sequence can have."""
         return self.keys.shape[1] * (1 if self.table is None else self.table.shape[1])
@@ -104,6 +109,8 @@ class Form:
     """How a decoding kernel is compiled and launched.
 
     queries: the most of a block. blocks: of an SM. stages: tiles of each warp in shared memory.
+    cluster: blocks that share a sequence, and join their parts without global memory. passing:
+    whether the tiles' keys and values leave L2 before other lines.
     """
 
     file: str
@@ -111,12 +118,18 @@ class Form:
     warps: int = 8
     blocks: int = 4
     stages: int = 0
+    cluster: int = 0
+    passing: bool = False
 
     def flags(self, dim: int, page: int) -> tuple[str, ...]:
         """The compiler's flags."""
         named = {"DIM": dim, "PAGE": page, "WARPS": self.warps}
         if self.stages:
             named["STAGES"] = self.stages
+        if self.cluster:
+            named["CLUSTER"] = self.cluster
+        if self.passing:
+            named["PASSING"] = 1
         return tuple(f"-D{name}={value}" for name, value in named.items())
 
     def shared(self, dim: int) -> int:
@@ -128,11 +141,14 @@ SIMPLE = Form("decode_simple")
 SPLIT = Form("decode_split")
 GROUP = Form("decode_group", queries=8, blocks=1)
 RING = Form("decode_ring", queries=8, blocks=1, stages=2)
+CLUSTER = replace(RING, file="decode_cluster", cluster=8, passing=True)
+CLUSTERS = Needs("compute capability 9.0", (9, 0))
 STATIC = 34 << 10  # bytes of shared memory that RING has beside its tiles
 
 
 def form_for(cache: Cache) -> Form:
-    """The fastest form: for large caches the ring, where an SM has room for it.
+    """The fastest form of those whose speed is recorded: for large caches the ring, where an SM has
+    room for it.
 
     GROUP's loads mark their lines as the first to leave L2. So what others left there need not be
     written back, which is quicker at first and slower in the long run.
@@ -216,7 +232,7 @@ def attention(
 
     lse: float32 [batch, heads, 1], the logarithm of each query's sum of exponentials. out, lse: to
     write to, made unless given. form: that of `form_for` unless given. chunk: keys of a part, as
-    `chunk_for` says unless given.
+    `chunk_for` says unless given; a cluster's blocks have equal parts.
     Calls that run at the same time on several streams must not share this module's workspace.
     Raises ValueError where shapes or types do not fit.
     """
@@ -232,21 +248,25 @@ def attention(
         lse = torch.empty(batch, heads, 1, device=q.device)
     form = form or form_for(cache)
     group = heads // key_heads
-    blocks = heads if form.queries == 1 else key_heads * ceil_div(group, form.queries)
+    blocks = ceil_div(group, form.queries)  # that share a head of keys
     if form is SIMPLE:
         chunk = max(cache.lengths)
     elif chunk is None:
-        chunk = chunk_for(cache.lengths, blocks, sms() * form.blocks, TILE * form.warps)
+        step = TILE * form.warps
+        chunk = chunk_for(cache.lengths, key_heads * blocks, sms() * form.blocks, step)
     parts = ceil_div(max(cache.lengths), chunk)
     pages = 0 if cache.table is None else cache.table.shape[1]
     told = Decode(heads, group, chunk, parts, pages, dim**-0.5 * math.log2(math.e))
     arrays = [out, lse, q, flat(cache.keys), flat(cache.values), cache.lengths_there, cache.table]
-    if form is not SIMPLE:
+    last = [told, strides_of(cache.keys), strides_of(cache.values)]
+    grid = parts, key_heads * blocks, batch
+    if form.cluster:
+        grid = form.cluster * blocks, key_heads, batch
+        last.append(cache.length)
+    elif form is not SIMPLE:
         arrays += WORKSPACE.get(q.device, batch * heads, parts, dim)
     launch = module(form.file, *form.flags(dim, cache.page)).attention
-    launch[(parts, blocks, batch), 32 * form.warps, form.shared(dim)](
-        *arrays, told, strides_of(cache.keys), strides_of(cache.values)
-    )
+    launch[grid, 32 * form.warps, form.shared(dim)](*arrays, *last)
     return out, lse
 
 
@@ -268,5 +288,6 @@ DECODING = {
     "split": Rung(functools.partial(attention, form=SPLIT)),
     "group": Rung(functools.partial(attention, form=GROUP)),
     "ring": Rung(functools.partial(attention, form=RING)),
+    "cluster": Rung(functools.partial(attention, form=CLUSTER), CLUSTERS),
     "fastest": Rung(attention),
 }

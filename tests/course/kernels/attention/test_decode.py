@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from course.kernels.attention import classic, decode, decode_rightness, reference
-from course.kernels.attention.decode import DECODING, GROUP, RING, Cache, Rung
+from course.kernels.attention.decode import CLUSTER, DECODING, GROUP, RING, Cache, Rung
 from course.kernels.attention.decode_rightness import Case
 from tests.compiling import needs_nvcc, unspilled
 from utils import has_gpu
@@ -55,6 +55,13 @@ def test_the_fastest_is_right_for_every_length(page):
         lengths = tuple(range(first, first + 8))
         case = Case(lengths, heads=4, key_heads=2, dim=64, page=page)
         decode_rightness.prove("group", DECODING["group"], [case])
+
+
+def test_a_cluster_has_blocks_without_keys_and_shares_of_several_queries():
+    lengths = (1, 16, 17, 129, 400)
+    alike = Case((37, 37), heads=18, key_heads=2, dim=64)  # 9 queries to a head of keys: two blocks
+    cases = [Case(lengths, heads=4, key_heads=2, dim=64), alike]
+    decode_rightness.prove("cluster", DECODING["cluster"], cases)
 
 
 def test_a_launch_leaves_the_counters_at_zero_for_the_next():
@@ -172,11 +179,16 @@ def test_the_bytes_are_those_of_keys_and_values_that_there_are():
 
 @needs_nvcc
 @pytest.mark.parametrize(
-    "form", [GROUP, pytest.param(RING, marks=pytest.mark.nightly("by day the other form"))]
+    "form, arch",
+    [
+        (GROUP, "sm_80"),
+        (CLUSTER, "sm_90"),
+        pytest.param(RING, "sm_80", marks=pytest.mark.nightly("by day the other forms")),
+    ],
 )
-def test_the_forms_compile_without_spills(form, tmp_path):
+def test_the_forms_compile_without_spills(form, arch, tmp_path):
     path = classic.KERNELS / f"{form.file}.cu"
-    unspilled(path, tmp_path, "sm_80", *form.flags(128, 64))
+    unspilled(path, tmp_path, arch, *form.flags(128, 64))
 
 
 def test_large_caches_take_the_ring_where_there_is_room(monkeypatch):
