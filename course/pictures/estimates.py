@@ -3,18 +3,36 @@ said beside what was measured.
 """
 
 import json
+from collections import Counter
 
+from course.kernels.machine import profiled
 from course.pictures.shapes import plain
 from utils import results
 from utils.estimate.model import WORDS
-from utils.estimate.statement import JUDGED, with_article
+from utils.estimate.statement import JUDGED, with_article, worst_of
 from utils.files import ASSETS
 from utils.plots import ACCENT, ALARM, INK, OTHERS, chart
 from utils.plots.svg import Drawing, as_html
 from utils.quantities import format_ms
+from utils.tools import profilers
 
 GPU = "NVIDIA H200"
 SAID = "#7b1fa2"  # an estimate, in every picture
+#: The beginning of a kernel's name -> the likely reason why its estimate is far off
+WHY = {
+    "histogram/numba_global": "lanes of a warp meet on a counter at random; only the hottest one "
+    "is taken as a queue",
+    "histogram/numba_a_copy": "bytes that lie side by side are waited for as if each came anew",
+    "walk/": "a request waits for the slowest of its lanes, and pages have to be looked up",
+    "atomic_contention/": "the microbenchmark's neighbouring lanes share a sector, these do not",
+    "softmax_": "what a block does once, its sums and barriers, is hidden only in part",
+    "axpy/": "the number of turns of this `range` takes a 64-bit division, which is not counted",
+    "layout/aos": "elements written in part are taken as dear as where the rest lies idle",
+    "scan/": "shared memory is busy nearly all the time by Nsight Compute, half of it by the model",
+}
+#: A unit that Nsight Compute may find busiest, in words
+UNITS = {"memory": "the memory", "l2": "the L2 cache", "l1": "L1 and shared memory"}
+UNITS |= {"sm": "the SM's instructions", "latency": "nothing is busy"}
 BAR, ROW, LEFT, WIDE = 16, 24, 250, 360
 
 
@@ -111,18 +129,49 @@ def words(error) -> str:
 
 
 def worst(count: int, gpu: str = "H200"):
-    """The kernels whose estimates are furthest off, a line each."""
+    """The kernels whose estimates are furthest off, numbered as in the picture, with the likely
+    reason of each.
+    """
     kernels = json.loads(JUDGED.read_text(encoding="utf-8"))["kernels"]
-    mine = [one for one in kernels if one["gpu"] == gpu]
-    mine.sort(key=lambda one: -max(factor(one), 1 / factor(one)))
-    for one in mine[:count]:
+    for number, one in enumerate(worst_of(kernels, count, gpu), 1):
         took, said = format_ms(one["measured_ms"]), format_ms(one["estimate_ms"])
-        print(f"{one['name']:38} said {said:>9}, measured {took:>9}   {WORDS[one['limit']]}")
+        print(f"{number:2} {one['name']:38} said {said:>9}, measured {took:>9}")
+        print(f"     {reason_of(one['name'])}")
 
 
-def factor(one) -> float:
-    """An estimate over its time."""
-    return one["estimate_ms"] / one["measured_ms"]
+def reason_of(name: str) -> str:
+    """Why an estimate is far off, most likely; "" where nobody has looked."""
+    return next((why for beginning, why in WHY.items() if name.startswith(beginning)), "")
+
+
+def limits():
+    """What limits each kernel by its estimate, and by Nsight Compute's counters on an H200."""
+    rows = profiled.recorded("H200")
+    same = sum(row["agrees"] for row in rows)
+    print(f"{same} of {len(rows)} kernels: the same limit")
+    pairs = Counter((row["estimate"], row["ncu"]) for row in rows if not row["agrees"])
+    for (said, counted), count in pairs.most_common():
+        print(f"{count:4}  said: {WORDS[said].partition(':')[0]:24} counted: {UNITS[counted]}")
+
+
+def counters(name: str) -> list[dict]:
+    """A recorded report of Nsight Compute, a dict of numbers for each kernel."""
+    table = profilers.load(profilers.Table, "ncu", f"{name}.ncu.csv", "")
+    return [{key: number(value) for key, value in row.items()} for row in table.rows]
+
+
+def timeline(name: str) -> list[tuple[int, int]]:
+    """(start, duration) in nanoseconds of each kernel and copy of a recorded timeline."""
+    table = profilers.load(profilers.Table, "CUPTI", f"{name}.gpu_trace.csv", "")
+    return [(int(row["Start (ns)"]), int(row["Duration (ns)"])) for row in table.rows]
+
+
+def number(cell: str):
+    """A cell of a report as a number where it is one, with a unit behind it or not."""
+    try:
+        return float(cell.split()[0].replace(",", ""))
+    except (ValueError, IndexError):
+        return cell
 
 
 def units(card):

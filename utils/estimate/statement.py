@@ -119,6 +119,18 @@ def factor_of(name: str, language: str) -> float:
     return found["held_out"]["p90_factor"] if found else UNJUDGED
 
 
+def off(kernel: dict) -> float:
+    """By which factor a judged kernel's estimate is off, above or below."""
+    ratio = kernel["estimate_ms"] / kernel["measured_ms"]
+    return max(ratio, 1 / ratio)
+
+
+def worst_of(kernels: list[dict], count: int, name: str = "H200") -> list[dict]:
+    """The judged kernels of a GPU whose estimates are furthest off, the worst first."""
+    mine = [one for one in kernels if one["gpu"] == name and not one["calibrates"]]
+    return sorted(mine, key=off, reverse=True)[:count]
+
+
 @functools.cache
 def judged() -> dict:
     """What the judging wrote; empty where it has not been done."""

@@ -24,7 +24,7 @@ from utils import plots, results
 from utils.estimate import Launch, Unknown
 from utils.estimate.gpus import OVERLAP, Gpu, gpu, recorded_name
 from utils.estimate.model import Counts, Terms, seconds_of, terms
-from utils.estimate.statement import JUDGED
+from utils.estimate.statement import JUDGED, off, worst_of
 from utils.estimate.totals import count
 from utils.files import ASSETS, write_whole
 from utils.plots.picture import themed
@@ -34,6 +34,7 @@ LANGUAGES = ("numba", "cuda_c")
 BOTH = "both"
 TIE = 1.05  # of two measured times: closer ones are in no order
 PICTURE = ASSETS / "estimates.svg"
+NUMBERED = 10  # of the worst, on the picture
 LINES = 1.5  # factors between which nine in ten should lie
 COLOURS = ("#0072B2", "#D55E00")  # of GPUS
 EXPONENTS = [quarters / 4 for quarters in range(6, 41)]
@@ -89,16 +90,10 @@ def error(row) -> float:
     return row["estimate_ms"] / row["measured_ms"] - 1
 
 
-def factor(row) -> float:
-    """The larger of estimate and time over the smaller."""
-    ratio = row["estimate_ms"] / row["measured_ms"]
-    return max(ratio, 1 / ratio)
-
-
 def summary(rows: list[dict]) -> dict:
     """Median error, factor within which nine in ten lie, pairs of a family in the right order."""
     right, pairs = ordered(rows)
-    factors = sorted(factor(row) for row in rows)
+    factors = sorted(off(row) for row in rows)
     return {
         "kernels": len(rows),
         "median_error": statistics.median(abs(error(row)) for row in rows),
@@ -213,6 +208,9 @@ def drawn(rows: list[dict]):
                 facecolors=colour if held_out else "none",
                 label=f"{card}, {'held out' if held_out else 'looked at'}",
             )
+    for number, row in enumerate(worst_of(rows, NUMBERED), 1):
+        place = row["measured_ms"], row["estimate_ms"]
+        axes.annotate(str(number), place, (4, 3), textcoords="offset points", fontsize=8)
     axes.legend(frameon=False, fontsize=8)
     return fig
 
@@ -222,11 +220,11 @@ def in_words(rows) -> str:
     parts = []
     for card in GPUS:
         mine = [row for row in rows if row["gpu"] == card]
-        near = sum(factor(row) <= LINES for row in mine)
+        near = sum(off(row) <= LINES for row in mine)
         parts.append(f"{near} of {len(mine)} kernels on an {card}")
     return (
         f"Estimates over measured times on logarithmic axes, along the diagonal: within a factor "
-        f"of {LINES} are {' and '.join(parts)}."
+        f"of {LINES} are {' and '.join(parts)}. The {NUMBERED} worst of the {GPUS[0]} have numbers."
     )
 
 

@@ -1,7 +1,11 @@
 """The pictures of the chapter Say it before you run it show what is so."""
 
+import pytest
+
+from course.kernels.machine import profiled
 from course.pictures import estimates
 from utils.cpu.numba_cuda import cuda
+from utils.data_sheets import data_sheet
 from utils.estimate import Blank, Launch, estimate
 from utils.estimate.gpus import gpu
 
@@ -29,10 +33,45 @@ def test_what_was_said_stands_beside_what_was_measured():
     assert ratio.startswith("× 0.")
 
 
-def test_the_worst_come_first(capsys):
-    estimates.worst(3)
+def test_the_worst_come_first_and_each_has_a_reason(capsys):
+    estimates.worst(10)
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 3 and lines[0].startswith("histogram/numba_global_atomics")
+    names, reasons = lines[::2], lines[1::2]
+    assert len(names) == 10 and names[0].startswith(" 1 histogram/numba_global_atomics")
+    assert all(reason.strip() for reason in reasons)
+    assert estimates.reason_of("vector_add/numba") == ""
+
+
+def test_the_worst_have_numbers_in_the_picture():
+    page = estimates.judged()._repr_html_()
+    assert all(f">{number}</text>" in page for number in (1, 10))
+
+
+def test_limits_are_told_where_they_differ(capsys):
+    estimates.limits()
+    first, *lines = capsys.readouterr().out.splitlines()
+    rows = profiled.recorded("H200")
+    assert first == f"{sum(row['agrees'] for row in rows)} of {len(rows)} kernels: the same limit"
+    assert sum(int(line.split()[0]) for line in lines) == sum(not row["agrees"] for row in rows)
+
+
+def test_every_unit_has_words():
+    assert set(estimates.UNITS) == {*profiled.UNITS, profiled.IDLE}
+
+
+def test_a_report_is_read_as_numbers():
+    rows = estimates.counters("vector_adds")
+    assert [row["kernel"] for row in rows] == ["one_thread", "one_block", "many_blocks"]
+    many = rows[-1]
+    rate = many["bytes from and to memory"] / many["time"]  # bytes in a nanosecond
+    peak = data_sheet("H200")["bandwidth_gb_s"]
+    assert 100 * rate / peak == pytest.approx(many["memory throughput"], rel=0.02)
+
+
+def test_a_timeline_is_read_in_order():
+    events = estimates.timeline("mlp")
+    assert len(events) > 50 and events == sorted(events)
+    assert all(duration > 0 for _, duration in events)
 
 
 def test_the_judged_kernels_are_described():

@@ -33,7 +33,7 @@ def row(measured, estimate, family="f", **more):
 
 def test_errors_are_shares_of_the_time_and_factors_look_both_ways():
     assert judge.error(row(2, 1)) == -0.5
-    assert judge.factor(row(2, 1)) == judge.factor(row(1, 2)) == 2
+    assert judge.off(row(2, 1)) == judge.off(row(1, 2)) == 2
     found = judge.summary([row(1, 1.1 * k) for k in (1, 1, 1, 1, 1, 1, 1, 1, 1, 4)])
     assert found["median_error"] == pytest.approx(0.1)
     assert found["p90_factor"] == pytest.approx(1.1)
