@@ -82,7 +82,9 @@ async def record_one(path: Path, options: Options, gate: turns.Turns, left, fold
         results.RECORD: str(lines) if options.measure else "",
         widgets.DRAW: "all",  # a page without Python can move what it shows, too
     }
-    seconds = max(1, min(running.CELL, int(left())))
+    # a borrowed GPU must not wait for a cell that hangs; a busy laptop may take its time
+    longest = running.CELL if options.measure else left()
+    seconds = max(1, int(min(longest, left())))
     with log_of(path).open("w", encoding="utf-8") as log:
         await running.execute(book, path, running.turns_of(gate, alone), seconds, env, log)
     said = []

@@ -120,6 +120,15 @@ def test_results_of_other_notebooks_stay(gpu, tmp_path, monkeypatch):
     assert {e["name"] for e in results.load()} == {"a/numba/time", "b/numba/time"}
 
 
+def test_only_on_a_gpu_has_a_cell_a_time_of_its_own(gpu, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(record.running, "CELL", 1)
+    monkeypatch.setenv(engine.FORCE_CPU, "")  # so that what record sets is undone afterwards
+    path = notebook(tmp_path / "01_a.ipynb", "import time\ntime.sleep(2)")
+    assert record.main([str(path)]) == 1
+    assert "not done after 1 s" in capsys.readouterr().err
+    assert record.main(["--cpu", str(path)]) == 0
+
+
 def test_no_time_left(gpu, tmp_path, capsys):
     path = notebook(tmp_path / "01_a.ipynb", "1")
     assert record.main(["--budget", "0", str(path)]) == 1
