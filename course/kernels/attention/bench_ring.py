@@ -3,14 +3,17 @@
     python -m course.kernels.attention.bench_ring --out ring.json --budget 100
 
 Beside ring.json lies ring.jsonl, the entries for assets/results. One sequence of a length, 16 heads
-of 128 numbers, bfloat16. Alone: one GPU has the whole sequence. Ring: each of the GPUs has its
-share of the queries, and all of the keys come to it, at the same time. Without two GPUs the kernels
-are checked on devices that the processor plays, and nothing is measured.
+of 128 numbers, bfloat16. Alone: each GPU has the whole sequence for itself. Ring: each of the GPUs
+has its share of the queries, and all of the keys come to it. All GPUs work at the same time, in
+either case, and only after a while of the same work: a GPU that was idle runs faster for some
+milliseconds than its power limit allows in the long run. Without two GPUs the kernels are checked
+on devices that the processor plays, and nothing is measured.
 """
 
 import itertools
 import os
 import statistics
+import time
 from functools import partial
 
 import torch
@@ -26,10 +29,11 @@ from course.kernels.many_gpus.recording import Clock, slowest
 from course.kernels.report import Report
 from utils import has_gpu
 
-LENGTHS = (16384, 32768, 65536)
+#: By how many GPUs there are
+LENGTHS = {2: (16384, 32768, 65536), 4: (65536, 262144)}
 HEADS = 16
-ROUNDS, REPEATS = 3, 5  # alone and together in turn, so often; runs of each
-WARM = 2
+ROUNDS, REPEATS = 4, 5  # alone and together in turn, so often; runs of each
+WARM = 0.3  # seconds of the same work before its runs are timed
 #: Seconds of a budget for the ranks to end
 AROUND = 10
 #: At full size two roundings to bfloat16 lie between the ring's result and the whole's
@@ -40,21 +44,22 @@ SMALL = (Case(1, 512, heads=2), Case(2, 256, heads=4, key_heads=2, causal=True))
 def session(group, seconds: float) -> None:
     """On every rank: check, then measure length after length while there is time."""
     clock = Clock(seconds)
-    longest = Case(1, LENGTHS[-1] // group.size, heads=HEADS)
+    lengths = LENGTHS.get(group.size, LENGTHS[4])
+    longest = Case(1, lengths[-1] // group.size, heads=HEADS)
     heap = ring.heap_for(torch.empty(longest.shape_of_keys, dtype=torch.bfloat16, device="meta"))
     communicator = comm.Communicator(group, heap, ring.SCRATCH).connect()
     for case in SMALL:
         error = check_small(communicator, case)
         say(group, f"{case}: {error:.3f} of what roundings explain")
     shares = []
-    for length, causal in itertools.product(LENGTHS, (False, True)):
+    for length, causal in itertools.product(lengths, (False, True)):
         if clock.agreed(group) < AROUND:
             say(group, f"{length}, causal {causal}, and all after it: no time left")
             break
         share = measure(communicator, Case(1, length, heads=HEADS, causal=causal))
         if not causal:
             shares.append(share)
-    if group.rank == 0 and len(shares) == len(LENGTHS):
+    if group.rank == 0 and len(shares) == len(lengths):
         worst, spread = min(shares)
         record(f"attention/ring/{group.size}/share_of_one", worst, "1", spread)
     group.barrier()
@@ -111,20 +116,19 @@ def measure(communicator, case: Case) -> tuple[float, float]:
     alone()
     for run in (rank.run, in_turn):
         check_large(case, out[:, rows], run()[0])
-    found = {"alone": [], "ring": [], "without_overlap": [], "copy": []}
-    for _ in range(ROUNDS):
-        for own in range(group.size):
-            group.barrier()
-            if own == group.rank:
-                found["alone"] += milliseconds(alone)
-        together = {"ring": rank.run, "without_overlap": in_turn, "copy": rank.fetch}
-        for name, run in together.items():
-            group.barrier()
-            found[name] += milliseconds(run)
     group.barrier()
+    found = {"copy": milliseconds(rank.fetch)}
+    runs = [("alone", alone), ("ring", rank.run), ("without_overlap", in_turn)]
+    for _ in range(ROUNDS):
+        for name, run in runs:
+            group.barrier()
+            found[name] = found.get(name, []) + milliseconds(run)
+        runs.reverse()  # whoever comes first has the cooler GPU
+    group.barrier()
+    everyone = group.all_gather((found, rank.timeline()))
     communicator.release(mark)
-    everyone = group.all_gather(found)
-    times = {name: slowest(everyone, name) for name in found}
+    times = {name: slowest([times for times, _ in everyone], name) for name in found}
+    keep_timeline(case, group, [spans for _, spans in everyone])
     return keep(case, group, times)
 
 
@@ -135,23 +139,44 @@ def check_large(case: Case, expected, found) -> None:
 
 
 def milliseconds(run) -> list[float]:
-    """Of some runs, one after the other."""
-    for _ in range(WARM):
+    """Of some runs, one after the other, when the same work has warmed the GPU."""
+    begun = time.monotonic()
+    while time.monotonic() - begun < WARM:
         run()
-    events = [torch.cuda.Event(enable_timing=True) for _ in range(REPEATS + 1)]
-    events[0].record()
-    for event in events[1:]:
+        ring.wait()
+    marks = [ring.mark(None)]
+    for _ in range(REPEATS):
         run()
-        event.record()
-    events[-1].synchronize()
-    pairs = zip(events[:-1], events[1:], strict=True)
+        marks.append(ring.mark(None))
+    ring.wait()
+    pairs = zip(marks[:-1], marks[1:], strict=True)
     return [first.elapsed_time(second) for first, second in pairs]
+
+
+def name_of(case: Case, ranks: int) -> str:
+    """What names of a case's results begin with."""
+    kind = "ring_causal" if case.causal else "ring"
+    return f"attention/{kind}/{ranks}/{case.queries}"
+
+
+def keep_timeline(case: Case, group, timelines: list[list[ring.Span]]) -> None:
+    """Record how much of the copies lay beside work, at worst, and when what ran on rank 0."""
+    if group.rank:
+        return
+    name = name_of(case, group.size)
+    share = min(ring.hidden(spans) for spans in timelines)
+    record(f"{name}/hidden", share)
+    for span in timelines[0]:
+        place = f"{name}/timeline/{span.what}/{span.turn}"
+        record(f"{place}/begin", span.begin / 1e3, "s")
+        record(f"{place}/end", span.end / 1e3, "s")
+        print(f"  {span.what} {span.turn}: {span.begin:.3f} to {span.end:.3f} ms", flush=True)
+    print(f"{name}: {share:.3f} of the copies' time beside work", flush=True)
 
 
 def keep(case: Case, group, times: dict) -> tuple[float, float]:
     """Record rates and shares on rank 0. times: milliseconds of the slowest rank, by name."""
-    kind = "ring_causal" if case.causal else "ring"
-    name = f"attention/{kind}/{group.size}/{case.queries}"
+    name = name_of(case, group.size)
     median = {what: statistics.median(of) for what, of in times.items()}
     spread = {what: half_of_quartiles(of) / median[what] for what, of in times.items()}
 

@@ -9,6 +9,7 @@ Sources: Liu et al., Ring Attention (2023); of shares that make causal work even
 Striped Attention (2023), and the zigzag order of ring-flash-attention (Zhu, 2024).
 """
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -23,6 +24,7 @@ from utils.tools import yours
 
 THREADS = 256  # of a block that merges
 BUFFERS = 2  # for blocks that come: one is used while the next arrives
+AHEAD = 2  # runs that are queued before the one of which a timeline is made
 SCRATCH = 1024  # bytes of a communicator for sums, of which there are none here
 
 
@@ -111,6 +113,35 @@ def merge(out, lse, parts, part_lse) -> None:
 # ---- a rank
 
 
+@dataclass(frozen=True)
+class Span:
+    """What ran in a turn, and from when to when: milliseconds since the run began.
+
+    what: "work", "copy" (of the keys and values for this turn) or "merge".
+    """
+
+    what: str
+    turn: int
+    begin: float
+    end: float
+
+
+def hidden(spans: list[Span]) -> float:
+    """The share of the copies' time in which work was done beside them; 1 where nothing came."""
+    copies = [span for span in spans if span.what == "copy"]
+    work = [span for span in spans if span.what == "work"]
+    both = sum(max(0.0, min(a.end, b.end) - max(a.begin, b.begin)) for a in copies for b in work)
+    total = sum(span.end - span.begin for span in copies)
+    return both / total if total else 1.0
+
+
+def mark(stream):
+    """An event that says when the work so far on a stream was done."""
+    event = torch.cuda.Event(enable_timing=True)
+    event.record(stream or torch.cuda.current_stream())
+    return event
+
+
 def fastest() -> Callable:
     """The rung that a rank takes: Hopper's fastest, else the one for any GPU with tensor cores."""
     return RUNGS["stay" if has_gpu() and RUNGS["stay"].able() else "mma"].run
@@ -138,6 +169,7 @@ class Rank:
         self._communicator = communicator
         self._attend = attend or fastest()
         self._copies = torch.cuda.Stream() if has_gpu() else None
+        self._marks = None  # a list while `timeline` watches
         self._own = torch.stack([k, v])
         self._arriving = [torch.empty_like(self._own) for _ in range(BUFFERS)]
         self._published = communicator.allocate(self._own.nbytes)  # at the same place on each rank
@@ -180,11 +212,39 @@ class Rank:
             if number + 1 < len(self.turns):
                 self._fetch(number + 1, overlap)
             if job:
-                self._work(**job)
+                with self._watched("work", number):
+                    self._work(**job)
             if self._copies:
                 torch.cuda.current_stream().wait_stream(self._copies)
-        merge(self.out, self.lse, self._parts, self._part_lse)
+        with self._watched("merge", len(self.turns) - 1):
+            merge(self.out, self.lse, self._parts, self._part_lse)
         return self.out, self.lse
+
+    def timeline(self, overlap: bool = True) -> list[Span]:
+        """What ran when in one `run` of several that were queued at once; GPU only.
+
+        By events on both streams. The run before keeps the GPU busy until all of this one is
+        queued: what is shown is the GPU's time, and none that Python takes.
+        """
+        for _ in range(AHEAD):
+            self.run(overlap)
+        self._marks = []
+        begin = mark(None)
+        self.run(overlap)
+        wait()
+        marks, self._marks = self._marks, None
+        return [
+            Span(what, turn, begin.elapsed_time(first), begin.elapsed_time(last))
+            for what, turn, first, last in marks
+        ]
+
+    @contextlib.contextmanager
+    def _watched(self, what, turn, stream=None):
+        """Around what is queued on a stream: marks before and after it, if somebody watches."""
+        first = mark(stream) if self._marks is not None else None
+        yield
+        if first:
+            self._marks.append((what, turn, first, mark(stream)))
 
     def fetch(self) -> None:
         """Queue what `run` copies, and no work."""
@@ -201,7 +261,8 @@ class Rank:
             stream.wait_stream(torch.cuda.current_stream())
         into = self._arriving[(number - 1) % BUFFERS]
         source = self._communicator.address(self._published, turn.source)
-        copy(into.data_ptr(), source, into.nbytes, stream)
+        with self._watched("copy", number, stream):
+            copy(into.data_ptr(), source, into.nbytes, stream)
 
     def _work(self, q, k, v, causal, out, lse, own_lse):
         self._attend(q, k, v, causal, out=out, lse=lse)

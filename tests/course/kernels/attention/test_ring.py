@@ -2,6 +2,7 @@
 the processor plays; the bench's session with ranks that are threads.
 """
 
+import itertools
 import json
 import os
 import sys
@@ -128,6 +129,44 @@ def test_a_mistake_is_told(mistake, monkeypatch):
         bench_ring.check_virtual(case, 2, case.causal)
 
 
+# ---- what ran when
+
+
+def test_hidden_is_what_of_the_copies_lies_beside_work():
+    work = [ring.Span("work", 0, 0, 4), ring.Span("work", 1, 5, 6)]
+    copies = [ring.Span("copy", 1, 3, 5), ring.Span("copy", 2, 5, 7)]
+    assert ring.hidden([*work, *copies, ring.Span("merge", 1, 3, 7)]) == (1 + 1) / 4
+    assert ring.hidden(work) == 1
+
+
+class Tick:
+    """An event of a clock that ticks once for each event."""
+
+    def __init__(self, time):
+        self.time = time
+
+    def elapsed_time(self, later):
+        return later.time - self.time
+
+
+def test_a_timeline_has_every_turn(monkeypatch):
+    ticks = itertools.count()
+    monkeypatch.setattr(ring, "mark", lambda stream: Tick(next(ticks)))
+    q, k, v = reference.inputs(Case(1, 8, heads=1, dim=64))
+    first, second = ring.devices(2, ring.heap_for(k))
+    ranks = [ring.Rank(each, q, k, v) for each in (first, second)]
+    spans = ranks[0].timeline()
+    assert [(span.what, span.turn) for span in spans] == [
+        ("copy", 1),
+        ("work", 0),
+        ("work", 1),
+        ("merge", 1),
+    ]
+    assert [(span.begin, span.end) for span in spans] == [(1, 2), (3, 4), (5, 6), (7, 8)]
+    for each in (first, second):
+        each.close()
+
+
 # ---- the bench
 
 
@@ -161,11 +200,13 @@ def test_a_session_checks_measures_and_records(monkeypatch, capsys):
 
     small = [Case(1, 32, heads=2, dim=64), Case(1, 16, heads=2, dim=64, causal=True)]
     monkeypatch.setattr(bench_ring, "SMALL", small)
-    monkeypatch.setattr(bench_ring, "LENGTHS", (16, 32))
+    monkeypatch.setattr(bench_ring, "LENGTHS", {2: (16, 32), 4: ()})
     monkeypatch.setattr(bench_ring, "HEADS", 1)
     monkeypatch.setattr(bench_ring, "ROUNDS", 1)
     monkeypatch.setattr(bench_ring, "milliseconds", runs_of)
     monkeypatch.setattr(bench_ring, "record", lambda name, *value: recorded.update({name: value}))
+    spans = [ring.Span("copy", 1, 1, 3), ring.Span("work", 0, 2, 4)]
+    monkeypatch.setattr(ring.Rank, "timeline", lambda self: spans)
     run = ring.Rank.run
 
     def one_run(self, overlap=True):
@@ -192,6 +233,8 @@ def test_a_session_checks_measures_and_records(monkeypatch, capsys):
             name = f"attention/{kind}/2/{length}"
             assert recorded[f"{name}/share_of_one"][:2] == (0.5, "1")
             assert recorded[f"{name}/copy"][:2] == (1.125e-3, "s")
+            assert recorded[f"{name}/hidden"] == (0.5,)
+            assert recorded[f"{name}/timeline/work/0/end"] == (4e-3, "s")
     assert "of what roundings explain" in capsys.readouterr().out
 
 
