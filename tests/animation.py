@@ -22,7 +22,7 @@ from course.pictures import front
 from course.publish.landing import TAGLINE
 from tests.browser import ROOT, installed_chromium, playwright
 
-SCREEN = {"width": 880, "height": 430}
+SCREEN = {"width": 880, "height": 402}
 PLAYER = ".kernel-film .film"
 SCRUBBER = ".kernel-film input[type=range]"
 WRONG = ".kernel-film .said.wrong"
@@ -37,7 +37,7 @@ h1 { font-size: 47px; line-height: 1.12; margin: 0 0 22px; }
 p { margin: 0; }
 img { width: 84px; margin-bottom: 22px; }
 """
-COLOURS = 64
+COLOURS = 128
 
 
 def films(folder):
