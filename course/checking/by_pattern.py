@@ -16,6 +16,7 @@ SIZES = 3  # with fewer different sizes right, a rule about sizes may be chance
 VALUES = 8  # with fewer values, so may one about values
 PARTS = 4  # an axis with so many elements at most holds parts of one result, such as x, y and z
 DIVISORS = (128, 64, 32, 16, 8, 4, 2)
+LOST = ", as from lost precision"  # what `reasons_for` says of small errors
 #: Keys of `reasons_for` that say how wrong values follow from the right ones.
 FOLLOWS = {
     "transposed",
@@ -100,19 +101,44 @@ def longest_right(bad, good):
 
 def differences(run, exercise):
     """What `reasons_for` takes: the elements that the exercise finds wrong."""
-    wrong = ~right(run, exercise)
+    return between(
+        run.actual, run.expected, ~right(run, exercise), exercise, unwritten(run, exercise)
+    )
+
+
+def between(actual, expected, wrong, exercise, never=False):
+    """The same of two arrays; wrong, never: elementwise, and not written at all."""
     codes = np.where(wrong, WRONG, OK).astype(np.uint8)
-    codes[wrong & is_nan(run.actual)] = NAN
-    codes[unwritten(run, exercise)] = UNWRITTEN
+    codes[wrong & is_nan(actual)] = NAN
+    codes[wrong & never] = UNWRITTEN
     codes = codes.reshape(-1)
     at = np.flatnonzero(codes == WRONG)
     tolerance = Tolerance(max(exercise.rtol, 1e-5), ATOL, 0.0, "")
-    flat = run.actual.reshape(-1), run.expected.reshape(-1)
+    flat = actual.reshape(-1), expected.reshape(-1)
     wrong = np.flatnonzero(codes)
     first = int(wrong[0]) if wrong.size else -1
     return Differences(
-        *flat, run.expected.shape, tolerance, codes, wrong.size, first, -1, 0.0, at[:4096]
+        *flat, expected.shape, tolerance, codes, wrong.size, first, -1, 0.0, at[:4096]
     )
+
+
+def of_one(actual, expected, wrong, exercise):
+    """A sentence on how the wrong values of one launch follow from the right ones, or ""."""
+    of_wrong = actual[wrong]
+    for kind, word in ((np.isnan, "NaN"), (np.isinf, "infinite")):
+        if of_wrong.size > 1 and kind(of_wrong).all():
+            return f"Each of them is {word}."
+    reasons = reasons_for(between(actual, expected, wrong, exercise))
+    return as_sentence(next((str(reason) for reason in reasons if reason.key in FOLLOWS), ""))
+
+
+def as_sentence(words):
+    """What `reasons_for` says, as a sentence; small errors have more than one cause."""
+    if not words:
+        return ""
+    words = words.replace(LOST, ": is precision lost, or something small left out?")
+    end = "" if words.endswith("?") else "."
+    return f"{words[0].upper()}{words[1:]}{end}"
 
 
 def is_nan(values):
@@ -139,8 +165,7 @@ def follows(bad, exercise):
     if key in ("scaled", "offset") and len(set(texts)) > 1:
         kind = "factor" if key == "scaled" else "number"
         return f"Within a launch all wrong values are off by the same {kind}."
-    text = max(texts, key=len)
-    return f"{text[0].upper()}{text[1:]}."
+    return as_sentence(max(texts, key=len))
 
 
 def pooled(runs, exercise, of):

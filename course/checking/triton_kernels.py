@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from course.checking import specials, triton_front
+from course.checking import by_pattern, specials, triton_front
 from course.checking.diagnose import FAR_FROM_1
 from course.checking.limits import time_limit
 from course.checking.model import Exercise, InOut, Out
@@ -292,7 +292,8 @@ def different(exercise, arguments: dict, got: np.ndarray, before: np.ndarray, le
         guessed = np.asarray(guess.output(**plain))
         if np.isclose(got.astype(float), guessed, **allowed).all():
             return guess.reason, f"{says}. {guess.says}"
-    return "wrong_value", says
+    seen = by_pattern.of_one(got.astype(float), expected.astype(float), bad, exercise)
+    return "wrong_value", f"{says}. {seen}" if seen else says
 
 
 def same_bits(one: np.ndarray, other: np.ndarray) -> np.ndarray:
