@@ -12,9 +12,11 @@ from course.checking.quiz import Quiz, one_of
 
 # ---- one_graph: a choice that torch.compile can follow
 
-#: Clipped gradients have multiples of 1/16, so that each way of computing them gives the same
+#: Clipped gradients are powers of two, so that each way of computing them gives the same digits
 DIGITS = 4
-BREAKS = {"last": 0}  # in the last call: how `play` tells `after`
+TINY = 6  # from this shape on gradients are tiny
+#: Of the last call, how `play` tells `after`: breaks, graphs, whether the argument was changed
+LAST = {"breaks": 0, "graphs": 1, "changed": False}
 
 
 def clip(gradient, most):
@@ -30,33 +32,40 @@ def clip_in_numbers(gradient, most):
 
 def numbers(values):
     """A tensor's values as a tuple of floats that does not know the last digits."""
-    return tuple(round(float(value), DIGITS) + 0.0 for value in values)
+    return tuple(float(f"{float(value):.{DIGITS}g}") + 0.0 for value in values.flatten())
 
 
 def gradients(rng, shape):
     """A gradient of elements ±v, and how long it may be at most: powers of two.
 
     That of shape 0 is 0, every third is too long, others are as long as they may be, or shorter.
+    Some are matrices.
     """
-    size = 4 ** (1 + shape // 3 % 2)
-    signs = torch.from_numpy(rng.choice((-1.0, 1.0), size).astype("float32"))
+    sides = ((4,), (4, 4))[shape // 3 % 2]
+    signs = torch.from_numpy(rng.choice((-1.0, 1.0), sides).astype("float32"))
     value = 2.0 ** int(rng.integers(-1, 3)) if shape else 0.0
-    most = value * size**0.5 * (1 / 2, 1, 2)[shape % 3]
+    value *= 2.0**-20 if shape >= TINY else 1
+    most = value * signs.numel() ** 0.5 * (1 / 2, 1, 2)[shape % 3]
     return {"gradient": signs * value, "most": most or 0.5}
 
 
 def compiled_whole(answer, gradient, most):
-    """What an answer returns; notes how often Dynamo had to stop while it took it apart."""
+    """What an answer returns; notes what Dynamo made of it, and what became of the gradient."""
     log = logging.getLogger("torch._dynamo")  # it warns of each `.item()`
     level = log.level
     log.setLevel(logging.ERROR)
     torch._dynamo.reset()
     try:
         with _without_cuda():
-            BREAKS["last"] = len(torch._dynamo.explain(answer)(gradient, most).break_reasons)
+            seen = torch._dynamo.explain(answer)(gradient.clone(), most)
     finally:
         log.setLevel(level)
+    before = gradient.clone()
     result = answer(gradient, most)
+    LAST["breaks"], LAST["graphs"] = len(seen.break_reasons), seen.graph_count
+    if getattr(answer, "_torchdynamo_disable", False):  # `explain` takes it apart even so
+        LAST["graphs"] = 0
+    LAST["changed"] = not torch.equal(gradient, before)
     return numbers(result) if isinstance(result, torch.Tensor) else result
 
 
@@ -72,11 +81,18 @@ def _without_cuda():
 
 def without_a_break(given, expected):
     """What is wrong with the means, or None."""
-    breaks = BREAKS["last"]
+    breaks = LAST["breaks"]
     if breaks:
         return (
             f"Dynamo still stops in it ({breaks}×), and makes more than one graph. Where does"
             " Python ask for a tensor's number: in an `if`, in `.item()`, in `float()`?"
+        )
+    if LAST["graphs"] != 1:
+        return f"Dynamo makes {LAST['graphs']} graphs of it, and one is asked for."
+    if LAST["changed"]:
+        return (
+            "It changes the gradient that it is given. The function above leaves that as it is, and"
+            " returns another one."
         )
     return None
 
@@ -105,7 +121,7 @@ def clip(gradient, most):
     reference=clip_in_numbers,
     play=compiled_whole,
     after=without_a_break,
-    shapes=(3, 1, 2, 0, 6, 5),
+    shapes=(3, 1, 2, 0, 6, 5, 9),
     hints=(
         "What makes Python wait for the tensor's value? The choice must become a part of the"
         " graph, as a value of its own.",
