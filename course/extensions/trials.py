@@ -876,7 +876,7 @@ def unlike(what, x, y, read, factors):
 
 
 def takes_integers(answer, factors):
-    """A Finding unless integers are refused, by an error that names what is taken."""
+    """A Finding unless integers are refused, by a TypeError that names what is taken."""
     launched = []
 
     def launch(y, x, a, b, c):
@@ -891,6 +891,10 @@ def takes_integers(answer, factors):
         )
         return Finding("wrong_dtype", says)
     except (TypeError, ValueError, RuntimeError, NotImplementedError) as error:
+        if not isinstance(error, TypeError):
+            kind = type(error).__name__
+            says = f"It refuses integers by a {kind}. What a caller catches is a TypeError."
+            return Finding("wrong_dtype", says)
         if "float" in str(error):
             return None
         says = "With integers it stops, and its message does not say that it takes floats."
