@@ -1,6 +1,7 @@
 """The exercises of the chapter Fusion."""
 
 import math
+from functools import partial
 
 import numpy as np
 from numba import cuda
@@ -101,6 +102,22 @@ def one_part(largest, sums, part):
     return largest, np.where(np.arange(2) == part, sums, 0)
 
 
+def one_scaled(out, largest, sums, part):
+    """What comes out if of the two sums only that of this part is brought to the common value."""
+    pairs = np.asarray(largest, np.float64).reshape(-1, 2), np.asarray(sums).reshape(-1, 2)
+    states = joined_states(out, largest, sums)
+    other = np.where(np.isinf(states[:, 0]), 0, pairs[1][:, 1 - part])
+    states[:, 1] = joined_states(out, *one_part(*pairs, part))[:, 1] + other
+    return states
+
+
+def none_beside_empty(out, largest, sums):
+    """What comes out if a part beside an empty one counts for nothing."""
+    states = joined_states(out, largest, sums)
+    states[np.isinf(np.asarray(largest).reshape(-1, 2)).any(1), 1] = 0
+    return states
+
+
 def halves_joined(out, largest, sums):
     """What comes out if part i is joined with the one half the array behind it."""
     largest, sums = (np.asarray(v).reshape(2, -1).T for v in (largest, sums))
@@ -181,6 +198,21 @@ def join_softmax(out, largest, sums):
             "The common largest value begins at 0 here. In a part all values may be negative.",
             from_zero,
         ),
+        *(
+            Hypothesis(
+                "wrong_value",
+                f"Only the sum of part 2 i{plus} is brought to the common largest value. Either of"
+                " the two may be the one with the smaller.",
+                partial(one_scaled, part=part),
+            )
+            for part, plus in ((0, ""), (1, " + 1"))
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Beside an empty part the other one counts for nothing here. Joined, they are what the"
+            " other one is.",
+            none_beside_empty,
+        ),
         Hypothesis(
             "wrong_value",
             "The exponent has the wrong sign: its own largest value minus the common one.",
@@ -258,17 +290,29 @@ def add_norm_in_out(out, x, residual, gamma):
 
 
 def rows_to_norm(rng, shape):
-    """Rows of x and of a residual, and a factor for each column."""
-    x, residual = 4 * uniform(rng, *shape), 4 * uniform(rng, *shape)
+    """Rows of x and of a residual, and a factor for each column.
+
+    In the last row squares are as small as the number added to their mean; of three rows or more
+    one is all zeros.
+    """
+    sizes = np.full((shape[0], 1), 4, np.float32)
+    sizes[1:][-1:] = 4e-3
+    sizes[2:][:1] = 0
+    x, residual = sizes * uniform(rng, *shape), sizes * uniform(rng, *shape)
     gamma = 2 * uniform(rng, shape[1])
     return {"out": Out(shape), "x": x, "residual": residual, "gamma": gamma}
 
 
-def normed(out, x, residual, gamma, mean=True, add=True, scale=True):
-    """The RMS norm of each row of the sum, in float64."""
+def normed(out, x, residual, gamma, count=None, add=True, scale=True, inside=1e-5, behind=0):
+    """The RMS norm of each row of the sum, in float64.
+
+    count: by how many the sum of squares is divided. inside, behind: added to the mean under the
+    root, and to the root.
+    """
     hidden = np.asarray(x, np.float64) + (residual if add else 0)
-    squares = (hidden**2).sum(1, keepdims=True) / (x.shape[1] if mean else 1)
-    return hidden / np.sqrt(squares + 1e-5) * (gamma if scale else 1)
+    squares = (hidden**2).sum(1, keepdims=True) / (count or x.shape[1])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return hidden / (np.sqrt(squares + inside) + behind) * (gamma if scale else 1)
 
 
 ADD_NORM = Exercise(
@@ -316,7 +360,7 @@ def add_norm(out, x, residual, gamma):
     extents=lambda shape: (shape[0] * ROW_THREADS, 1, 1),
     elements=KEPT,
     race_free=True,
-    traffic=1.3,
+    traffic=1.2,
     probe=(2, 300),
     speed=Speed("32,768 rows of 512", 1 << 15, lambda rows: (rows, 512)),
     hints=(
@@ -340,6 +384,7 @@ def add_norm(out, x, residual, gamma):
         ),
         ("    cuda.syncthreads()\n    scale", "    scale", "race"),
         ("sums[0] / columns", "sums[0]", "wrong_value"),
+        (" + np.float32(1e-5)", "", "wrong_value"),
         ("x[row, c] + residual[row, c]", "x[row, c]", "wrong_value"),
         ("        cuda.syncthreads()\n        if", "        if", "race"),
         ("* scale * gamma[c]", "* scale", "wrong_value"),
@@ -353,12 +398,38 @@ def add_norm(out, x, residual, gamma):
         Hypothesis(
             "wrong_value",
             "The norm needs the *mean* of the squares: divide their sum by the number of columns.",
-            lambda **given: normed(**given, mean=False),
+            lambda **given: normed(**given, count=1),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The sum of squares is divided by 512, the most columns that there may be: divide it by"
+            " the columns that a row has.",
+            lambda **given: normed(**given, count=KEPT * ROW_THREADS),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Without the 1e-5 a row of zeros is divided by 0, and rows of small numbers come out"
+            " too large.",
+            lambda **given: normed(**given, inside=0),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "1e-5 is added to the root. It belongs under it, to the mean of the squares.",
+            lambda **given: normed(**given, inside=0, behind=1e-5),
         ),
         Hypothesis(
             "wrong_value",
             "The residual is missing: it is x + residual that is normalized.",
             lambda **given: normed(**given, add=False),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The norm is that of x + residual, and what is divided by it is x alone.",
+            lambda x, residual, **given: (
+                normed(x=x, residual=residual, **given)
+                / np.where(x + residual == 0, 1, x + residual)
+                * x
+            ),
         ),
         Hypothesis(
             "wrong_value",
