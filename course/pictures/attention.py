@@ -6,6 +6,7 @@ import numpy as np
 
 from course.kernels.attention.reference import seen
 from course.kernels.attention.ring import KINDS
+from course.kernels.attention.ring import Span as RingSpan
 from course.pictures.shapes import plain
 from utils import results
 from utils.occupancy import ceil_div
@@ -488,4 +489,45 @@ def ring_turns(turns):
             share = KINDS[work.kind]
             label = f"{work.kind}, {work.source}" if share else work.kind
             drawing.named(90 + 130 * rank, y, 124, 38, label, lighter(GREEN, share), size=13)
+    return drawing
+
+
+def recorded_spans(length: int, ranks: int) -> list[RingSpan]:
+    """What ran when on the first rank, as recorded; empty where nothing is."""
+    name = f"attention/ring/{ranks}/{length}/timeline"
+    spans = []
+    for what in ("copy", "work", "merge"):
+        for turn in range(ranks):
+            ends = [results.find(f"{name}/{what}/{turn}/{end}") for end in ("begin", "end")]
+            if all(ends):
+                begin, end = (1e3 * entry["value"] for entry in ends)
+                spans.append(RingSpan(what, turn, begin, end))
+    return spans
+
+
+def ring_timeline(spans: list[RingSpan]):
+    """One GPU's run of a ring: what its SMs did, and when keys and values for which turn came."""
+    rows = {"SMs": ("work", "merge"), "copies": ("copy",)}
+    colours = {"work": GREEN, "merge": YELLOW, "copy": BLUE}
+    last = max((span.end for span in spans), default=0)
+    words = "; ".join(
+        f"{span.what} {span.turn} from {span.begin:.1f} to {span.end:.1f} ms" for span in spans
+    )
+    drawing = svg.Drawing(760, 150, alt=words or "nothing is recorded")
+    if not spans:
+        drawing.text_from(10, 20, "nothing is recorded", size=14)
+        return drawing
+    left, wide = 80, 660
+    for row, (label, kinds) in enumerate(rows.items()):
+        y = 12 + 52 * row
+        drawing.text_from(10, y + 20, label, size=15)
+        for span in spans:
+            if span.what in kinds:
+                x = left + wide * span.begin / last
+                width = wide * (span.end - span.begin) / last
+                said = f"turn {span.turn}" if span.what == "work" else ""
+                drawing.named(x, y, max(width, 2), 40, said, colours[span.what], size=14, rx=0)
+    drawing.line(left, 118, left + wide, 118)
+    drawing.text(left, 134, "0", size=13)
+    drawing.text(left + wide, 134, f"{last:.1f} ms", size=13, anchor="end")
     return drawing

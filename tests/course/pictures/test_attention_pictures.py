@@ -178,3 +178,21 @@ def test_a_turn_lasts_as_long_as_its_slowest_rank():
     assert "turn 1: skipped, full, full, full" in from_start
     zigzag = pictures.ring_turns(ring.steps(4, causal=True, zigzag=True)).alt
     assert zigzag.startswith("2 blocks of time for 8 of work, shared by 4 ranks")
+
+
+def test_a_timeline_draws_each_span_where_it_ran(monkeypatch):
+    entries = {"work/0/begin": 0.0, "work/0/end": 2e-3, "copy/1/begin": 1e-3, "copy/1/end": 4e-3}
+
+    def find(name):
+        place = name.removeprefix("attention/ring/2/64/timeline/")
+        return {"value": entries[place]} if place in entries else None
+
+    monkeypatch.setattr(results, "find", find)
+    spans = pictures.recorded_spans(64, 2)
+    assert spans == [ring.Span("copy", 1, 1, 4), ring.Span("work", 0, 0, 2)]
+    drawing = pictures.ring_timeline(spans)
+    assert drawing.alt == "copy 1 from 1.0 to 4.0 ms; work 0 from 0.0 to 2.0 ms"
+    work, copy = (tag for tag in drawing.elements if tag.startswith("<rect"))
+    assert 'width="330"' in work
+    assert 'width="495"' in copy and 'x="245"' in copy
+    assert pictures.ring_timeline([]).alt == "nothing is recorded"
