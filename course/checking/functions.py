@@ -7,7 +7,7 @@ import inspect
 import numpy as np
 from greenlet import greenlet
 
-from course.checking import drawn, engines, kept, limits
+from course.checking import by_call, drawn, engines, kept, limits
 from course.checking.rejected import Rejected, check_arity, crashed, parameters
 from course.checking.text import shown
 
@@ -107,7 +107,7 @@ def rejected_function(name, exercise, calls, bad):
     for guess in exercise.guesses:
         if explains(guess, calls):
             return Rejected(guess.reason, evidence, guess.says)
-    return Rejected("wrong_value", evidence)
+    return Rejected("wrong_value", evidence, *filter(None, [by_call.observations(calls, bad)]))
 
 
 def no_number(value):

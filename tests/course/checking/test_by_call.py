@@ -1,0 +1,55 @@
+"""What is told of a plain function's wrong calls where nothing names the mistake."""
+
+import pytest
+
+from course.checking.by_call import observations
+
+
+def calls(answer, reference, *given):
+    """(arguments, expected, what came) of calls with these a and b."""
+    return [({"a": a, "b": b}, reference(a, b), answer(a, b)) for a, b in given]
+
+
+SOME = [(6, 3), (7, 3), (9, 3), (10, 4), (12, 4), (15, 2), (16, 8)]
+CASES = {
+    "a multiple": (
+        lambda a, b: a // b,
+        lambda a, b: -(-a // b),
+        "Right wherever `a` is a multiple of `b`, and nowhere else. Each wrong one is 1 too small.",
+    ),
+    "zero": (
+        lambda a, b: a + b if b != 3 else 0,
+        lambda a, b: a + b,
+        "Each wrong one is 0.",
+    ),
+    "twice": (lambda a, b: 2 * a, lambda a, b: a, "Each wrong one is 2 times what it should be."),
+    "the other way round": (
+        lambda a, b: (b, a),
+        lambda a, b: (a, b),
+        "The numbers are right each time, and in another order.",
+    ),
+    "one of two": (
+        lambda a, b: (a, b + 2),
+        lambda a, b: (a, b),
+        "Only number 2 of what it returns is wrong. Each wrong one is 2 too large.",
+    ),
+    "where 0 is right": (
+        lambda a, b: a % b or 7,
+        lambda a, b: a % b,
+        "Wrong just where 0 is right. Each wrong one is 7 too large.",
+    ),
+    "no number": (lambda a, b: None, lambda a, b: a, ""),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_wrong_calls_say_what_they_share(case):
+    answer, reference, words = CASES[case]
+    tried = calls(answer, reference, *SOME)
+    bad = [one for one in tried if one[1] != one[2]]
+    assert words in observations(tried, bad)
+
+
+def test_a_single_wrong_call_shares_nothing():
+    tried = calls(lambda a, b: a if a != 7 else 0, lambda a, b: a, *SOME)
+    assert observations(tried, [one for one in tried if one[1] != one[2]]) == ""
