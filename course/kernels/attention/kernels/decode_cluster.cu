@@ -6,6 +6,9 @@
 // memory: STAGES tiles for each warp. known: the length of every sequence, or 0 where they differ.
 // What the launch says is there at once; what lies in memory is not.
 #include "decode_tiles.cuh"
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#error "clusters of blocks need compute capability 9.0 (Hopper)"
+#endif
 
 #ifndef CLUSTER
 #define CLUSTER 8  // blocks: the most that every GPU with clusters can run
