@@ -228,8 +228,8 @@ inline float __frsqrt_rn(float x) {
 namespace cuda_cpu {
 enum RoundMode { round_rn, round_rz, round_ru, round_rd };
 inline double towards(double x, double error) {
-    return error == 0 || x != x || ::isinf(x) ? x
-                                              : ::nextafter(x, error > 0 ? INFINITY : -INFINITY);
+    bool exact = error == 0 || error != error;  // NaN: of an infinite operand
+    return exact || x != x || ::isinf(x) ? x : ::nextafter(x, error > 0 ? INFINITY : -INFINITY);
 }
 inline double sum(double a, double b) {  // with the error of the addition
     double s = a + b, v = s - a;
@@ -254,12 +254,15 @@ inline float narrow(double exact, RoundMode mode) {
         return ::nextafterf(r, -INFINITY);
     return r;
 }
-inline double narrow_double(double x, double error,
-                            RoundMode mode) {  // x is the nearest, the true value is x + error
+// x is the nearest, the true value is x + error. exact: an operand was infinite, or divided by 0.
+inline double narrow_double(double x, double error, RoundMode mode, bool exact = false) {
     bool up = mode == round_ru || (mode == round_rz && x < 0);
-    return mode == round_rn || x != x || (up ? error <= 0 : error >= 0)
+    return exact || mode == round_rn || x != x || (up ? error <= 0 : error >= 0)
                ? x
                : ::nextafter(x, up ? INFINITY : -INFINITY);
+}
+inline bool infinite(double a, double b = 0) {
+    return ::isinf(a) || ::isinf(b);
 }
 inline double sum_error(double a, double b) {
     double s = a + b, v = s - a;
@@ -303,24 +306,29 @@ inline I to_integer(double x, RoundMode mode) {  // out of range: the nearest en
         return cuda_cpu::narrow(cuda_cpu::sum(double(a) * b, c), cuda_cpu::round_##m);             \
     }                                                                                              \
     inline double __dadd_##m(double a, double b) {                                                 \
-        return cuda_cpu::narrow_double(a + b, cuda_cpu::sum_error(a, b), cuda_cpu::round_##m);     \
+        return cuda_cpu::narrow_double(a + b, cuda_cpu::sum_error(a, b), cuda_cpu::round_##m,      \
+                                       cuda_cpu::infinite(a, b));                                  \
     }                                                                                              \
     inline double __dsub_##m(double a, double b) {                                                 \
-        return cuda_cpu::narrow_double(a - b, cuda_cpu::sum_error(a, -b), cuda_cpu::round_##m);    \
+        return cuda_cpu::narrow_double(a - b, cuda_cpu::sum_error(a, -b), cuda_cpu::round_##m,     \
+                                       cuda_cpu::infinite(a, b));                                  \
     }                                                                                              \
     inline double __dmul_##m(double a, double b) {                                                 \
-        return cuda_cpu::narrow_double(a * b, ::fma(a, b, -(a * b)), cuda_cpu::round_##m);         \
+        return cuda_cpu::narrow_double(a * b, ::fma(a, b, -(a * b)), cuda_cpu::round_##m,          \
+                                       cuda_cpu::infinite(a, b));                                  \
     }                                                                                              \
     inline double __ddiv_##m(double a, double b) {                                                 \
         double q = a / b, rest = ::fma(-q, b, a);                                                  \
-        return cuda_cpu::narrow_double(q, b > 0 ? rest : -rest, cuda_cpu::round_##m);              \
+        return cuda_cpu::narrow_double(q, b > 0 ? rest : -rest, cuda_cpu::round_##m,               \
+                                       cuda_cpu::infinite(a, b) || b == 0);                        \
     }                                                                                              \
     inline double __drcp_##m(double a) {                                                           \
         return __ddiv_##m(1.0, a);                                                                 \
     }                                                                                              \
     inline double __dsqrt_##m(double a) {                                                          \
         double r = ::sqrt(a);                                                                      \
-        return cuda_cpu::narrow_double(r, ::fma(-r, r, a), cuda_cpu::round_##m);                   \
+        return cuda_cpu::narrow_double(r, ::fma(-r, r, a), cuda_cpu::round_##m,                    \
+                                       cuda_cpu::infinite(a));                                     \
     }                                                                                              \
     inline float __double2float_##m(double a) {                                                    \
         return cuda_cpu::narrow(a, cuda_cpu::round_##m);                                           \
