@@ -8,6 +8,7 @@ recorded on a GPU (see record.py); recording shows where the GPU and these value
 each checks the other.
 """
 
+import itertools
 import json
 import math
 from pathlib import Path
@@ -1311,6 +1312,45 @@ def cub_more():
         + row(*(sum(range(50 * i, 50 * i + 50)) for i in range(4)), end=" ")
         + "199\n"
         + f"{g(floats[0])} {g(floats[50])} {g(floats[99])}\n"
+    )
+
+
+@program
+def cub_by_key():
+    keys, values = [1, 1, 2, 3, 3, 3], [5, 9, 9, 4, 7, 6]
+    byte_sums = list(itertools.accumulate((200, 100, 250)))
+    segments = [slice(0, 2), slice(2, 6)]
+    runs = [[i for i in range(6) if keys[i] == key] for key in sorted(set(keys))]
+    sums = [list(itertools.accumulate(values[i] for i in run)) for run in runs]
+    best = values.index(max(values))
+    even, odd = ([v for v in values if v % 2 == rest] for rest in (0, 1))
+    sorted_keys, with_them = [], []
+    for segment in segments:
+        pairs = sorted(zip(values[segment], keys[segment], strict=True), key=lambda pair: pair[0])
+        sorted_keys += [key for key, _ in pairs]
+        with_them += [value for _, value in pairs]
+    tens = sorted((31, 12, 50, 21), key=lambda x: x % 10)
+    return "".join(
+        [
+            row(byte_sums[-1]),
+            row(*byte_sums),
+            row(2),  # four halves
+            row(*(sum(values[segment]) for segment in segments)),
+            f"{best} {values[best]}\n",
+            row(*(total[-1] for total in sums)),
+            row(*(x for total in sums for x in total)),
+            row(*(x for total in sums for x in [0, *total[:-1]])),
+            row(*even, *reversed(odd)),
+            row(*(values[run[0]] for run in runs)),
+            row(*(run[0] for run in runs if len(run) > 1)),
+            row(*(x for segment in segments for x in sorted(values[segment], reverse=True))),
+            row(*sorted_keys),
+            row(*with_them),
+            row(*tens),
+            row(0, *itertools.accumulate(tens[:-1])),
+            row(*sorted(values, reverse=True)),
+            "0 0\n",
+        ]
     )
 
 

@@ -9,8 +9,8 @@
 
 namespace cub {
 struct Sum {
-    template <class T>
-    __host__ __device__ T operator()(const T& a, const T& b) const {
+    template <class T, class U>
+    __host__ __device__ auto operator()(const T& a, const U& b) const -> decltype(a + b) {
         return a + b;
     }
 };
@@ -28,8 +28,25 @@ struct Min {
 };
 template <class K, class V>
 struct KeyValuePair {
+    typedef K Key;
+    typedef V Value;
     K key;
     V value;
+};
+// Of two numbers with their places: the greater (the smaller), of equal ones the first.
+struct ArgMax {
+    template <class K, class V>
+    __host__ __device__ KeyValuePair<K, V> operator()(const KeyValuePair<K, V>& a,
+                                                      const KeyValuePair<K, V>& b) const {
+        return b.value > a.value || (b.value == a.value && b.key < a.key) ? b : a;
+    }
+};
+struct ArgMin {
+    template <class K, class V>
+    __host__ __device__ KeyValuePair<K, V> operator()(const KeyValuePair<K, V>& a,
+                                                      const KeyValuePair<K, V>& b) const {
+        return b.value < a.value || (b.value == a.value && b.key < a.key) ? b : a;
+    }
 };
 
 enum BlockReduceAlgorithm {

@@ -11,3 +11,5 @@
 #include "adjacent_difference.cuh"
 #include "block.cuh"
 #include "device.cuh"
+#include "device_sort.cuh"
+#include "util_allocator.cuh"

@@ -25,6 +25,12 @@ struct DoubleBuffer {
 namespace detail {
 template <class I>
 using Value = typename std::iterator_traits<I>::value_type;
+// What an iterator is written with; one that takes anything has no type: then that of what is read.
+template <class O, class I>
+using Written = std::conditional_t<std::is_void_v<Value<O>>, Value<I>, Value<O>>;
+// What is summed in: what the operation makes of a first value and an element, so int for bytes.
+template <class F, class T, class I>
+using Accumulator = std::decay_t<std::invoke_result_t<F, T, Value<I>>>;
 using thrust::detail::raw;
 
 template <class F, class... A>
@@ -45,7 +51,7 @@ struct DeviceReduce {
         return detail::two_phases(
             temp, bytes, s,
             [=](auto in, auto out) {
-                T sum = initial;
+                detail::Accumulator<F, T, I> sum = initial;
                 for (N i = 0; i < n; i++)
                     sum = op(sum, in[i]);
                 *out = sum;
@@ -54,7 +60,7 @@ struct DeviceReduce {
     }
     template <class I, class O, class N>
     static cudaError_t Sum(void* temp, size_t& bytes, I in, O out, N n, cudaStream_t s = 0) {
-        return Reduce(temp, bytes, in, out, n, cub::Sum(), detail::Value<I>(0), s);
+        return Reduce(temp, bytes, in, out, n, cub::Sum(), detail::Written<O, I>(0), s);
     }
     template <class I, class O, class N>
     static cudaError_t Max(void* temp, size_t& bytes, I in, O out, N n, cudaStream_t s = 0) {
@@ -66,6 +72,86 @@ struct DeviceReduce {
         return Reduce(temp, bytes, in, out, n, cub::Min(),
                       std::numeric_limits<detail::Value<I>>::max(), s);
     }
+    // The result is a pair of place and number; or both apart.
+    template <class I, class O, class N>
+    static cudaError_t ArgMax(void* temp, size_t& bytes, I in, O out, N n, cudaStream_t s = 0) {
+        return extreme(temp, bytes, in, out, n, std::greater<>(), s);
+    }
+    template <class I, class O, class N>
+    static cudaError_t ArgMin(void* temp, size_t& bytes, I in, O out, N n, cudaStream_t s = 0) {
+        return extreme(temp, bytes, in, out, n, std::less<>(), s);
+    }
+    template <class I, class O, class P>
+    static cudaError_t ArgMax(void* temp, size_t& bytes, I in, O out, P place, long long n,
+                              cudaStream_t s = 0) {
+        return extreme_apart(temp, bytes, in, out, place, n, std::greater<>(), s);
+    }
+    template <class I, class O, class P>
+    static cudaError_t ArgMin(void* temp, size_t& bytes, I in, O out, P place, long long n,
+                              cudaStream_t s = 0) {
+        return extreme_apart(temp, bytes, in, out, place, n, std::less<>(), s);
+    }
+    template <class K, class U, class I, class O, class R, class F, class N>
+    static cudaError_t ReduceByKey(void* temp, size_t& bytes, K keys, U unique, I in, O out, R runs,
+                                   F op, N n, cudaStream_t s = 0) {
+        return detail::two_phases(
+            temp, bytes, s,
+            [=](auto keys, auto unique, auto in, auto out, auto runs) {
+                N found = 0;
+                for (N i = 0; i < n; found++) {
+                    detail::Value<K> key = keys[i];
+                    detail::Accumulator<F, detail::Value<I>, I> sum = in[i++];
+                    for (; i < n && keys[i] == key; i++)
+                        sum = op(sum, in[i]);
+                    unique[found] = key;
+                    out[found] = sum;
+                }
+                *runs = found;
+            },
+            keys, unique, in, out, runs);
+    }
+
+  private:
+    template <class In, class N, class Better>
+    static N first_best(In in, N n, Better better) {
+        N best = 0;
+        for (N i = 1; i < n; i++)
+            if (better(in[i], in[best]))
+                best = i;
+        return best;
+    }
+    template <class I, class O, class N, class Better>
+    static cudaError_t extreme(void* temp, size_t& bytes, I in, O out, N n, Better better,
+                               cudaStream_t s) {
+        return detail::two_phases(
+            temp, bytes, s,
+            [=](auto in, auto out) {
+                typedef std::conditional_t<std::is_void_v<detail::Value<O>>,
+                                           KeyValuePair<int, detail::Value<I>>, detail::Value<O>>
+                    Pair;
+                Pair pair = {1, {}};  // as CUB has it where there is nothing
+                if (n > 0) {
+                    pair.key = first_best(in, n, better);
+                    pair.value = in[pair.key];
+                }
+                *out = pair;
+            },
+            in, out);
+    }
+    template <class I, class O, class P, class Better>
+    static cudaError_t extreme_apart(void* temp, size_t& bytes, I in, O out, P place, long long n,
+                                     Better better, cudaStream_t s) {
+        return detail::two_phases(
+            temp, bytes, s,
+            [=](auto in, auto out, auto place) {
+                if (n <= 0)
+                    return;
+                long long best = first_best(in, n, better);
+                *out = in[best];
+                *place = best;
+            },
+            in, out, place);
+    }
 };
 
 struct DeviceScan {
@@ -75,9 +161,9 @@ struct DeviceScan {
         return detail::two_phases(
             temp, bytes, s,
             [=](auto in, auto out) {
-                T sum = initial;
+                detail::Accumulator<F, T, I> sum = initial;
                 for (N i = 0; i < n; i++) {
-                    T next = op(sum, in[i]);
+                    auto next = op(sum, in[i]);
                     out[i] = sum;
                     sum = next;
                 }
@@ -92,9 +178,21 @@ struct DeviceScan {
             [=](auto in, auto out) {
                 if (n == 0)
                     return;
-                detail::Value<I> sum = in[0];
+                detail::Accumulator<F, detail::Value<I>, I> sum = in[0];
                 out[0] = sum;
                 for (N i = 1; i < n; i++)
+                    out[i] = sum = op(sum, in[i]);
+            },
+            in, out);
+    }
+    template <class I, class O, class F, class T, class N>
+    static cudaError_t InclusiveScanInit(void* temp, size_t& bytes, I in, O out, F op, T initial,
+                                         N n, cudaStream_t s = 0) {
+        return detail::two_phases(
+            temp, bytes, s,
+            [=](auto in, auto out) {
+                detail::Accumulator<F, T, I> sum = initial;
+                for (N i = 0; i < n; i++)
                     out[i] = sum = op(sum, in[i]);
             },
             in, out);
@@ -108,6 +206,62 @@ struct DeviceScan {
     static cudaError_t InclusiveSum(void* temp, size_t& bytes, I in, O out, N n,
                                     cudaStream_t s = 0) {
         return InclusiveScan(temp, bytes, in, out, cub::Sum(), n, s);
+    }
+    // In place.
+    template <class D, class N, std::enable_if_t<std::is_integral_v<N>, int> = 0>
+    static cudaError_t ExclusiveSum(void* temp, size_t& bytes, D data, N n, cudaStream_t s = 0) {
+        return ExclusiveSum(temp, bytes, data, data, n, s);
+    }
+    template <class D, class N, std::enable_if_t<std::is_integral_v<N>, int> = 0>
+    static cudaError_t InclusiveSum(void* temp, size_t& bytes, D data, N n, cudaStream_t s = 0) {
+        return InclusiveSum(temp, bytes, data, data, n, s);
+    }
+
+    // Each run of equal keys by itself.
+    template <class K, class I, class O, class F, class T, class N, class E = std::equal_to<>>
+    static cudaError_t ExclusiveScanByKey(void* temp, size_t& bytes, K keys, I in, O out, F op,
+                                          T initial, N n, E equal = E(), cudaStream_t s = 0) {
+        return detail::two_phases(
+            temp, bytes, s,
+            [=](auto keys, auto in, auto out) {
+                detail::Accumulator<F, T, I> sum = initial;
+                for (N i = 0; i < n; i++) {
+                    if (i > 0 && !equal(keys[i - 1], keys[i]))
+                        sum = initial;
+                    auto next = op(sum, in[i]);
+                    out[i] = sum;
+                    sum = next;
+                }
+            },
+            keys, in, out);
+    }
+    template <class K, class I, class O, class F, class N, class E = std::equal_to<>>
+    static cudaError_t InclusiveScanByKey(void* temp, size_t& bytes, K keys, I in, O out, F op, N n,
+                                          E equal = E(), cudaStream_t s = 0) {
+        return detail::two_phases(
+            temp, bytes, s,
+            [=](auto keys, auto in, auto out) {
+                detail::Accumulator<F, detail::Value<I>, I> sum{};
+                for (N i = 0; i < n; i++) {
+                    if (i > 0 && equal(keys[i - 1], keys[i]))
+                        sum = op(sum, in[i]);
+                    else
+                        sum = in[i];
+                    out[i] = sum;
+                }
+            },
+            keys, in, out);
+    }
+    template <class K, class I, class O, class N, class E = std::equal_to<>>
+    static cudaError_t ExclusiveSumByKey(void* temp, size_t& bytes, K keys, I in, O out, N n,
+                                         E equal = E(), cudaStream_t s = 0) {
+        return ExclusiveScanByKey(temp, bytes, keys, in, out, cub::Sum(), detail::Value<I>(0), n,
+                                  equal, s);
+    }
+    template <class K, class I, class O, class N, class E = std::equal_to<>>
+    static cudaError_t InclusiveSumByKey(void* temp, size_t& bytes, K keys, I in, O out, N n,
+                                         E equal = E(), cudaStream_t s = 0) {
+        return InclusiveScanByKey(temp, bytes, keys, in, out, cub::Sum(), n, equal, s);
     }
 };
 
@@ -161,8 +315,28 @@ struct DeviceRadixSort {
             keys.selector = 1 - keys.selector, values.selector = 1 - values.selector;
         return e;
     }
+    template <class K, class N>
+    static cudaError_t SortKeysDescending(void* temp, size_t& bytes, DoubleBuffer<K>& keys, N n,
+                                          int first_bit = 0, int last_bit = sizeof(K) * 8,
+                                          cudaStream_t s = 0) {
+        cudaError_t e = SortKeysDescending(temp, bytes, keys.Current(), keys.Alternate(), n,
+                                           first_bit, last_bit, s);
+        if (temp)
+            keys.selector = 1 - keys.selector;
+        return e;
+    }
+    template <class K, class V, class N>
+    static cudaError_t SortPairsDescending(void* temp, size_t& bytes, DoubleBuffer<K>& keys,
+                                           DoubleBuffer<V>& values, N n, int first_bit = 0,
+                                           int last_bit = sizeof(K) * 8, cudaStream_t s = 0) {
+        cudaError_t e =
+            SortPairsDescending(temp, bytes, keys.Current(), keys.Alternate(), values.Current(),
+                                values.Alternate(), n, first_bit, last_bit, s);
+        if (temp)
+            keys.selector = 1 - keys.selector, values.selector = 1 - values.selector;
+        return e;
+    }
 
-  private:
     // A key as unsigned bits that sort as the key does: the sign bit turned over, and all bits of
     // negative floats.
     template <class K>
@@ -183,6 +357,8 @@ struct DeviceRadixSort {
             bits &= (1ull << last_bit) - 1;
         return bits >> first_bit;
     }
+
+  private:
     template <class K, class V, class N>
     static cudaError_t sort(void* temp, size_t& bytes, const K* keys, K* keys_out, const V* values,
                             V* values_out, N n, int first_bit, int last_bit, cudaStream_t s,
@@ -290,23 +466,116 @@ struct DeviceSelect {
             },
             in, out, count);
     }
+    template <class K, class I, class KO, class O, class C, class N>
+    static cudaError_t UniqueByKey(void* temp, size_t& bytes, K keys, I in, KO keys_out, O out,
+                                   C count, N n, cudaStream_t s = 0) {
+        return detail::two_phases(
+            temp, bytes, s,
+            [=](auto keys, auto in, auto keys_out, auto out, auto count) {
+                N kept = 0;
+                for (N i = 0; i < n; i++) {
+                    if (i > 0 && keys[i] == keys[i - 1])
+                        continue;
+                    keys_out[kept] = keys[i];
+                    out[kept++] = in[i];
+                }
+                *count = kept;
+            },
+            keys, in, keys_out, out, count);
+    }
+};
+
+// What is selected comes first, in order; the rest behind it, its last element first.
+struct DevicePartition {
+    template <class I, class F, class O, class C, class N>
+    static cudaError_t Flagged(void* temp, size_t& bytes, I in, F flags, O out, C count, N n,
+                               cudaStream_t s = 0) {
+        return detail::two_phases(
+            temp, bytes, s,
+            [=](auto in, auto flags, auto out, auto count) {
+                *count = split(in, out, n, [=](N i) { return bool(flags[i]); });
+            },
+            in, flags, out, count);
+    }
+    template <class I, class O, class C, class N, class P>
+    static cudaError_t If(void* temp, size_t& bytes, I in, O out, C count, N n, P first,
+                          cudaStream_t s = 0) {
+        return detail::two_phases(
+            temp, bytes, s,
+            [=](auto in, auto out, auto count) {
+                *count = split(in, out, n, [=](N i) { return bool(first(in[i])); });
+            },
+            in, out, count);
+    }
+    // Into three, each in order; counts[0] and counts[1] are those of the first two.
+    template <class I, class A, class B, class R, class C, class N, class P, class Q>
+    static cudaError_t If(void* temp, size_t& bytes, I in, A first_out, B second_out, R rest_out,
+                          C counts, N n, P first, Q second, cudaStream_t s = 0) {
+        return detail::two_phases(
+            temp, bytes, s,
+            [=](auto in, auto first_out, auto second_out, auto rest_out, auto counts) {
+                N a = 0, b = 0, rest = 0;
+                for (N i = 0; i < n; i++) {
+                    if (first(in[i]))
+                        first_out[a++] = in[i];
+                    else if (second(in[i]))
+                        second_out[b++] = in[i];
+                    else
+                        rest_out[rest++] = in[i];
+                }
+                counts[0] = a;
+                counts[1] = b;
+            },
+            in, first_out, second_out, rest_out, counts);
+    }
+
+  private:
+    template <class In, class Out, class N, class P>
+    static N split(In in, Out out, N n, P first) {
+        N chosen = 0, rest = 0;
+        for (N i = 0; i < n; i++) {
+            if (first(i))
+                out[chosen++] = in[i];
+            else
+                out[n - 1 - rest++] = in[i];
+        }
+        return chosen;
+    }
 };
 
 struct DeviceSegmentedReduce {
-    template <class I, class O, class B, class E>
-    static cudaError_t Sum(void* temp, size_t& bytes, I in, O out, int segments, B begins, E ends,
-                           cudaStream_t s = 0) {
+    template <class I, class O, class B, class E, class F, class T>
+    static cudaError_t Reduce(void* temp, size_t& bytes, I in, O out, long long segments, B begins,
+                              E ends, F op, T initial, cudaStream_t s = 0) {
         return detail::two_phases(
             temp, bytes, s,
             [=](auto in, auto out, auto begins, auto ends) {
-                for (int k = 0; k < segments; k++) {
-                    detail::Value<I> sum(0);
+                for (long long k = 0; k < segments; k++) {
+                    detail::Accumulator<F, T, I> sum = initial;
                     for (auto i = begins[k]; i < ends[k]; i++)
-                        sum = sum + in[i];
+                        sum = op(sum, in[i]);
                     out[k] = sum;
                 }
             },
             in, out, begins, ends);
+    }
+    template <class I, class O, class B, class E>
+    static cudaError_t Sum(void* temp, size_t& bytes, I in, O out, long long segments, B begins,
+                           E ends, cudaStream_t s = 0) {
+        return Reduce(temp, bytes, in, out, segments, begins, ends, cub::Sum(),
+                      detail::Written<O, I>(0), s);
+    }
+    template <class I, class O, class B, class E>
+    static cudaError_t Min(void* temp, size_t& bytes, I in, O out, long long segments, B begins,
+                           E ends, cudaStream_t s = 0) {
+        return Reduce(temp, bytes, in, out, segments, begins, ends, cub::Min(),
+                      std::numeric_limits<detail::Value<I>>::max(), s);
+    }
+    template <class I, class O, class B, class E>
+    static cudaError_t Max(void* temp, size_t& bytes, I in, O out, long long segments, B begins,
+                           E ends, cudaStream_t s = 0) {
+        return Reduce(temp, bytes, in, out, segments, begins, ends, cub::Max(),
+                      std::numeric_limits<detail::Value<I>>::lowest(), s);
     }
 };
 
@@ -328,6 +597,50 @@ struct DeviceRunLengthEncode {
                 *runs = found;
             },
             in, unique, counts, runs);
+    }
+    // Where runs of at least two begin, and how long they are.
+    template <class I, class O, class C, class R, class N>
+    static cudaError_t NonTrivialRuns(void* temp, size_t& bytes, I in, O offsets, C lengths, R runs,
+                                      N n, cudaStream_t s = 0) {
+        return detail::two_phases(
+            temp, bytes, s,
+            [=](auto in, auto offsets, auto lengths, auto runs) {
+                N found = 0;
+                for (N i = 0; i < n;) {
+                    N first = i;
+                    while (i < n && in[i] == in[first])
+                        i++;
+                    if (i - first < 2)
+                        continue;
+                    offsets[found] = first;
+                    lengths[found++] = i - first;
+                }
+                *runs = found;
+            },
+            in, offsets, lengths, runs);
+    }
+};
+
+// One call of `op` for each element, or for each number below n.
+struct DeviceFor {
+    template <class I, class N, class F>
+    static cudaError_t ForEachN(I first, N n, F op, cudaStream_t s = 0) {
+        auto in = detail::raw(first);
+        return ::cuda_cpu::device_task(s, 1, [=](long) {
+            for (N i = 0; i < n; i++)
+                op(in[i]);
+        });
+    }
+    template <class I, class F>
+    static cudaError_t ForEach(I first, I last, F op, cudaStream_t s = 0) {
+        return ForEachN(first, last - first, op, s);
+    }
+    template <class N, class F>
+    static cudaError_t Bulk(N n, F op, cudaStream_t s = 0) {
+        return ::cuda_cpu::device_task(s, 1, [=](long) {
+            for (N i = 0; i < n; i++)
+                op(i);
+        });
     }
 };
 }  // namespace cub
