@@ -178,7 +178,7 @@ RULES = {
         ("({0} >> ({1} & 127))", (L, U), lambda x, n: shifted(x, n & U(127), False)),
         ("({0} / ({1} | 1))", (L, L), lambda x, y: x // (y | L(1))),
         ("({0} % ({1} | 1))", (L, L), lambda x, y: x % (y | L(1))),
-        ("(unsigned long long){0} * {1}", (U, U), lambda x, y: x.astype(L) * y),
+        ("((unsigned long long){0} * {1})", (U, U), lambda x, y: x.astype(L) * y),
     ],
     F: [
         ("__fadd_rn({0}, {1})", (F, F), lambda x, y: x + y),
