@@ -202,6 +202,7 @@ def read_aloud():
     globs = (
         "README.md",
         "CONTRIBUTING.md",
+        "tests/README.md",
         "course/*.md",
         "course/index.ipynb",
         "chapters/*.ipynb",

@@ -1,5 +1,5 @@
-"""What CONTRIBUTING.md and the licence files name is there: paths, links, commands, tests,
-exercises.
+"""What CONTRIBUTING.md, its second half tests/README.md and the licence files name is there: paths,
+links, commands, tests, exercises.
 """
 
 import importlib.util
@@ -16,7 +16,8 @@ from tests.conformance import derive, mistakes
 from tests.processes import completed
 from utils.files import ROOT
 
-TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+PAGES = "CONTRIBUTING.md", "tests/README.md"
+TEXT = "\n".join((ROOT / page).read_text(encoding="utf-8") for page in PAGES)
 PROSE = re.sub(r"^ *```.*?^ *```", "", TEXT, flags=re.M | re.S)
 BLOCKS = re.findall(r"^ *```\n(.*?)^ *```", TEXT, re.M | re.S)
 CODE = re.findall(r"`([^`\n]+)`", PROSE)
@@ -100,13 +101,13 @@ def test_examples_of_recording_are_understood():
         assert all(path.is_file() for path in record.parsed(given).notebooks)
 
 
-@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "LICENSE-text.md"])
+@pytest.mark.parametrize("name", [*PAGES, "LICENSE-text.md"])
 def test_links_lead_somewhere(name):
-    targets = re.findall(r"\]\(([^)#]+)\)", (ROOT / name).read_text(encoding="utf-8"))
+    path = ROOT / name
+    targets = re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8"))
     assert targets
-    assert [
-        target for target in targets if "://" not in target and not (ROOT / target).exists()
-    ] == []
+    files = [target for target in targets if "://" not in target]
+    assert [target for target in files if not (path.parent / target).exists()] == []
 
 
 def test_the_readme_names_both_licences():
