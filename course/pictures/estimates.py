@@ -28,7 +28,7 @@ WHY = {
     "softmax_": "what a block does once, its sums and barriers, is hidden only in part",
     "axpy/": "the number of turns of this `range` takes a 64-bit division, which is not counted",
     "layout/aos": "elements written in part are taken as dear as where the rest lies idle",
-    "scan/": "shared memory is busy nearly all the time by Nsight Compute, half of it by the model",
+    "scan/": "shared memory is busy nearly all the time by Nsight Compute, by the model half of it",
 }
 #: A unit that Nsight Compute may find busiest, in words
 UNITS = {"memory": "the memory", "l2": "the L2 cache", "l1": "L1 and shared memory"}
