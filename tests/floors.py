@@ -1,13 +1,16 @@
 """The floors of the house: which room imports which, drawn from the imports themselves.
 
-    python -m tests.floors        writes assets/floors.svg and the table of rooms in ARCHITECTURE.md
+    python -m tests.floors            writes assets/floors.svg and the rooms in ARCHITECTURE.md
+    python -m tests.floors --check    only says which of the two is not as it should be
 
 A room is a package or a module right below `course` or `utils`. It stands above all rooms that it
 imports. An arrow that follows from others is left out, and so are those from `course` to `utils`:
 there are many, and none goes back.
 """
 
+import argparse
 import ast
+import sys
 from graphlib import TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
@@ -173,11 +176,27 @@ def wanted():
     return {PICTURE: drawn, PAGE: f"{before}{START}{rows}{END}{after}"}
 
 
-def main():
-    for path, text in wanted().items():
-        write_whole(path, text)
-        print("wrote", path.relative_to(ROOT))
+def outdated():
+    """{path: text as it should be} of those of the two files that are not so."""
+    return {
+        path: text
+        for path, text in wanted().items()
+        if not path.is_file() or path.read_text(encoding="utf-8") != text
+    }
+
+
+def main(arguments=None):
+    """Command line; returns the exit status: 1 where --check finds something."""
+    parser = argparse.ArgumentParser(prog="python -m tests.floors")
+    parser.add_argument("--check", action="store_true", help="write nothing, say what is not so")
+    check = parser.parse_args(arguments).check
+    files = outdated()
+    for path, text in files.items():
+        if not check:
+            write_whole(path, text)
+        print("out of date:" if check else "wrote", path.relative_to(ROOT))
+    return 1 if check and files else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

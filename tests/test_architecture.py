@@ -21,12 +21,18 @@ def defined(path):
 
 
 def test_picture_and_table_are_those_of_the_imports():
-    outdated = [
-        path.name
-        for path, text in floors.wanted().items()
-        if not path.is_file() or path.read_text(encoding="utf-8") != text
-    ]
-    assert outdated == [], "`.venv/bin/python -m tests.floors` writes them"
+    files = [path.name for path in floors.outdated()]
+    assert files == [], "`.venv/bin/python -m tests.floors` writes them"
+
+
+def test_a_check_writes_nothing_and_names_what_is_out_of_date(monkeypatch, tmp_path, capsys):
+    path = tmp_path / "floors.svg"
+    monkeypatch.setattr(floors, "ROOT", tmp_path)
+    monkeypatch.setattr(floors, "wanted", lambda: {path: "today"})
+    assert floors.main(["--check"]) == 1 and not path.exists()
+    assert floors.main([]) == 0 and path.read_text() == "today"
+    assert floors.main(["--check"]) == 0
+    assert capsys.readouterr().out == "out of date: floors.svg\nwrote floors.svg\n"
 
 
 def test_every_stop_of_a_walk_is_there():
