@@ -6,29 +6,28 @@
 
     results = launch(work, ranks=2, arguments=[10])     # [[0, 10], [0, 10]]
 
-Each rank is a fresh Python process (CUDA does not survive a fork) whose device 0 is
-GPU number `rank`. The function may be a notebook's own: it travels by value. What a rank raises is
-raised here as RankError with the rank and its traceback, and the other ranks are ended.
+Each rank is a fresh Python process (CUDA does not survive a fork) whose device 0 is GPU number
+`rank`; without a GPU it is a copy of one that has imported what ranks need (copies.py). The
+function may be a notebook's own: it travels by value. What a rank raises is raised here as
+RankError with the rank and its traceback, and the other ranks are ended.
 """
 
 import os
 import pickle
-import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-import traceback
-from multiprocessing.connection import Client, Listener, wait
+from multiprocessing.connection import Listener, wait
 from pathlib import Path
 
+from course.kernels.many_gpus import copies
+from course.kernels.many_gpus.rank import ADDRESS, KEY, RANKS, by_value
 from utils.engine import forced_cpu, gpu
 from utils.tools.diagnostics import LearnerError
 from utils.tools.process import python_environment
 
-ROOT = Path(__file__).resolve().parents[3]
-RANKS, ADDRESS, KEY = "MANY_GPUS_RANKS", "MANY_GPUS_ADDRESS", "MANY_GPUS_KEY"
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 #: Seconds that ranks may stand at one `all_gather` while another rank does something else.
 PATIENCE = 300.0
@@ -40,34 +39,6 @@ READING = 20.0
 
 class RankError(LearnerError):
     """A rank failed: the message has its number and what it raised."""
-
-
-class Group:
-    """What a rank knows of the others, and a way to exchange small Python objects with them."""
-
-    def __init__(
-        self,
-        rank: int,
-        size: int,
-        connection,
-        folder: str,
-    ):
-        self.rank, self.size = rank, size
-        self.folder = folder  # a folder that all ranks share, gone when they have ended
-        self._connection = connection
-
-    def all_gather(self, value=None) -> list:
-        """Every rank's value, in the order of the ranks. All ranks must call it as often."""
-        return self._exchange("all_gather", value, sys._getframe(1))
-
-    def barrier(self) -> None:
-        """Wait until every rank has come here."""
-        self._exchange("barrier", None, sys._getframe(1))
-
-    def _exchange(self, call, value, caller):
-        place = f"{_place(caller.f_code.co_filename)}, line {caller.f_lineno}"
-        self._connection.send(("exchange", call, place, value))
-        return self._connection.recv()
 
 
 def launch(
@@ -84,7 +55,7 @@ def launch(
     echo: called with each line that a rank prints. timeout: seconds for everything.
     Raises RankError for the first rank that fails, ends early, or does not come where others wait.
     """
-    payload = _by_value((function, tuple(arguments)))
+    payload = by_value((function, tuple(arguments)))
     key = os.urandom(16)
     with tempfile.TemporaryDirectory() as folder:
         with Listener(str(Path(folder) / "ranks"), authkey=key) as listener:
@@ -96,13 +67,6 @@ def launch(
                 return _serve(connections, processes, time.monotonic() + timeout, patience)
             finally:
                 _end(processes)
-
-
-def _by_value(thing) -> bytes:
-    """Pickled, also where it is a function of a notebook, which other processes cannot import."""
-    from numba import cloudpickle
-
-    return cloudpickle.dumps(thing)
 
 
 def _devices(rank) -> dict[str, str]:
@@ -121,8 +85,14 @@ def _devices(rank) -> dict[str, str]:
 def _start(rank, ranks, address, key, echo):
     own = {RANKS: f"{rank}/{ranks}", ADDRESS: address, KEY: key.hex(), **_devices(rank)}
     environment = python_environment(PYTHONUNBUFFERED="1", **own)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "course.kernels.many_gpus.launch"],
+    process = copies.start(environment) if copies.possible() else _started(environment)
+    _echo(rank, process, echo)
+    return process
+
+
+def _started(environment):
+    return subprocess.Popen(
+        [sys.executable, "-m", "course.kernels.many_gpus.rank"],
         env=environment,
         stdin=subprocess.PIPE,  # it closes with this process, however that ends
         stdout=subprocess.PIPE,
@@ -130,8 +100,6 @@ def _start(rank, ranks, address, key, echo):
         text=True,
         errors="replace",
     )
-    _echo(rank, process, echo)
-    return process
 
 
 def _echo(rank, process, echo):
@@ -176,6 +144,7 @@ def _serve(connections, processes, end, patience):
                 raise RankError(f"rank {rank} of {len(connections)} failed:\n{message[0]}")
             if kind == "done":
                 results[rank] = pickle.loads(message[0])
+                copies.remember(message[1])
             else:
                 waiting[rank] = message
                 since = since or time.monotonic()
@@ -248,55 +217,3 @@ def _end(processes):
     for process in processes:
         process.reader.join(READING)
         process.stdin.close()
-
-
-# ---- in the rank ---------------------------------------------------------------------------------
-
-
-def _what_happened() -> str:
-    """The error that is being handled, with the lines that led to it and no folders."""
-    kind, error, trace = sys.exc_info()
-    frames = traceback.extract_tb(trace)[1:]  # without this file's own
-    lines = [f"  {_place(f.filename)}, line {f.lineno}, in {f.name}" for f in frames]
-    last = "".join(traceback.format_exception_only(kind, error)).strip()
-    return "\n".join([*lines, last])
-
-
-def _place(filename: str) -> str:
-    """A file's name as a reader knows it."""
-    path = Path(filename)
-    if path.is_relative_to(ROOT):
-        return str(path.relative_to(ROOT))
-    return "the cell" if "ipykernel" in filename else path.name
-
-
-def _end_with_the_launcher() -> None:
-    """End this process, whatever it does, as soon as the launcher's is gone, and its folder."""
-
-    def watch():
-        os.read(0, 1)  # nobody writes there: it returns at the end
-        shutil.rmtree(Path(os.environ[ADDRESS]).parent, ignore_errors=True)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def _work() -> None:
-    _end_with_the_launcher()
-    rank, size = map(int, os.environ[RANKS].split("/"))
-    key = bytes.fromhex(os.environ.pop(KEY))
-    connection = Client(os.environ[ADDRESS], authkey=key)
-    connection.send(rank)
-    payload, folder = connection.recv()
-    try:
-        function, arguments = pickle.loads(payload)
-        result = function(Group(rank, size, connection, folder), *arguments)
-        connection.send(("done", _by_value(result)))
-    except BaseException:  # also SystemExit: the launcher shows it with the rank
-        connection.send(("error", _what_happened()))
-        sys.stdout.flush()
-        os._exit(1)
-
-
-if __name__ == "__main__":
-    _work()

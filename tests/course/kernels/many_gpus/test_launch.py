@@ -6,9 +6,12 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from course.kernels.many_gpus import copies
 from course.kernels.many_gpus.launch import RankError, launch
+from tests.needs import without_gpu
 from tests.processes import alive, wait_until
 from utils.tools.process import python_environment
 
@@ -49,6 +52,11 @@ def sleeps(group):
     if group.rank == 1:
         time.sleep(600)
     group.barrier()
+
+
+def around(group):
+    variables = os.environ.get("OF_THIS_TEST"), os.environ.get("OMP_NUM_THREADS")
+    return np.random.rand(), variables, os.getcwd(), os.getppid(), "torch" in sys.modules
 
 
 def quiet(_line):
@@ -92,6 +100,29 @@ def test_ranks_exchange_objects_and_return_results():
 def test_a_function_that_cannot_be_imported_travels_by_value():
     there = 5
     assert launch(lambda group: group.rank + there, 2, echo=quiet) == [5, 6]
+
+
+@pytest.mark.parametrize("number", ["1", "3"])
+def test_ranks_are_in_this_folder_with_these_variables_and_draw_unlike_numbers(
+    number, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OF_THIS_TEST", number)
+    monkeypatch.setenv("OMP_NUM_THREADS", number)  # read when NumPy and PyTorch are imported
+    draws, variables, folders, parents, _ = zip(*launch(around, 2, echo=quiet), strict=True)
+    assert set(variables) == {(number, number)} and set(folders) == {str(tmp_path)}
+    assert len(set(draws)) == 2
+    assert copies.possible() != (os.getpid() in parents)
+
+
+@without_gpu("elsewhere ranks are no copies")
+def test_ranks_find_what_this_process_has_imported(monkeypatch):
+    monkeypatch.setattr(copies, "_wanted", set())
+    copies.forget()  # what it has imported for ranks before
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    assert [torch for *_, torch in launch(around, 2, echo=quiet)] == [False, False]
+    copies.remember(["torch"])
+    assert [torch for *_, torch in launch(around, 2, echo=quiet)] == [True, True]
 
 
 def test_an_error_comes_with_its_rank():
