@@ -94,10 +94,11 @@ class Outcome:
             body += folded(self.one_way, self.rejects)
         elif self.next_step:
             body += f"<div style='margin-top:6px'><small>{marked_up(self.next_step)}</small></div>"
-        return (
-            f"<div style='border-left:4px solid {colour};padding:4px 12px'>"
-            f"<strong>{html.escape(self.headline)}</strong>{body}</div>"
-        )
+        edge = f"style='border-left:4px solid {colour};padding:4px 12px'"
+        headline = f"<strong>{html.escape(self.headline)}</strong>"
+        if self.untouched:  # one line, after *Run all*, and what is to be done unfolds
+            return f"<details {edge}><summary>{headline}</summary>{body}</details>"
+        return f"<div {edge}>{headline}{body}</div>"
 
 
 def timed(speed):

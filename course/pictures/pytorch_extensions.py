@@ -16,21 +16,27 @@ WIDE, HIGH = 128, 62
 PITCH, ROW = 210, 96
 
 
-def graph(order):
+def graph(order, walked=None):
     """What the last of some values was made of: numbers go right, gradients come back left.
 
     order: micrograd's Values, sources first; `data` and `grad` of each are numbers, or tensors of
     one. A value that is used twice has two pairs of arrows: each use sends a gradient back.
+    walked: so many values, from the last one back, have handed theirs on; None: all. The others'
+    gradients are not known yet.
     """
+    known = len(order) if walked is None else walked + 1
+    waiting = {id(node) for node in order[: len(order) - known]}
     places = _places(order)
     words = "; ".join(
-        f"{node.name} = {_short(node.data)}, gradient {_short(node.grad)}" for node in order
+        f"{node.name} = {_short(node.data)}, gradient "
+        f"{'?' if id(node) in waiting else _short(node.grad)}"
+        for node in order
     )
     right = max(x for x, _ in places.values()) + WIDE
     bottom = max(y for _, y in places.values()) + HIGH
     sheet = Drawing(right + 2, bottom + 40, alt=f"A graph: {words}.")
     for node in order:
-        _node(sheet, node, *places[id(node)])
+        _node(sheet, node, *places[id(node)], is_known=id(node) not in waiting)
     for node in order:
         for use, source in enumerate(node.made_of):
             _arrows(sheet, places[id(source)], places[id(node)], use - len(node.made_of) / 2)
@@ -62,7 +68,7 @@ def _levels(order):
     return levels
 
 
-def _node(sheet, node, x, y):
+def _node(sheet, node, x, y, is_known):
     """A value's box: what it is, and its gradient."""
     sheet.box(
         x,
@@ -88,7 +94,7 @@ def _node(sheet, node, x, y):
     sheet.text(
         middle,
         y + 43,
-        f"gradient {_short(node.grad)}",
+        f"gradient {_short(node.grad) if is_known else '?'}",
         size=SMALL,
         colour=gradient,
     )

@@ -79,12 +79,14 @@ def hero():
 def film():
     """Something that moves: a race and its cure, which the reader plays."""
     chapter = chapter_of("synchronization")
+    player = front.film()
+    player.auto = True
     return section(
         "Watch a kernel run",
         "<p>Every thread of this kernel takes its neighbour's number. Play it: on the left one "
         "thread reads what another has overwritten already, on the right a barrier makes all of "
         "them read before any of them writes. Such a film can be had of each kernel that you "
-        f"write, with or without a GPU: {link(chapter)}.</p>{inline_only(front.film().html)}",
+        f"write, with or without a GPU: {link(chapter)}.</p>{inline_only(player.html)}",
     )
 
 

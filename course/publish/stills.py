@@ -26,6 +26,7 @@ def stills(notebook):
     models = notebook.metadata.pop("widgets", {}).get(STATE, {}).get("state", {})
     for cell in notebook.cells:
         outputs = cell.get("outputs", [])
+        with_answer(cell)
         if outputs and WRITTEN.fullmatch(outputs[0].get("text", "")):
             cell.outputs = outputs[1:]
         for output in cell.get("outputs", []):
@@ -37,6 +38,15 @@ def stills(notebook):
             elif view is not None and "text/html" not in data:
                 data["text/html"] = still(view["model_id"], models)
     return notebook
+
+
+def with_answer(cell):
+    """Let a question's form know its answer, where the cell's metadata say it, in place."""
+    answer = cell.metadata.get("answer")
+    for output in cell.get("outputs", []) if answer else []:
+        page = output.get("data", {}).get("text/html", "")
+        told = f'<form class="predict" data-answer="{html.escape(answer)}">'
+        output["data"]["text/html"] = page.replace('<form class="predict">', told)
 
 
 def still(reference, models):

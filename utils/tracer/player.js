@@ -763,4 +763,12 @@ async (host, films, setting) => {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => setTimeout(fit, 60));
   go(Math.min(setting.start || 0, ticks - 1));
   fit();
+  if (setting.auto && !matchMedia("(prefers-reduced-motion: reduce)").matches) {
+    const seen = new IntersectionObserver((all) => {
+      if (!all.some((each) => each.isIntersecting)) return;
+      seen.disconnect();
+      start();
+    }, { threshold: 0.2 });
+    seen.observe(box);
+  }
 }

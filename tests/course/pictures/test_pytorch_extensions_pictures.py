@@ -17,6 +17,11 @@ def test_a_graph_tells_values_and_gradients():
     alt = pictures.graph(in_order(product)).alt
     assert "w = 3, gradient 5" in alt
     assert "x = 5, gradient 3" in alt
+    first = pictures.graph(in_order(product), walked=0)
+    assert "w = 3, gradient ?" in first.alt and first.svg().count("gradient ?") >= 2
+    assert (
+        pictures.graph(in_order(product), walked=2).svg() == pictures.graph(in_order(product)).svg()
+    )
 
 
 def test_the_dispatcher_tells_what_is_registered():

@@ -14,6 +14,39 @@ function answerQuiz(event) {
   else output.innerHTML = replies[given] ?? replies[""];
 }
 
+// ---- a guess is marked once its answer is unfolded
+
+const NEAR = 4; // cells, at most, from the question to its answer
+
+function markGuess(form) {
+  const answer = form.dataset.answer;
+  const chosen = form.querySelector("input:checked")?.parentElement;
+  if (!chosen) return; // who has not guessed is told nothing
+  for (const label of form.querySelectorAll("label")) {
+    const isRight = label.textContent.trim() === answer;
+    label.classList.toggle("right", isRight);
+    label.classList.toggle("wrong", label === chosen && !isRight);
+  }
+  let said = form.querySelector("[role=status]");
+  if (!said) {
+    said = document.createElement("p");
+    said.setAttribute("role", "status");
+    form.append(said);
+  }
+  said.textContent = chosen.textContent.trim() === answer ? "Right." : `It is: ${answer}.`;
+}
+
+function waitForAnswer(form) {
+  let cell = form.closest(".cell");
+  for (let n = 0; n < NEAR && cell; n++) {
+    cell = cell.nextElementSibling;
+    const folded = cell?.querySelector("details.below-input");
+    if (!folded) continue;
+    folded.addEventListener("toggle", () => folded.open && markGuess(form));
+    return;
+  }
+}
+
 // ---- the navigation begins where the reader is, not at the first chapter
 
 function showPlace(navigation) {
@@ -112,6 +145,29 @@ async function tellApart(image) {
   image.classList.add(isDrawing(image) ? "drawing" : "photograph");
 }
 
+// ---- letters of pictures that can be read on a phone: a picture that would have smaller ones is
+// wider than the screen, and scrolls
+
+const LETTERS = 11; // pixels, at least
+
+function makeLegible(picture) {
+  const sizes = [...picture.querySelectorAll("text")].map((text) => {
+    const { a, b } = text.getScreenCTM();
+    return parseFloat(getComputedStyle(text).fontSize) * Math.hypot(a, b);
+  });
+  const least = Math.min(...sizes.filter((size) => size > 0));
+  if (!(least < LETTERS)) return;
+  const width = (picture.getBoundingClientRect().width * LETTERS) / least;
+  const most = parseFloat(picture.style.maxWidth) || Infinity;
+  picture.style.minWidth = `${Math.ceil(Math.max(width, 0))}px`;
+  if (width > most) picture.style.maxWidth = picture.style.minWidth;
+  picture.parentElement.style.overflowX = "auto";
+}
+
+function makeAllLegible(inside) {
+  inside.querySelectorAll(".course-picture svg, .race svg").forEach(makeLegible);
+}
+
 // ---- on paper nothing can be unfolded: answers and further sections are printed, and closed again
 
 const PRINTED = "details:is(.below-input, .further):not([open])";
@@ -129,10 +185,14 @@ window.addEventListener("afterprint", () => {
 });
 
 document.querySelectorAll('img[src^="data:image/png"]').forEach(tellApart);
+makeAllLegible(document);
+document.querySelectorAll(".course-frame").forEach((frame) =>
+  new MutationObserver(() => makeAllLegible(frame)).observe(frame, { childList: true }));
 document.querySelectorAll("form.quiz").forEach((form) =>
   form.addEventListener("submit", answerQuiz));
 document.querySelectorAll("form.predict").forEach((form) =>
   form.addEventListener("submit", (event) => event.preventDefault()));
+document.querySelectorAll("form.predict[data-answer]").forEach(waitForAnswer);
 document.querySelectorAll(".sidebar-scroll").forEach(showPlace);
 document.querySelectorAll(".cell_input").forEach(addFold);
 document.querySelectorAll(".tabs").forEach(chooseSystem);

@@ -253,10 +253,9 @@
     const question = questionOf(notebook, cell);
     if (!question) return;
     const answer = question.model.getMetadata("answer");
-    const buttons = [...question.node.querySelectorAll(".jupyter-button")];
-    const guess = buttons.find((button) => button.classList.contains("mod-info"));
+    const guess = question.node.querySelector(".jupyter-button.mod-info");
     if (!guess) return;
-    for (const button of buttons) {
+    for (const button of guess.parentElement.querySelectorAll(".jupyter-button")) {
       const isRight = button.textContent.trim() === answer;
       button.classList.toggle("course-right", isRight);
       button.classList.toggle("course-wrong", button === guess && !isRight);
