@@ -1,6 +1,6 @@
 """Check ring attention, then measure it on all GPUs: each one's rate beside that of one alone.
 
-    python -m course.kernels.attention.bench_ring --out ring.json --budget 100
+    python -m course.kernels.attention.bench_ring --out ring.json --budget 130
 
 Beside ring.json lies ring.jsonl, the entries for assets/results. One sequence of a length, 16 heads
 of 128 numbers, bfloat16. Alone: each GPU has the whole sequence for itself. Ring: each of the GPUs

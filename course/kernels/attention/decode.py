@@ -142,7 +142,7 @@ SPLIT = Form("decode_split")
 GROUP = Form("decode_group", queries=8, blocks=1)
 RING = Form("decode_ring", queries=8, blocks=1, stages=2)
 CLUSTER = replace(RING, file="decode_cluster", cluster=8, passing=True)
-CLUSTERS = Needs("compute capability 9.0", (9, 0))
+CLUSTERS = Needs("compute capability 9.0 or 10", (9, 0), (10, 3))  # 227 KB for a block
 STATIC = 34 << 10  # bytes of shared memory that RING has beside its tiles
 
 
