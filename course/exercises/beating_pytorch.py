@@ -209,6 +209,27 @@ __global__ void bn_relu_pool(float* out, const float* y, const float* scale, con
             "Windows begin two pixels apart: the first pixel of output x is pixel 2 x of its line.",
             windows_side_by_side,
         ),
+        Hypothesis(
+            "wrong_value",
+            "`y` is taken for whole pictures, one for each channel. Here a pixel's channels lie"
+            " side by side, and the next pixel `channels` numbers further.",
+            lambda out, y, scale, shift, rows, width, channels: pooled(
+                out,
+                y.reshape(channels, rows, width).transpose(1, 2, 0),
+                scale,
+                shift,
+                rows,
+                width,
+                channels,
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The shift is added behind the ReLU. It belongs to batch norm, in front of it.",
+            lambda out, y, scale, shift, rows, width, channels: (
+                pooled(out, y, scale, np.zeros_like(shift), rows, width, channels) + shift
+            ),
+        ),
     ),
 )
 
@@ -434,6 +455,16 @@ def pooled_by(norm):
     return changed
 
 
+def pooled_with(other):
+    """conv1_pool with weights that `other` makes of these."""
+
+    def changed(pooled, images, weights, scale, shift, batch):
+        of_them = np.ascontiguousarray(other(weights)).reshape(weights.shape)
+        return pooled_of(pooled, images, of_them, scale, shift, batch)
+
+    return changed
+
+
 def without_relu(pooled, images, weights, scale, shift, batch):
     """Convolution, batch norm and pooling; what is negative stays so."""
     high = shift.astype(np.float64) + 1e6
@@ -498,6 +529,23 @@ CONV1_POOL = Exercise(
             "wrong_value",
             "Batch norm is missing: scale[c] * sum + shift[c].",
             pooled_by(lambda scale, shift: (np.ones(32), np.zeros(32))),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The weights are read as [9][32]. They are [32][9]: a channel's nine taps lie side by"
+            " side, from c * 9 on.",
+            pooled_with(lambda weights: weights.reshape(9, 32).T),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The taps are in reverse order, as if the filter were turned. Tap t has weight t.",
+            pooled_with(lambda weights: weights.reshape(32, 9)[:, ::-1]),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Rows and columns of the taps are swapped: tap t is t / 3 - 1 lines down and t % 3 - 1"
+            " to the right.",
+            pooled_with(lambda weights: weights.reshape(32, 3, 3).swapaxes(1, 2)),
         ),
         Hypothesis(
             "wrong_value", "What is negative must become 0: the ReLU is missing.", without_relu
@@ -617,6 +665,18 @@ HEAD = Exercise(
         ),
         Hypothesis(
             "wrong_value",
+            "The gradients are right. The loss is not divided by the batch: it is the digits'"
+            " mean.",
+            lambda **given: loss_made(lambda loss, largest, batch: loss * batch, **given),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The gradients are right. The loss lacks the largest logit, which was subtracted before"
+            " `expf`: `logf(sum) + largest - z[labels[n]]`.",
+            lambda **given: loss_made(lambda loss, largest, batch: loss - largest / batch, **given),
+        ),
+        Hypothesis(
+            "wrong_value",
             "The label is missing: the gradient of its logit is softmax minus 1.",
             lambda **given: without_labels(**given),
         ),
@@ -636,6 +696,14 @@ HEAD = Exercise(
     ),
     **as_exercise(SOCKETS["head"], never_the_likeliest),
 )
+
+
+def loss_made(change, out, hidden, w, bias, labels, batch):
+    """The end of the network with another loss: change(it, the digits' largest logits, batch)."""
+    logits = hidden.astype(np.float64) @ w.T.astype(np.float64) + bias
+    result = head_of(out, hidden, w, bias, labels, batch)
+    result[11, 10] = change(result[11, 10], logits.max(1).sum(), batch)
+    return result
 
 
 def without_labels(out, hidden, w, bias, labels, batch):
@@ -746,6 +814,12 @@ __global__ void update(float* weights, const float* parts, int count, int splits
         ),
         Hypothesis(
             "wrong_value", "The weights went uphill: the sign is wrong.", update_of(sign=-1)
+        ),
+        Hypothesis(
+            "wrong_value",
+            "This takes the mean of the parts. Each block added up other digits: the gradient is"
+            " the parts' sum.",
+            update_of(lambda parts: parts.mean(0)),
         ),
         Hypothesis(
             "wrong_value",

@@ -1,5 +1,7 @@
 """The exercises of the chapter Say it before you run it."""
 
+from functools import partial
+
 import numpy as np
 from numba import cuda
 
@@ -146,6 +148,15 @@ def four_chains(out, a, factor, rounds, starts=(0, 1, 2, 3), less=0):
     return total
 
 
+def each_from_the_one_before(out, a, factor, rounds):
+    """Four chains of which each takes its step from the one before it."""
+    x = [a.astype(np.float64) + start for start in range(4)]
+    for _ in range(rounds):
+        for chain in range(4):
+            x[chain] = x[max(0, chain - 1)] * factor + 1
+    return sum(x)
+
+
 def one_after_another(out, a, factor, rounds):
     """One chain, four times as long, and three that nothing happens to."""
     long = four_chains(out, a, factor, 4 * rounds, (0,))
@@ -206,6 +217,36 @@ def chains(out, a, factor, rounds):
             "wrong_value",
             "The first chain takes all steps, and the others stay where they begin.",
             one_after_another,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "This is one chain that takes four times the steps, and it waits for itself. Four of"
+            " `rounds` steps each are asked for.",
+            lambda out, a, factor, rounds: four_chains(out, a, factor, 4 * rounds, (0,)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "A chain takes its step from the one before it, and waits for that: each goes on from"
+            " its own last result.",
+            each_from_the_one_before,
+        ),
+        *(
+            Hypothesis(
+                "wrong_value",
+                f"The chain that begins at `a[i] + {missing}` is missing in the sum.",
+                partial(four_chains, starts=tuple({0, 1, 2, 3} - {missing})),
+            )
+            for missing in range(4)
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The chains are a step too short: they take `rounds` steps.",
+            partial(four_chains, less=1),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The chains are a step too long: they take `rounds` steps.",
+            partial(four_chains, less=-1),
         ),
     ),
     wrong=(

@@ -60,7 +60,9 @@ def lost_turns(trace):
         return None
     says = (
         f"With {len(x)} rows it is off by {error:.0e} of the largest value. A float32 has 24 bits"
-        " for the whole angle, and whole turns use them up: take them away first (`% rows`)."
+        " for the whole angle, and whole turns use them up: take them away first (`% rows`). And"
+        " where a root is multiplied on from step to step, its rounding errors grow: compute each"
+        " from its own angle."
     )
     return "wrong_value", says, None
 

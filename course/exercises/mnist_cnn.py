@@ -283,8 +283,14 @@ __global__ void conv_backward_weight(float* share, const float* dy, const float*
         ),
         Hypothesis(
             "wrong_value",
-            "The places at the border of the picture are missing: only the neighbours outside of it"
-            " are 0.",
+            "The sum goes on from one s to the next: each of the three numbers has a sum of its"
+            " own, which begins at 0.",
+            lambda **a: conv_weight_taps(lambda w: w.cumsum(-1), **a),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The places at the border of the picture are missing: only the neighbours outside of"
+            " it are 0.",
             lambda share, dy, x, B, C, K, H, W: conv_weight_reference(
                 share, inside_alone(dy), x, B, C, K, H, W
             ),
@@ -457,6 +463,22 @@ __global__ void norm_backward(float* dx, const float* dy, const float* x, const 
             "wrong_value",
             "N counts one channel's numbers, B * S: the other channels have sums of their own.",
             lambda **a: norm_reference(**a, count=a["dy"].size),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "dgamma and dbeta have changed places: dbeta is the sum of dy, and dgamma, the sum of"
+            " dy * normal, goes with normal.",
+            lambda **a: norm_reference(**{**a, "dgamma": a["dbeta"], "dbeta": a["dgamma"]}),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The term of the deviation is added here. Both are subtracted from dy.",
+            lambda **a: norm_reference(**a, stretch_term=-1),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The term of the mean is added here. Both are subtracted from dy.",
+            lambda **a: norm_reference(**a, mean_term=-1),
         ),
         Hypothesis(
             "wrong_value",
@@ -711,6 +733,24 @@ def softmax(p, z):
             "This subtracts the row's first logit. Another one may be larger by hundreds: subtract"
             " the largest.",
             lambda p, z: softmax_with(z, z[:, :1]),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The search for the largest logit leaves out the last one, and that may be larger by"
+            " hundreds.",
+            lambda p, z: softmax_with(z, z[:, :-1].max(1, keepdims=True)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "This subtracts the row's mean. One logit may be hundreds above it: subtract the"
+            " largest.",
+            lambda p, z: softmax_with(z, z.mean(1, keepdims=True)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "What is subtracted in every row has to do with row 0. Each row has a largest logit of"
+            " its own.",
+            lambda p, z: softmax_with(z, z[0].max()),
         ),
         Hypothesis(
             "wrong_value",

@@ -282,6 +282,17 @@ def pairs_of_a_row(b):
     return b.ravel()[place]
 
 
+def sums_moved(c, first, second):
+    """c with two of a lane's four sums, 0 to 3, in each other's places."""
+    moved = c.copy()
+    lanes = c.reshape(c.shape[0] // 16, 2, 8, c.shape[1] // 8, 4, 2)
+    places = moved.reshape(lanes.shape)
+    (row, column), (other_row, other_column) = divmod(first, 2), divmod(second, 2)
+    places[:, row, :, :, :, column] = lanes[:, other_row, :, :, :, other_column]
+    places[:, other_row, :, :, :, other_column] = lanes[:, row, :, :, :, column]
+    return moved
+
+
 def eights_exchanged(a):
     """a with the upper and the lower 8 of every 16 rows exchanged."""
     return a.reshape(-1, 2, 8, a.shape[1])[:, ::-1].reshape(a.shape)
@@ -388,6 +399,12 @@ __global__ void product(float* c, const __half* a, const __half* b, int n, int k
             "wrong_value",
             "The two registers of `a` are exchanged: register 1 is 8 rows below register 0.",
             lambda c, a, b, n, k: product_of_halves(c, eights_exchanged(a), b, n, k),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Sums 1 and 2 of each lane have changed places: 0 and 1 lie side by side, and 2 and 3"
+            " 8 rows below them.",
+            lambda c, a, b, n, k: sums_moved(product_of_halves(c, a, b, n, k), 1, 2),
         ),
         Hypothesis(
             "wrong_value",
