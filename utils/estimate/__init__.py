@@ -30,7 +30,8 @@ that it has on a GPU (`at_gpu_size`).
 
 What is not in it: tensor cores and everything asynchronous (cp.async, TMA); arrays that L2 holds
 only in part; registers that spill; how evenly SMs are loaded; spin-waits and grid-wide barriers,
-loops whose length depends on data. Of the last three an estimate says that it does not know.
+loops whose length depends on data. Of the last three, of tensor cores, of asynchronous copies and
+of Triton kernels it says that it does not know.
 
 How far it is off: `course.kernels.machine.judge` holds it against recorded times and writes
 `assets/recorded/estimates.json`, from which each estimate takes the error that it states.

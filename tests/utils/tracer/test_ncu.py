@@ -6,6 +6,8 @@ import utils  # noqa: F401  first: it puts Numba on this machine's engine
 
 # isort: split
 
+import json
+
 import pytest
 
 from tests.needs import cpp_compiler, without_gpu
@@ -13,6 +15,9 @@ from utils import has_gpu
 from utils.tracer import validate_ncu
 from utils.tracer.validate_ncu import (
     COUNTERS,
+    CUDA_C,
+    FOLDER,
+    NUMBA,
     NotMeasured,
     compare,
     differences,
@@ -86,6 +91,24 @@ def test_every_kernel_of_the_file_is_launched():
     launched = {kernel.signature.name for _, kernel, *_ in validate_ncu.cuda_c_cases()}
     assert len(launched) == 20
     assert launched == set(validate_ncu.cuda_c.kernels_in(validate_ncu.IN_CUDA_C.read_text()))
+
+
+@pytest.mark.parametrize("language", [NUMBA, CUDA_C])
+def test_no_recorded_count_differs_from_nsight_computes(language):
+    recorded = json.loads((FOLDER / "tracer-nvidia-h200.json").read_text(encoding="utf-8"))
+    entries = recorded[language]
+    assert len(entries) >= 20 and differences(entries) == []
+    assert all(any(both["ncu"] for both in entry["counts"].values()) for entry in entries)
+
+
+@without_gpu("CUDA C is traced on the CPU runtime only")
+def test_the_tracer_still_counts_cuda_c_as_recorded(in_cuda_c):
+    recorded = json.loads((FOLDER / "tracer-nvidia-h200.json").read_text(encoding="utf-8"))
+    was = {
+        entry["kernel"]: {key: both["tracer"] for key, both in entry["counts"].items()}
+        for entry in recorded[CUDA_C]
+    }
+    assert in_cuda_c == was
 
 
 def wide(rows):
