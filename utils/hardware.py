@@ -37,7 +37,7 @@ class Machine:
     def __repr__(self):
         if self.gpu is None:
             why = f"{FORCE_CPU} is set" if forced_cpu() else "no NVIDIA GPU"
-            return f"{why}: kernels run on the CPU engines, sizes reduced, no speeds shown"
+            return f"{why}: kernels run on the CPU engines, sizes reduced, no times measured"
         g = self.gpu
         parts = [
             g.name,
