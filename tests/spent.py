@@ -62,6 +62,7 @@ class Spent:
     def __init__(self):
         self.last = 0.0
         self.finding = []
+        self.is_last = True
         self.files = Counter()
         self.tests = Counter()
         self.found = 0.0
@@ -71,11 +72,18 @@ class Spent:
         self.last = cpu_seconds()
         self.finding = [(FINDING, self.last)]
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item, nextitem):
+        """Called before a test. To look at all processes takes a millisecond: once a file will do,
+        behind its last test.
+        """
+        self.is_last = nextitem is None or nextitem.path != item.path
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item):
         """Called after a test's set-up, the test itself and its end; the report travels."""
         report = yield
-        if report.when == "teardown":  # the last of a test's reports, so that it has all of it
+        if report.when == "teardown" and self.is_last:  # the last of a file's reports has all of it
             now = cpu_seconds()
             # less than before where a process has ended that nobody waited for
             own = (SPENT, max(0.0, now - self.last))
