@@ -10,6 +10,8 @@ size follows from the one that was seen:
   another launch, nobody knows, and there is no estimate;
 - arrays of another size than here hold zeros. Where the block in the middle does something else
   with zeros than with the cell's data, what it does depends on data: there is no estimate;
+- a grid that was not computed from a size is taken as it is where it cannot have been: where it has
+  more threads than the arrays have elements, or is one block for many. Else there is no estimate;
 - at a GPU's size blocks have to reach as large a share of each array as they do here. Else the
   sizes were not understood, and there is no estimate either.
 """
@@ -32,6 +34,7 @@ from .totals import carried, reached_by, totals
 
 GPU = "H200"
 SCALES = (1, 4, 16, 64)  # of three small sizes: so many times the sizes here, twice and three times
+MANY = 16  # elements for each thread of a single block, which nobody computed from their number
 REACHED = 0.9  # of the share of an array that is reached here
 MOST_LAUNCHES = 8  # of one work
 DEPENDS = "what it does depends on its data, and a GPU's data are not here"
@@ -175,7 +178,7 @@ class AtScale:
         first, second = arg
         if isinstance(first, Size):
             return second.type(first.at(scale))
-        if not any(isinstance(length, Size) for length in first):
+        if not is_scaled(arg):
             return copied(second)
         return Blank(tuple(value_at(length, scale) for length in first), dtype_of(second))
 
@@ -198,12 +201,29 @@ class AtScale:
         ]
         return Launch(now.kernel, now.grid, now.block, tuple(args), now.shared_bytes)
 
+    def check_grid(self) -> None:
+        """Raise Unknown for a grid that may have been computed from a size in a way not seen."""
+        noted = self.noted
+        if any(isinstance(one, Size) for one in (*noted.grid, *noted.block)):
+            return
+        blocks, threads = math.prod(noted.grid), math.prod(noted.block)
+        elements = max((math.prod(arg[0]) for arg in filter(is_scaled, self.args)), default=0)
+        is_alone = blocks == 1 and elements >= MANY * threads
+        if not is_alone and blocks * threads < elements + threads:
+            raise Unknown(UNCLEAR)
+
     def ratio(self) -> float:
         """How many times larger a GPU's sizes are. Unknown where they grow differently."""
         ratios = {one.gpu / int(one) for one in self.sizes.values()}
         if len(ratios) != 1:
             raise Unknown("its sizes do not all grow alike from here to a GPU's")
         return ratios.pop()
+
+
+def is_scaled(arg) -> bool:
+    """Whether an argument, as `understood` has it, is an array of another size on a GPU."""
+    shape = arg[0] if isinstance(arg, tuple) else ()
+    return isinstance(shape, tuple) and any(isinstance(length, Size) for length in shape)
 
 
 def dtype_of(array) -> np.dtype:
@@ -219,6 +239,7 @@ def counts_of(work: AtScale) -> Counts:
     try:
         if not work.changes:
             return counts_here(work)
+        work.check_grid()
         here = middle(work.here())
         zeros = work.block(1)
         if (zeros.amounts, zeros.waits) != (here.amounts, here.waits):

@@ -164,6 +164,21 @@ def test_a_grid_that_is_typed_by_hand_has_no_estimate():
         said(noted(adding(picked(1 << 25, 5_000), grid=20)))
 
 
+@pytest.mark.parametrize(
+    "grid, block, known",
+    [(64, 256, True), (1, 1, True), (1, 256, True), (5, 256, False), (20, 256, False)],
+)
+def test_a_plain_grid_of_a_loop_is_taken_where_no_size_can_have_made_it(grid, block, known):
+    n = picked(1 << 22, 5_000)
+    out, a = zeros(n), zeros(n)
+    launches = noted(lambda: in_strides[grid, block](out, a))
+    if not known:
+        with pytest.raises(Unknown, match=UNCLEAR):
+            said(launches)
+        return
+    assert said(launches).launches[0].blocks == grid
+
+
 def test_what_depends_on_its_data_has_no_estimate():
     n = picked(1 << 25, 5_000)
     out, a = zeros(n), zeros(n)
