@@ -158,7 +158,9 @@ def test_readers_see_stills_and_nothing_for_speakers(built):
     chapter = "".join(
         page.html for name, page in built.pages.items() if "05_first_kernels/" in name
     )
-    assert 'type="range"' in chapter and 'class="quiz"' in chapter
+    assert 'class="course-moves"' in chapter and 'class="quiz"' in chapter
+    for name, page in built.pages.items():
+        assert 'type="range" disabled' not in page.html, f"{name}: a slider that does nothing"
 
 
 def test_every_chapter_opens_with_a_picture_of_its_own(built):
