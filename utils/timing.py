@@ -129,11 +129,9 @@ class Timing:
     @functools.cached_property
     def estimate(self):
         """What the work's kernels would take on a GPU (`at_gpu_size.Said`), a sentence why nobody
-        knows, or None where it launched none, or none of the size that was recorded.
+        knows, or None where it launched none, or none that compare with what was recorded.
         """
-        said = _estimated(self.launches) if self.launches else None
-        is_other = self.time is not None and not getattr(said, "scaled", True)
-        return None if is_other else said
+        return _estimated(self.launches, self.time is not None) if self.launches else None
 
     def __repr__(self):
         return "\n".join(str(part) for part in (self.clock(), self.estimate) if part)
@@ -451,16 +449,21 @@ def speedup(ours: Timing, theirs: Timing) -> tuple[float, float]:
 # ---- estimates
 
 
-def _estimated(launches):
-    """What kernels would take on a GPU, or a sentence why there is no estimate."""
+def _estimated(launches, beside_a_time: bool):
+    """What kernels would take on a GPU, or a sentence why there is no estimate.
+
+    beside_a_time: then None where it cannot be compared with that time, or the cell does not tell.
+    """
     from utils.estimate import Launch, Unknown, at_gpu_size
 
     try:
         if isinstance(launches[0], Launch):
             return at_gpu_size.of_launch(launches[0])
-        return at_gpu_size.said(launches)
+        said = at_gpu_size.said(launches)
+        return None if beside_a_time and not said.scaled else said
     except Unknown as reason:
-        return f"no estimate: {reason}"
+        unclear = isinstance(reason, at_gpu_size.Unclear)
+        return None if beside_a_time and unclear else f"no estimate: {reason}"
 
 
 def _marked(text: str) -> str:

@@ -42,6 +42,10 @@ UNCLEAR = "how large it would be on a GPU cannot be told from this cell"
 TOO_LONG = "a block of it does too much to be followed"
 
 
+class Unclear(Unknown):
+    """What a GPU would have to do cannot be told from the cell, whatever its kernels are."""
+
+
 @dataclass(frozen=True)
 class Said:
     """The estimates of the launches of one work, one after the other.
@@ -102,7 +106,7 @@ def counted(number: int, what: str) -> str:
 def said(noted: list, name: str = GPU) -> Said:
     """What noted launches would take on a GPU, one after the other. Raises Unknown."""
     if COPY in noted or any(map(has_host_arrays, noted)):
-        raise Unknown("arrays are copied between host and GPU, and copies are not in the model")
+        raise Unclear("arrays are copied between host and GPU, and copies are not in the model")
     if len(noted) > MOST_LAUNCHES:
         raise Unknown(f"{len(noted)} launches are too many")
     card = gpu(name)
@@ -159,7 +163,7 @@ class AtScale:
         if len({one.gpu for one in mine}) > 1:
             raise Unknown(f"two sizes of this notebook are both {length:,} here")
         if not mine and length > 1 and any(here == length for here, _ in picks):
-            raise Unknown(UNCLEAR)
+            raise Unclear(UNCLEAR)
         return mine[0] if mine else None
 
     def at(self, scale) -> Launch:
@@ -210,7 +214,7 @@ class AtScale:
         elements = max((math.prod(arg[0]) for arg in filter(is_scaled, self.args)), default=0)
         is_alone = blocks == 1 and elements >= MANY * threads
         if not is_alone and blocks * threads < elements + threads:
-            raise Unknown(UNCLEAR)
+            raise Unclear(UNCLEAR)
 
     def ratio(self) -> float:
         """How many times larger a GPU's sizes are. Unknown where they grow differently."""
@@ -249,7 +253,7 @@ def counts_of(work: AtScale) -> Counts:
         raise Unknown(TOO_LONG) from None
     for key, share in reached.items():
         if asked.reached.get(key, 0.0) < REACHED * share:
-            raise Unknown(UNCLEAR)
+            raise Unclear(UNCLEAR)
     return asked
 
 
@@ -273,7 +277,7 @@ def directly(work: AtScale):
 def along_scales(work: AtScale):
     """The same by small sizes and the line through them."""
     ratio = work.ratio()
-    why = Unknown(UNCLEAR)
+    why = Unclear(UNCLEAR)
     for scale in SCALES:
         small = (scale, 2 * scale, 3 * scale)
         reached = work.reached(scale)

@@ -133,6 +133,9 @@ def test_beside_a_recorded_time_no_small_launch_is_estimated(monkeypatch):
     entry = {"value": 0.1, "spread": 0.0, "gpu": "NVIDIA H200", "date": "2026-01-01"}
     told = timing.Timing("a/b", (), recorded={"time": entry}, launches=tuple(noted(adding(2048))))
     assert told.estimate is None and repr(told) == told.clock()
+    unclear = tuple(noted(adding(picked(1 << 25, 5_000), grid=20)))
+    assert timing.Timing("a/b", (), recorded={"time": entry}, launches=unclear).estimate is None
+    assert timing.Timing("a/b", (), launches=unclear).estimate == f"no estimate: {UNCLEAR}"
     scaled = tuple(noted(adding(picked(1 << 25, 5_000))))
     assert timing.Timing("a/b", (), recorded={"time": entry}, launches=scaled).estimate.scaled
 
