@@ -87,6 +87,8 @@ def test_a_large_file_is_dealt_by_chapters():
 
 def test_the_files_of_the_tiers_are_there():
     assert [name for name in tiers.FAST + tiers.SAMPLED if not (ROOT / name).exists()] == []
+    for name in tiers.DEAR:
+        assert name.startswith(tiers.FAST) and list(ROOT.glob(f"{name}*")), name
     for name in tiers.SAMPLED:
         assert "pytest.mark.quick" in (ROOT / name).read_text(), (
             f"make check runs nothing of {name}"

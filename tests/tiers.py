@@ -32,6 +32,11 @@ FAST = (
     "tests/test_layout.py",
     "chapters/05_first_kernels.ipynb",
 )
+#: without these: films are drawn, memory is filled;
+DEAR = (
+    "tests/course/checking/test_films",
+    "tests/course/checking/test_memory_limits.py",
+)
 #: and of these what is marked `quick`.
 SAMPLED = (
     "tests/course/exercises/test_exercises.py",
@@ -77,7 +82,12 @@ def pytest_ignore_collect(collection_path, config):
     if config.option.tier != "check" or collection_path.is_dir():
         return None
     place = collection_path.relative_to(config.rootpath).as_posix()
-    return None if place.startswith(FAST + SAMPLED) else True
+    return None if is_fast(place) or place.startswith(SAMPLED) else True
+
+
+def is_fast(place: str) -> bool:
+    """Whether `make check` runs a file, or the test of such a name, whole."""
+    return place.startswith(FAST) and not place.startswith(DEAR)
 
 
 def belongs(item, tier: str) -> bool:
@@ -89,7 +99,7 @@ def belongs(item, tier: str) -> bool:
         return tier == "nightly"
     if tier == "check" and item.nodeid.startswith(SAMPLED):
         return item.get_closest_marker("quick") is not None
-    return tier != "check" or item.nodeid.startswith(FAST)
+    return tier != "check" or is_fast(item.nodeid)
 
 
 def unit(nodeid: str) -> str:
