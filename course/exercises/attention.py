@@ -1,13 +1,23 @@
 """The exercises of the chapter Attention."""
 
 import math
+from dataclasses import replace as replaced
 
 import numpy as np
 from numba import cuda
 
 from course.checking.answers import replace
 from course.checking.inputs import exact, normal, some_numbers
-from course.checking.model import Demand, Exercise, Hypothesis, InOut, Launch, Out, Wrong
+from course.checking.model import (
+    Demand,
+    Exercise,
+    Hypothesis,
+    InOut,
+    Launch,
+    Out,
+    Wrong,
+    cover,
+)
 from course.exercises.attention_questions import QUIZZES as QUIZZES
 from utils.occupancy import ceil_div
 
@@ -143,22 +153,24 @@ def undivided(out, scores, values, scale):
 
 
 def looks_back(trace):
-    """A reason to reject a kernel that reads a score of a tile that was done before."""
+    """A reason to reject a kernel that reads a score of a tile that it had left for another."""
     events = trace.events
-    newest = {}
+    tiles = {}  # thread -> those that it has read, the newest last
     for i in events.accesses("global"):
         memory = events.memory_of(i)
         if memory.name != "scores":
             continue
         thread = int(events.thread[i])
         tile = int(events.offset[i]) // 4 % memory.shape[1] // TILE
-        if tile < newest.get(thread, 0):
+        *left, now = tiles.setdefault(thread, [tile])
+        if tile in left:
             says = (
-                "After a later tile of scores an earlier one is read again. Take each tile once,"
-                " and correct what you have when a larger score comes."
+                "A tile of scores is read again after another one. Take each tile once, and"
+                " correct what you have when a larger score comes."
             )
             return "other_means", says, None
-        newest[thread] = tile
+        if tile != now:
+            tiles[thread].append(tile)
 
 
 TOTAL_ONCE = "                total *= factor\n"
@@ -209,6 +221,7 @@ def attend(out, scores, values, scale):
         (3, 50, 24),
     ),
     fresh=some_numbers((1, 9), (1, 40), (1, 6)),
+    large=(1, 1100, 2),
     launches=lambda shape: [
         Launch((shape[0], 1, 1), (32, 1, 1)),
         Launch((shape[0], 1, 1), (24, 1, 1), "blocks of another size"),
@@ -270,8 +283,8 @@ def attend(out, scores, values, scale):
         ),
         Hypothesis(
             "wrong_value",
-            "The largest score begins at 0. All scores of a row may be far below 0, and then every"
-            " weight is 0: begin at -inf.",
+            "The largest score begins at a number, such as 0. All scores of a row may be far below"
+            " it, and then every weight is 0: begin at -inf.",
             lambda out, scores, values, scale: walked(scores, values, scale, start=0),
         ),
         Hypothesis(
@@ -284,8 +297,8 @@ def attend(out, scores, values, scale):
         ),
         Hypothesis(
             "wrong_value",
-            "A row whose first tile is masked becomes 0. There the largest score is still -inf, and"
-            " -inf - -inf is NaN: its sum is NaN from then on, and NaN is not above 0.",
+            "A row whose first tile is masked becomes 0. Either the loop ends at such a tile, or"
+            " -inf - -inf, which is NaN, gets into the sum, and NaN is not above 0.",
             lambda out, scores, values, scale: spoilt(
                 scores, attended(out, scores, values, scale), begins_empty, 0
             ),
@@ -601,6 +614,12 @@ __global__ void tiles(int* out, const int* queries, const int* keys, int most, i
         ),
         Hypothesis(
             "wrong_value",
+            "A query that sees no key gives a number of tiles below 0 that need no mask: take 0 in"
+            " its place.",
+            bounds_if(whole=cut),
+        ),
+        Hypothesis(
+            "wrong_value",
             "Every sequence gets the bounds of the first one: its lengths are its own.",
             of_the_first_sequence,
         ),
@@ -732,6 +751,30 @@ def left_behind(rows_of_keys, rows):
     return rows_of_keys[first : first + rows] if first >= 0 else rows_of_keys[:0]
 
 
+def loads_alone(trace):
+    """A reason to reject a kernel in which few threads bring what all of a block use."""
+    events = trace.events
+    loads = [
+        int(events.thread[i])
+        for i in events.accesses("global")
+        if events.memory_of(i).name in ("k", "v")
+    ]
+    keys = trace.results["k"].shape[0]
+    if len(loads) > 2 * keys * FLASH_DIM:
+        says = (
+            f"A block loads {len(loads)} numbers of k and v from global memory, and"
+            f" {2 * keys * FLASH_DIM} would do: each key and value once."
+        )
+        return "too_much_traffic", says, None
+    most = int(np.bincount(loads).max(initial=0)) if loads else 0
+    if most > len(loads) / 4:
+        says = (
+            f"Of {len(loads)} numbers of k and v that a block of {trace.threads_a_block} threads"
+            f" loads one thread loads {most}: let all threads load a tile together."
+        )
+        return "one_thread", says, None
+
+
 FLASH_LOAD = """        for j in range(t, 8 * 4, threads):
             if first + j // 4 < keys:
                 tile_k[j // 4, j % 4] = k[first + j // 4, j % 4]
@@ -790,7 +833,11 @@ def flash(out, q, k, v, scale, causal):
     ),
     fresh=some_numbers((1, 20), (1, 25), (0, 2)),
     block=(16, 1, 1),
-    other_block=(40, 1, 1),  # more than a warp
+    launches=lambda shape: [
+        cover((shape[0], 1, 1), (16, 1, 1))[0],
+        replaced(cover((shape[0], 1, 1), (40, 1, 1))[1], label="more than a warp in a block"),
+    ],
+    other_block=(5, 1, 1),  # fewer threads than a tile has keys
     extents=lambda shape: (shape[0], 1, 1),
     is_square=lambda shape: shape[0] == shape[1],
     race_free=True,
@@ -799,6 +846,7 @@ def flash(out, q, k, v, scale, causal):
     elements=4,
     effort=3,
     traffic=3,
+    demand=Demand((16, 24, 0), loads_alone),
     probe=(16, 21, 0),
     hints=(
         "A tile has 8 * 4 numbers, and a block any number of threads:"
@@ -877,6 +925,17 @@ def flash(out, q, k, v, scale, causal):
         ),
         Hypothesis(
             "wrong_value",
+            "The scale is in each score twice.",
+            lambda out, q, k, v, scale, causal: one_head(out, q, k, v, scale * scale, causal),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Every launch is masked. Only where `causal` is true does a query see a part of the"
+            " keys.",
+            head_if(causal=True),
+        ),
+        Hypothesis(
+            "wrong_value",
             "The sum of weights is not rescaled when a larger score comes.",
             head_if(rescale_total=False, tile=1),
         ),
@@ -897,8 +956,8 @@ def flash(out, q, k, v, scale, causal):
         ),
         Hypothesis(
             "wrong_value",
-            "The largest score begins at 0. All scores may be far below 0, and then every weight is"
-            " 0: begin at -inf.",
+            "The largest score begins at a number, such as 0. All scores may be far below it, and"
+            " then every weight is 0: begin at -inf.",
             head_if(start=0),
         ),
         Hypothesis(
@@ -1221,7 +1280,7 @@ def some_parts(rng, shape):
     lse[:, alone] = -np.inf
     lse[rng.integers(count), alone] = level[alone]
     parts = normal(rng, count, rows, dim)
-    parts[np.isneginf(lse)] = rng.choice([np.nan, 1e4])
+    parts[np.isneginf(lse)] = rng.choice([np.nan, np.inf, 1e4])
     return {
         "out": Out((rows, dim)),
         "parts": parts,
@@ -1446,8 +1505,8 @@ __global__ void merge(float* out, const float* parts, const float* lse, int coun
         ),
         Hypothesis(
             "wrong_value",
-            "The largest lse begins at 0. All of a row's may be far below, and then every weight is"
-            " 0: begin at -inf.",
+            "The largest lse begins at a number, such as 0. All of a row's may be far below it, and"
+            " then every weight is 0: begin at -inf.",
             merged_if(weigh=from_zero),
         ),
         Hypothesis(
@@ -1540,14 +1599,15 @@ def looked_up(
     place=its_place,
     most=lambda length, page: length,
     query=lambda sequence: sequence,
+    behind=-np.inf,
 ):
     """Each sequence's scores, -inf behind its end.
 
     place: where else a key is looked for. most: how many keys a sequence is taken to have. query:
-    whose query is taken.
+    whose query is taken. behind: what else stands behind its end.
     """
     rows = keys.reshape(-1, dim).astype(np.float64)
-    result = np.full((len(lengths), longest), -np.inf)
+    result = np.full((len(lengths), longest), behind)
     for sequence, length in enumerate(lengths.tolist()):
         for key in range(min(longest, most(length, page))):
             at = place(sequence, key, table, page, longest)
@@ -1657,6 +1717,21 @@ __global__ void score(float* scores, const float* q, const float* keys, const in
                     table[sequence, key // page] + key % page
                 )
             ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "All keys of a page are taken for its first one: key x is in slot x % page.",
+            looked_up_if(
+                place=lambda sequence, key, table, page, longest: (
+                    table[sequence, key // page] * page
+                )
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Behind a sequence's last key stands 0. A softmax would give such a key a weight:"
+            " store -inf.",
+            looked_up_if(behind=0.0),
         ),
         Hypothesis(
             "wrong_value",
