@@ -12,10 +12,11 @@ from course.checking.model import Out
 
 
 def modified_input(bad, good, exercise):
-    """An input was stored to."""
+    """An input was stored to, and not by an index that leads out of another array."""
+    astray = any(run.outside_writes for run in bad)
     for run in bad:
         names = modified(run, exercise)
-        if names:
+        if names and not (astray and run.writers is None):
             return Finding(
                 "modifies_input",
                 f"`{names[0]}` is stored to, and should only be read, even where it holds"
