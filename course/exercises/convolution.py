@@ -182,6 +182,13 @@ def blurred_with_zeros(out, a):
     return windows.mean((2, 3)).astype(np.float32)
 
 
+def blurred_by_neighbours(out, a):
+    """Zeros beyond the edges, and a sum that is divided by the pixels that there are."""
+    around = np.pad(np.ones(a.shape), 1)
+    there = np.lib.stride_tricks.sliding_window_view(around, (3, 3)).sum((2, 3))
+    return (blurred_with_zeros(out, a) * 9 / there).astype(np.float32)
+
+
 def blurred_below(out, a):
     """Each window begins at its result's own pixel: a tile without the halo above and left."""
     around = np.pad(a.astype(np.float64), ((0, 2), (0, 2)), mode="edge")
@@ -285,6 +292,12 @@ def blur(out, a):
         ),
         Hypothesis(
             "wrong_value",
+            "At an edge you take the mean of the pixels that there are. There the pixels of the"
+            " edge should be repeated, so that each mean is one of nine.",
+            blurred_by_neighbours,
+        ),
+        Hypothesis(
+            "wrong_value",
             "Each result is the mean of the pixels to its right and below. The tile must begin one"
             " pixel further up and one further left than its results.",
             blurred_below,
@@ -309,9 +322,12 @@ def gather(matrix, x, side, stride, padding):
         matrix[row, column] = x[y, z, column % c] if inside else np.float32(0)
 
 
-def matrix_of(x, side, stride, padding, order=(0, 1, 3, 4, 2)):
-    """im2col(x) by NumPy; order: the axes (row, column, channel, tap's row, tap's column)."""
-    around = np.pad(x, ((padding, padding), (padding, padding), (0, 0)))
+def matrix_of(x, side, stride, padding, order=(0, 1, 3, 4, 2), beyond="constant"):
+    """im2col(x) by NumPy; order: the axes (row, column, channel, tap's row, tap's column).
+
+    beyond: what lies beyond the edges, as `np.pad` has it: zeros, if nothing is said.
+    """
+    around = np.pad(x, ((padding, padding), (padding, padding), (0, 0)), beyond)
     windows = np.lib.stride_tricks.sliding_window_view(around, (side, side), (0, 1))
     windows = windows[::stride, ::stride]
     p, q = windows.shape[:2]
@@ -490,6 +506,13 @@ def gather(matrix, x, side, stride, padding):
         ),
         Hypothesis(
             "wrong_value",
+            "Beyond an edge the pixels of the edge go on here. There are zeros.",
+            lambda matrix, x, side, stride, padding: matrix_of(
+                x, side, stride, padding, beyond="edge"
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
             "Beyond an edge you multiply some pixel by 0, and infinity times 0 is NaN. Choose the"
             " zero instead.",
             lambda matrix, x, side, stride, padding: times_zero(
@@ -656,7 +679,7 @@ __global__ void layer(float* y, const float* x, const float* filters, int h, int
     solution=LAYER_CU,
     inputs=layer_inputs,
     reference=layer_of,
-    specials="finite",  # a padded row times an infinite weight: 0 or NaN, both can be meant
+    finite=("filters",),  # a padded row times an infinite weight: 0 or NaN, both can be meant
     rtol=1e-4,
     shapes=(
         (4, 4, 1, 1, 1, 1, 0),
