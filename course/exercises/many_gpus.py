@@ -169,11 +169,15 @@ SEND_WORD = "        store_word(&inbox[other * n + i], word(flag) << 32 | bits);
 
 
 def exchange_inputs(rng, shape):
-    """shape: (2, numbers of a rank). In the inboxes lie an older message's words."""
+    """shape: (2, numbers of a rank). In the inboxes lie older messages' words.
+
+    Their flags are other ones: most are smaller, some larger, from before flags began anew.
+    """
     n = shape[1]
-    flag = int(rng.integers(1 << 16, 1 << 32))
+    flag = int(rng.integers(1 << 16, (1 << 32) - 1))
     older = rng.integers(1, flag, (2, n), dtype=np.uint64)
     older[rng.random((2, n)) < 0.5] = flag - 1
+    older[rng.random((2, n)) < 0.1] = flag + 1
     stale = normal(rng, 2, n)
     words = older << np.uint64(32) | stale.view(np.uint32).astype(np.uint64)
     return {
@@ -262,7 +266,7 @@ EXCHANGE = Exercise(
     wrong=(
         (WAIT_FOR_WORD, "", "wrong_value"),
         ("w >> 32 != flag", "w >> 32 == 0", "wrong_value"),
-        ("w >> 32 != flag", "w >> 32 < flag - 1", "wrong_value"),
+        ("w >> 32 != flag", "w >> 32 < flag", "wrong_value"),
         ("inbox[other * n + i]", "inbox[rank * n + i]", "wrong_value"),
         (
             (SEND_WORD, ""),
