@@ -260,7 +260,7 @@ def counts_of(work: AtScale) -> Counts:
 def counts_here(work: AtScale) -> Counts:
     """What a launch asks for as it is. Raises Unknown, and TooManyEvents for long blocks."""
     if is_cuda_c(work.noted.kernel):
-        raise Unknown("a launch of CUDA C is counted at small sizes, and this one has one size")
+        raise Unclear("a launch of CUDA C is counted at small sizes, and this one has one size")
     return totals(work.here())
 
 

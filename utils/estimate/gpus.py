@@ -7,6 +7,7 @@ A GPU is known by one of two ways; `Gpu.how` says which:
 - data sheet: everything scaled from the measured GPU by SMs, clock and bandwidth of data sheets.
 """
 
+import dataclasses
 import functools
 import json
 from dataclasses import dataclass, field
@@ -208,6 +209,22 @@ def scaled(name: str, base: Gpu) -> Gpu:
     made.rates["fp32"] *= units / FP32_UNITS_OF_SM
     made.rates["fp64"] *= 2 * FP64_SHARE.get(capability, 1 / 2)
     return made
+
+
+def with_bandwidth(name: str, times: float) -> Gpu:
+    """A GPU whose memory is so many times as fast; one of another speed than its own is nobody's.
+
+    LookupError as for `gpu`.
+    """
+    card = gpu(name)
+    if times == 1:
+        return card
+    return dataclasses.replace(
+        card,
+        name=f"{name} with {times:g} times the bandwidth",
+        reads=tuple((size, seconds / times) for size, seconds in card.reads),
+        writes=tuple((size, seconds / times) for size, seconds in card.writes),
+    )
 
 
 def changed(base, name, work, memory, sms, clock) -> Gpu:

@@ -92,7 +92,7 @@ def with_article(name: str) -> str:
 
 def estimate(
     launch: Launch | Callable[[int], Launch],
-    gpu_name: str = "H200",
+    gpu_name: str | Gpu = "H200",
     size: int | None = None,
     small: tuple[int, int, int] | None = None,
 ) -> Estimate:
@@ -101,12 +101,12 @@ def estimate(
     launch: a `Launch` of the real size, its arrays `Blank`; or a function that makes one of a size,
         of which `size` is the real one and `small` are three small ones, for kernels that loop for
         long.
-    gpu_name: H200, H100, T4, A100, RTX 3090, RTX 4090, RTX 5090 or B200.
+    gpu_name: H200, H100, T4, A100, RTX 3090, RTX 4090, RTX 5090 or B200; or a Gpu.
 
     Raises Unknown where there is none (a spin-wait, a loop that depends on data, a grid-wide
     barrier), LookupError for an unknown GPU.
     """
-    card = gpu(gpu_name)
+    card = gpu_name if isinstance(gpu_name, Gpu) else gpu(gpu_name)
     counted = count(launch, size, small)
     kernel = (launch if isinstance(launch, Launch) else launch(size)).kernel
     language = "cuda_c" if is_cuda_c(kernel) else "numba"

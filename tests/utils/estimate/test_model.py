@@ -9,7 +9,7 @@ from numba import cuda, float32
 
 from utils import results
 from utils.estimate import Blank, Launch, estimate
-from utils.estimate.gpus import NAMES, gpu
+from utils.estimate.gpus import NAMES, gpu, with_bandwidth
 from utils.estimate.model import WORDS, Counts, along, terms, together
 from utils.estimate.statement import with_article
 
@@ -118,6 +118,16 @@ def test_gpus_of_less_bandwidth_copy_more_slowly():
         estimate(copying(1 << 28), name).seconds for name in ("B200", "H200", "H100", "A100", "T4")
     ]
     assert times == sorted(times)
+
+
+def test_a_gpu_with_another_memory_is_one_that_nobody_judged():
+    launch = copying(1 << 28, 512)
+    plain, faster = estimate(launch), estimate(launch, with_bandwidth("H200", 2))
+    memory = plain.terms.seconds["memory"]
+    assert faster.terms.seconds["memory"] == pytest.approx(memory / 2)
+    assert faster.seconds < plain.seconds and faster.factor > plain.factor
+    assert "on an H200 with 2 times the bandwidth (estimate" in repr(faster)
+    assert with_bandwidth("T4", 1) is gpu("T4")
 
 
 def test_an_unknown_gpu_is_answered_with_those_there_are():
