@@ -575,12 +575,14 @@ def int8_matmul(out, x, zeros, x_scales, w, w_scales):
 
 
 LONG = 2000  # along k: more products of codes than float32 adds up without rounding
+THERE_AND_BACK = 4002  # along k: the sum grows far beyond 2^24, and little of it is left
 
 
 def codes_and_scales(rng, shape):
     """Random codes; of long rows those close to a large zero, times those of one sign.
 
-    Of longer ones they are not below it: sums that grow are as exact as their terms.
+    Of longer ones they are not below it: sums that grow are as exact as their terms. Of one length
+    the first half lies far above zero, and the second as far below.
     """
     rows, columns, k = shape
     zeros = whole(rng, 0, 256, rows)
@@ -590,6 +592,11 @@ def codes_and_scales(rng, shape):
         zeros = whole(rng, 240, 255, rows)
         x = zeros[:, None] + rng.integers(-1 if k == LONG else 0, 2, (rows, k))
         w = rng.integers(100, 128, (columns, k))
+    if k == THERE_AND_BACK:
+        zeros = np.full(rows, 128, np.int32)
+        x = np.repeat([[255, 1]], k // 2, axis=1).repeat(rows, axis=0)
+        w[:, k // 2 :] = rng.permuted(w[:, : k // 2], axis=1)
+        w[:, -1] = rng.integers(1, 100, columns)
     return {
         "out": Out((rows, columns)),
         "x": x.astype(np.uint8),
@@ -604,6 +611,15 @@ def exact_product(out, x, zeros, x_scales, w, w_scales):
     real_x = (x.astype(np.float64) - zeros[:, None]) * x_scales[:, None]
     real_w = w.astype(np.float64) * w_scales[:, None]
     return real_x @ real_w.T
+
+
+def summed_in_float32(out, x, zeros, x_scales, w, w_scales):
+    """With sums that are rounded at each step."""
+    total = np.zeros(out.shape, np.float32)
+    differences = x.astype(np.int64) - zeros[:, None]
+    for k in range(x.shape[1]):
+        total += (differences[:, k : k + 1] * w[:, k].astype(np.int64)).astype(np.float32)
+    return total.astype(np.float64) * x_scales[:, None] * w_scales
 
 
 def zeros_of_columns(out, x, zeros, x_scales, w, w_scales):
@@ -638,7 +654,15 @@ def int8_matmul(out, x, zeros, x_scales, w, w_scales):
     inputs=codes_and_scales,
     reference=exact_product,
     specials="finite",  # the scale may stand before or behind the sum
-    shapes=((1, 1, 1), (4, 4, 4), (5, 9, 7), (9, 5, 16), (17, 8, 33), (1, 2, LONG)),
+    shapes=(
+        (1, 1, 1),
+        (4, 4, 4),
+        (5, 9, 7),
+        (9, 5, 16),
+        (17, 8, 33),
+        (1, 2, THERE_AND_BACK),
+        (1, 2, LONG),
+    ),
     fresh=some_numbers((2, 12), (13, 18), (1, 20)),
     probe=(17, 8, 33),
     large=((66_000, 1, 1), (1, 66_000, 1), (1, 1, 66_000)),
@@ -713,6 +737,12 @@ def int8_matmul(out, x, zeros, x_scales, w, w_scales):
                 exact_product(out, x, zeros, x_scales, w, np.ones_like(w_scales))
                 * w_scales[np.arange(len(x)) % len(w_scales)][:, None]
             ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "A float32 has 24 bits, and a sum of codes soon more: it was rounded on the way. An int"
+            " holds all of it.",
+            summed_in_float32,
         ),
         Hypothesis(
             "wrong_value",
