@@ -286,6 +286,7 @@ LOADS = (
     "ld.global.nc.s16 %rs{n}, [%rd32+-64];",
     "ld.global.v2.u8 {{%rs16, %rs64}}, [%rd{n}+16];",
     "@%p64 ld.global.f64 %fd8, [%rd16+32];",
+    "@!%p2 ld.global.u32 %r{n}, [%rd{n}];",
 )
 OTHERS = (
     "ld.param.u64 %rd{n}, [kernel_param_{n}];",
