@@ -143,6 +143,7 @@ def issued(threads, split, then_cost, else_cost):
         (70, 70, 4, 9),
         (96, 40, 1, 8),
         (128, 96, 13, 2),
+        (40, 64, 5, 3),
     ),
     draws=lambda some: some.integers(1, 200).flatmap(
         lambda threads: some.tuples(
