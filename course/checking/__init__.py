@@ -7,5 +7,6 @@ engines.py        launches, watched (watched.py) or not; loaded.py and apart.py:
 typing.py         what numba-cuda's compiler says; triton_front.py: what Triton's does (asked.py)
 kept.py           what is outside of an answer, and changes with each run
 diagnose.py       from runs to a reason, by rules in by_launch.py, by_element.py (evidence.py)
+by_pattern.py     what all wrong launches share where none fits; by_call.py: all wrong calls
 rejected.py       what all kinds reject; report.py shows it, films.py the film of it
 """
