@@ -102,7 +102,11 @@ async def execute(
     except CellTimeoutError as error:
         raise Failed(f"{cell}: not done after {timeout} s") from error
     except CellExecutionError as error:
-        raise Failed(f"{cell}: {said(error.ename, error.evalue)}") from error
+        kind, message = error.ename, error.evalue
+        if kind == "NoneType":  # it came while an output was shown: only its traceback has its name
+            *_, last = unstyled(error.traceback).strip().splitlines()
+            kind, _, message = last.partition(": ")
+        raise Failed(f"{cell}: {said(kind, message)}") from error
     except Exception as error:  # of the notebook's kernel
         raise Failed(f"{cell}: {said(type(error).__name__, str(error))}") from error
 

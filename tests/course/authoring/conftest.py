@@ -15,6 +15,7 @@ GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsi
 LAST = WRITTEN[-1]
 CHAPTERS = ("04_meet_the_gpu", "05_first_kernels", LAST.name)
 ANSWERS = "tests/course/exercises/answers/right.txt"
+ASSETS = "assets/data", "assets/recorded", "assets/results"
 #: What every command imports, and none changes
 UNTOUCHED = ("course.checking.checker", "nbformat")
 NOT_NEEDED = shutil.ignore_patterns("__pycache__", "build", "*.ipynb", ".*")
@@ -49,7 +50,7 @@ class Copy:
 def copied(tmp_path_factory):
     """The copy, with three of the chapters."""
     folder = tmp_path_factory.mktemp("course")
-    for name in ("course", "utils", "tests/course/pictures", "assets/data", "assets/results"):
+    for name in ("course", "utils", "tests/course/pictures", *ASSETS):
         shutil.copytree(ROOT / name, folder / name, ignore=NOT_NEEDED)
     (folder / "chapters").mkdir()
     (folder / ANSWERS).parent.mkdir(parents=True)

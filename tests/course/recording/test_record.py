@@ -104,6 +104,20 @@ def test_an_error_is_told_as_its_cell_shows_it(gpu, tmp_path, capsys):
         assert told in said and "Traceback" not in said
 
 
+SHOWN = """
+class Shown:
+    def _repr_html_(self):
+        raise ValueError("no picture")
+
+
+Shown()"""
+
+
+def test_an_error_while_an_output_is_shown_has_its_name(gpu, tmp_path, capsys):
+    assert record.main([str(notebook(tmp_path / "01_a.ipynb", SHOWN))]) == 1
+    assert ": ValueError: no picture\n" in capsys.readouterr().err
+
+
 def test_results_of_other_notebooks_stay(gpu, tmp_path, monkeypatch):
     a = notebook(tmp_path / "01_a.ipynb", entry("a/numba/time", 1.5))
     b = notebook(tmp_path / "02_b.ipynb", entry("b/numba/time", 2.5))
