@@ -369,21 +369,26 @@ def test_no_way_to_misread_an_input_goes_unnoticed(tried):
     exercise, those = tried
     found = {f"{exercise.id} {name}" for name in misread(exercise, those)}
     known = {name for name in named(UNTOLD) if name.startswith(f"{exercise.id} ")}
-    assert found == known, "draw such numbers, or give the text's reason in UNTOLD"
+    assert found == known, (
+        f"{sorted(found ^ known)}: let `inputs` draw such numbers, or give the text's reason in "
+        "UNTOLD of this file"
+    )
 
 
 def test_each_open_axis_is_longer_than_a_byte_can_count(tried):
     exercise, those = tried
     found = {f"{exercise.id} {axis}" for axis in short(exercise, those, A_BYTE)}
     known = {name for name in named(SHORT) if name.startswith(f"{exercise.id} ")}
-    assert found == known, "add a shape to `large`, or give a reason in SHORT"
+    assert found == known, (
+        f"{sorted(found ^ known)}: add a shape to `large`, or give a reason in SHORT of this file"
+    )
 
 
 def test_each_open_axis_is_longer_than_16_bits_can_count(tried):
     exercise, those = tried
     too_short = {*short(exercise, those, SIXTEEN_BITS)} - {*short(exercise, those, A_BYTE)}
     known = exercise.id in named(SHORT_OF_16_BITS)
-    assert bool(too_short) == known, f"{too_short}: `large`, or a reason in SHORT_OF_16_BITS"
+    assert bool(too_short) == known, f"{too_short}: `large`, or SHORT_OF_16_BITS of this file"
 
 
 def test_tables_name_what_there_is():
