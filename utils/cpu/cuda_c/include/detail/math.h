@@ -229,7 +229,12 @@ namespace cuda_cpu {
 enum RoundMode { round_rn, round_rz, round_ru, round_rd };
 inline double towards(double x, double error) {
     bool exact = error == 0 || error != error;  // NaN: of an infinite operand
-    return exact || x != x || ::isinf(x) ? x : ::nextafter(x, error > 0 ? INFINITY : -INFINITY);
+    unsigned long long bits;
+    memcpy(&bits, &x, sizeof x);
+    // An odd one is no float and no middle between two; the step from it could lead to one.
+    bool odd = bits & 1;
+    return exact || odd || x != x || ::isinf(x) ? x
+                                                : ::nextafter(x, error > 0 ? INFINITY : -INFINITY);
 }
 inline double sum(double a, double b) {  // with the error of the addition
     double s = a + b, v = s - a;
