@@ -128,8 +128,20 @@ def of_one(actual, expected, wrong, exercise):
     for kind, word in ((np.isnan, "NaN"), (np.isinf, "infinite")):
         if of_wrong.size > 1 and kind(of_wrong).all():
             return f"Each of them is {word}."
-    reasons = reasons_for(between(actual, expected, wrong, exercise))
-    return as_sentence(next((str(reason) for reason in reasons if reason.key in FOLLOWS), ""))
+    found = between(actual, expected, wrong, exercise)
+    telling = next((reason for reason in reasons_for(found) if reason.key in FOLLOWS), None)
+    return with_the_rest(found.codes, telling.key, as_sentence(telling)) if telling else ""
+
+
+def with_the_rest(codes, key, sentence):
+    """A sentence on wrong numbers, and what the wrong elements are that hold no number."""
+    rests = {NAN: "NaN", UNWRITTEN: "unwritten"}
+    rest = " or ".join(word for code, word in rests.items() if (codes == code).any())
+    if not rest:
+        return sentence
+    if key == "zeros":
+        return f"Each wrong element is 0 or {rest}."
+    return f"{sentence} The other wrong elements are {rest}."
 
 
 def as_sentence(words):
@@ -160,12 +172,16 @@ def follows(bad, exercise):
     if len(words) != 1:
         return ""
     ((key, texts),) = words.items()
-    if len(texts) < 2:
+    codes = [differences(run, exercise).codes for run in bad]
+    of_numbers = sum((each == WRONG).any() for each in codes)
+    if len(texts) < 2 or key == "zeros" and len(texts) < of_numbers:
         return ""
     if key in ("scaled", "offset") and len(set(texts)) > 1:
         kind = "factor" if key == "scaled" else "number"
-        return f"Within a launch all wrong values are off by the same {kind}."
-    return as_sentence(max(texts, key=len))
+        sentence = f"Within a launch all wrong numbers are off by the same {kind}."
+    else:
+        sentence = as_sentence(max(texts, key=len))
+    return with_the_rest(np.concatenate(codes), key, sentence)
 
 
 def pooled(runs, exercise, of):

@@ -273,7 +273,9 @@ def _distorted(d, at):
     got = d.actual[at]
     want = d.expected[at]
     if not np.any(got):
-        return [Reason("zeros", "every wrong element is 0")]
+        others = np.isin(d.codes, (NAN, UNWRITTEN)).any()
+        which = "every other wrong element" if others else "every wrong element"
+        return [Reason("zeros", f"{which} is 0")]
     wide = widest(got, want)
     got = got.astype(wide)
     want = want.astype(wide)

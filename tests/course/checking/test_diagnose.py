@@ -177,6 +177,11 @@ def run_of(size, change, **evidence):
     return replace(one, actual=change(one.expected.copy()).astype(np.float32))
 
 
+def written(size, change):
+    """The same, where each element was written by a thread: NaN there is no gap."""
+    return run_of(size, change, writers=np.ones(size, int))
+
+
 def negative(values):
     """These numbers with another sign for every second one."""
     return values * np.where(np.arange(values.size) % 2, -1, 1)
@@ -198,6 +203,14 @@ OBSERVED = {
     "a factor": (
         [run_of(n, lambda values: 2 * values) for n in (8, 9)],
         "Off by a constant factor: got 2 × expected.",
+    ),
+    "a factor, and NaN": (
+        [written(n, lambda values: np.where(values > 5, np.nan, 2 * values)) for n in (8, 9)],
+        "got 2 × expected. The other wrong elements are NaN.",
+    ),
+    "zeros and NaN": (
+        [written(n, lambda values: np.where(values > 5, np.nan, 0)) for n in (8, 9)],
+        "Each wrong element is 0 or NaN.",
     ),
     "infinity": (
         [run_of(n, lambda values: np.where(values > 5, np.inf, values)) for n in (8, 9)],
@@ -228,6 +241,12 @@ def test_of_an_unknown_mistake_it_is_told_what_all_launches_show(case):
     finding = diagnose(runs, COPY)
     assert finding.reason == "wrong_value"
     assert words in finding.says
+
+
+def test_each_wrong_element_is_0_only_if_those_of_small_launches_are():
+    zeros = [run_of(n, np.zeros_like) for n in (8, 9)]
+    assert "Every wrong element is 0." in diagnose(zeros, COPY).says
+    assert "wrong element is 0" not in diagnose([*zeros, run(1, wrong=[0])], COPY).says
 
 
 def test_what_special_numbers_do_is_no_rule_about_sizes():

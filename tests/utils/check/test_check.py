@@ -430,6 +430,14 @@ def test_the_words_for_patterns():
     assert "rows and columns are swapped" in message(np.ascontiguousarray(m.T).reshape(9, 14), m)
 
 
+def test_zeros_are_not_every_wrong_element_beside_nan():
+    v = random(100)
+    zeros = np.where(np.arange(100) < 60, v, 0)
+    assert "every wrong element is 0" in message(zeros, v)
+    zeros[70:] = np.nan
+    assert "every other wrong element is 0" in message(zeros, v)
+
+
 def test_a_rare_wrong_value_among_many_unwritten_ones_is_not_called_zero():
     expected = random(100_000)
     out = poison(expected.shape)
