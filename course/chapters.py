@@ -149,7 +149,7 @@ CHAPTERS = (
         CRAFT,
         "14_fourier",
         "The Fourier transform",
-        115,
+        120,
         "Waves instead of samples: the transform by hand, in n log n steps, and what it makes "
         "cheap.",
     ),

@@ -317,9 +317,9 @@ def fft_rows(out, x):
             " the two halves of the loop's body."
         ),
         (
-            "And everything must be *written* before anyone reads: a barrier between two passes,"
-            " and one before the results are stored. One of yours can serve for both. (Before the"
-            " first pass each thread reads only what it brought itself.)"
+            "And everything must be *written* before anyone reads: a barrier between one pass and"
+            " the next. (In the first pass each thread reads only what it brought itself, and in"
+            " the end it stores only what it wrote itself.)"
         ),
     ),
     wrong=(
@@ -440,7 +440,8 @@ PASS_4 = Exercise(
         "This is the pass of radix 2 in CUDA C, for n / 2 threads with two points each. Make it a"
         " pass of radix 4, for n / 4 threads: thread j reads the four points j, j + n/4, j + n/2"
         " and j + 3 n/4, turns number m of them by m k / (4 done) of a turn, transforms the four,"
-        " and writes the results `done` apart, from 4 j - 3 k on. A transform of four points a, b,"
+        " and writes the results where they belong, `done` apart. (For radix 2 that was from"
+        " 2 j - k on.) A transform of four points a, b,"
         " c, d is a + b + c + d, a - i b - c + i d, a - b + c - d, a + i b - c - i d, and -i (x, y)"
         " is (y, -x)."
     ),
@@ -484,7 +485,8 @@ __global__ void pass_4(float2* out, const float2* in, int n, int done) {
         " which root is each multiplied?",
         "The second is turned by `root(k, 4 * done)`, the third by `root(2 * k, 4 * done)`, the"
         " fourth by `root(3 * k, 4 * done)`. Of `b` and `d` you need the sum, and -i times the"
-        " difference.",
+        " difference. The transform in which place j is result k begins at place j - k. Where does"
+        " the one begin that joins it with three more?",
         "-i (b - d) is `{b.y - d.y, d.x - b.x}`. The four results go to `to`, `to + done`,"
         " `to + 2 * done` and `to + 3 * done`, with `to = 4 * j - 3 * k`.",
     ),
@@ -735,18 +737,6 @@ QUIZZES = (
             440: "That would need bins of 1 Hz, so a whole second: 8,000 samples.",
             20: "That is the distance between two bins, in Hz. How many such steps lead to 440 Hz?",
             None: "Bin k is k turns in the 400 samples. How long do 400 samples last?",
-        },
-    ),
-    Quiz(
-        id="fourier.q_aliases",
-        question="8,000 samples per second. A tone of 7,000 Hz sounds like one of how many Hz?",
-        answer=1000,
-        unit="Hz",
-        explain_right="Seven eighths of a turn forwards look like one eighth backwards.",
-        explain={
-            7000: "Between two samples it makes 7/8 of a turn. Which shorter way leads there, too?",
-            3000: "The tone is 3,000 Hz above half the rate, 4,000 Hz. So where is its alias?",
-            None: "What cannot be told apart differs by a whole turn per sample, by 8,000 Hz.",
         },
     ),
     Quiz(
