@@ -68,9 +68,10 @@ class Run:
 class Stopped(Exception):
     """A launch raised `error`, in this thread of this block where that is known."""
 
-    def __init__(self, error, thread=None, block=None):
+    def __init__(self, error, thread=None, block=None, launch=None):
         super().__init__(shown(error, str))
         self.error = error
+        self.launch = launch
         self.thread = getattr(error, "thread", None) or thread
         self.block = getattr(error, "block", None) or block
 
@@ -128,7 +129,7 @@ def launch_watched(kernel, launch, arguments):
     try:
         run.run()
     except Exception as error:
-        raise Stopped(error, run.failed_thread, run.failed) from None
+        raise Stopped(error, run.failed_thread, run.failed, launch) from None
 
 
 def run_watched(kernel, shape, launch, arguments, expected, rng, order, always=None):
@@ -239,7 +240,7 @@ def launch_between_zones(kernel, launch, arrays, flats, zone, order):
             kernel[launch.grid, launch.block](*views)
             cuda.synchronize()
         except Exception as error:
-            raise Stopped(error) from None
+            raise Stopped(error, launch=launch) from None
 
 
 def context_is_gone():

@@ -97,7 +97,10 @@ def try_numba(exercise, kernel, seed):
                 reject_untyped(kernel, exercise, seed)
             if case and case[0] in exercise.large_shapes:
                 raise Rejected("only_small", large_says(runs, case[2])) from None
-            raise crashed(stopped, kernel.py_func) from None
+            found = crashed(stopped, kernel.py_func)
+            if found.reason == "uninitialized":
+                found.lines += in_small_blocks(stopped.launch, runs)
+            raise found from None
         raise
     reject_if_wrong(runs, exercise)
     reject_numba_that_needs_all_lanes(kernel, exercise, seed)
@@ -165,6 +168,18 @@ def reject_numba_that_needs_all_lanes(kernel, exercise, seed):
             raise Rejected("warp_mask", WHO_IS_HERE) from None
         if failed(run, exercise):
             raise Rejected("warp_mask", WHO_IS_HERE)
+
+
+def in_small_blocks(launch, runs):
+    """A line that says so where all blocks that went well had more threads than this launch's."""
+    threads = int(np.prod(launch.block))
+    least = min((int(np.prod(run.launch.block)) for run in runs), default=0)
+    if least <= threads:
+        return ()
+    return (
+        f"It went well in blocks of {least} threads and more, and here a block has {threads}: a"
+        " load is left to a thread that is not there.",
+    )
 
 
 def run_all_watched(kernel, exercise, seed, runs):

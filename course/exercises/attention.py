@@ -464,7 +464,9 @@ TILES = Exercise(
         " each of the tile's queries sees all of their keys; and where the loop *ends*, behind the"
         " last tile of which some query sees a key. The last tile of queries may be partly filled."
         " A last tile of keys that is not full needs the mask. A tile behind a sequence's last"
-        " query stores 0 and 0. The starter visits and masks every tile."
+        " query stores 0 and 0. The starter visits and masks every tile. An example: 6 queries, 10"
+        " keys, tiles of 4 and 4. Queries 0 to 3 see 5 to 8 keys: one tile of keys needs no mask,"
+        " and the loop ends at 2. Queries 4 and 5 see 9 and 10: 2 and 3."
     ),
     starter="""
 %%writefile build/tiles.cu
@@ -751,6 +753,12 @@ def left_behind(rows_of_keys, rows):
     return rows_of_keys[first : first + rows] if first >= 0 else rows_of_keys[:0]
 
 
+def few_threads(shape):
+    """A block of 1 to 7 threads, which are fewer than a tile has keys: another for each shape."""
+    queries, keys, _ = shape
+    return 1 + (5 * queries + keys) % (TILE - 1), 1, 1
+
+
 def loads_alone(trace):
     """A reason to reject a kernel in which few threads bring what all of a block use."""
     events = trace.events
@@ -779,6 +787,16 @@ FLASH_LOAD = """        for j in range(t, 8 * 4, threads):
             if first + j // 4 < keys:
                 tile_k[j // 4, j % 4] = k[first + j // 4, j % 4]
                 tile_v[j // 4, j % 4] = v[first + j // 4, j % 4]
+"""
+LOAD_BY_ONE = """        for j in range(8 * 4 if t == 0 else 0):
+            if first + j // 4 < keys:
+                tile_k[j // 4, j % 4] = k[first + j // 4, j % 4]
+                tile_v[j // 4, j % 4] = v[first + j // 4, j % 4]
+"""
+LOAD_BY_EIGHT = """        if t < 8 and first + t < keys:
+            for x in range(4):
+                tile_k[t, x] = k[first + t, x]
+                tile_v[t, x] = v[first + t, x]
 """
 SYNC = "        cuda.syncthreads()\n"
 FLASH = Exercise(
@@ -836,8 +854,8 @@ def flash(out, q, k, v, scale, causal):
     launches=lambda shape: [
         cover((shape[0], 1, 1), (16, 1, 1))[0],
         replaced(cover((shape[0], 1, 1), (40, 1, 1))[1], label="more than a warp in a block"),
+        replaced(cover((shape[0], 1, 1), few_threads(shape))[0], label="small blocks"),
     ],
-    other_block=(5, 1, 1),  # fewer threads than a tile has keys
     extents=lambda shape: (shape[0], 1, 1),
     is_square=lambda shape: shape[0] == shape[1],
     race_free=True,
@@ -895,6 +913,8 @@ def flash(out, q, k, v, scale, causal):
         ("weight * tile_v[key, x]", "weight * v[first + key, x]", "too_much_traffic"),
         ("range(t, 8 * 4, threads)", "range(8 * 4)", "race"),
         ("range(0, keys, 8)", "range(0, keys if i < queries else 0, 8)", "barrier"),
+        (FLASH_LOAD, LOAD_BY_ONE, "one_thread"),
+        (FLASH_LOAD, LOAD_BY_EIGHT, "uninitialized"),
     ),
     hypotheses=(
         Hypothesis(
@@ -1050,12 +1070,21 @@ def caches(rng, shape):
     }
 
 
-def parts_of(memory, q, new_k, lengths, capacity):
-    """(results, keys, values): copies of the three parts of memory, in their shapes."""
+def parts_of(memory, q, new_k, lengths, capacity, by_head=False):
+    """(results, keys, values): views of a copy of memory, and last that copy itself.
+
+    Keys and values are [sequence, capacity, head, number]. by_head: whether memory is taken to have
+    them as [sequence, head, capacity, number].
+    """
+    memory = memory.astype(np.float64)
     sides = len(lengths), capacity, new_k.shape[1], HEAD
     results, keys, values = np.split(memory, [q.size, q.size + math.prod(sides)])
-    parts = results.reshape(q.shape), keys.reshape(sides), values.reshape(sides)
-    return [part.astype(np.float64) for part in parts]
+    if by_head:
+        sides = sides[0], sides[2], sides[1], HEAD
+    cache = [part.reshape(sides) for part in (keys, values)]
+    if by_head:
+        cache = [part.swapaxes(1, 2) for part in cache]
+    return results.reshape(q.shape), *cache, memory
 
 
 def decoded(
@@ -1071,14 +1100,16 @@ def decoded(
     key_head=lambda head, key_heads, group: head // group,
     stale=False,
     value=True,
+    by_head=False,
 ):
     """Memory after the launch, or with a mistake.
 
     shift: how far from its place the token is appended. sees: how many keys more than `length` a
     query sees. key_head: whose keys a head of queries takes. stale: whether queries see the cache
-    as it was before. value: whether the new value is appended.
+    as it was before. value: whether the new value is appended. by_head: whether the cache is taken
+    for [sequence, head, capacity].
     """
-    results, keys, values = parts_of(memory, q, new_k, lengths, capacity)
+    results, keys, values, after = parts_of(memory, q, new_k, lengths, capacity, by_head)
     sequences, heads = q.shape[:2]
     group = heads // new_k.shape[1]
     before = keys.copy(), values.copy()
@@ -1094,7 +1125,7 @@ def decoded(
             scores = 0.25 * seen_k[sequence, there, own] @ q[sequence, head].astype(np.float64)
             weights = np.exp(scores - scores.max())
             results[sequence, head] = weights @ seen_v[sequence, there, own] / weights.sum()
-    return np.concatenate([part.ravel() for part in (results, keys, values)])
+    return after
 
 
 def decoded_if(**mistake):
@@ -1102,6 +1133,7 @@ def decoded_if(**mistake):
     return lambda *given, **named: decoded(*given, **named, **mistake)
 
 
+BY_HEAD = "(sequence * key_heads + key_head) * capacity + {})"  # another layout of the cache
 CACHED_APPEND = CACHED_CU[CACHED_CU.index("    if (warp == 0)") : CACHED_CU.index("    __syncth")]
 CACHED_STARTER = replace(
     CACHED_CU,
@@ -1126,7 +1158,8 @@ CACHED = Exercise(
     task=(
         "This kernel is one step of decoding. `lengths[sequence]` keys lie in a sequence's cache,"
         " which has room for `capacity`, more than there are. Append the new token's key and value"
-        " behind them; then each query sees all of them, the new one as well. Heads of queries"
+        " behind them (one warp is enough); then each query sees all of them, the new one as well."
+        " Heads of queries"
         " share heads of keys in groups: with 8 and 2, query heads 0 to 3 have key head 0, and 4 to"
         " 7 key head 1. A block has one head of keys, and a warp for each head of queries of its"
         " group. The softmax is written; what is missing is each place in memory, and whatever"
@@ -1185,6 +1218,11 @@ CACHED = Exercise(
             ("key) * key_heads + key_head)", "key) + key_head * capacity)"),
             "race",
         ),
+        (
+            ("(sequence * capacity + length) * key_heads + key_head)", BY_HEAD.format("length")),
+            ("(sequence * capacity + key) * key_heads + key_head)", BY_HEAD.format("key")),
+            "wrong_value",
+        ),
         ("if (warp == 0) {", "{", "duplicate_work"),
     ),
     hypotheses=(
@@ -1222,6 +1260,13 @@ CACHED = Exercise(
             "wrong_value",
             "The new key is in the cache, and the new value is not.",
             decoded_if(value=False),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The cache is taken for [sequence, key head, capacity]. It is [sequence, capacity, key"
+            " head]: all heads of a position lie together, and a head's next position lies"
+            " key_heads * DIM numbers further.",
+            decoded_if(by_head=True),
         ),
         Hypothesis(
             "wrong_value",
@@ -1323,9 +1368,14 @@ def merged_if(**mistake):
     return lambda *given, **named: merged(*given, **named, **mistake)
 
 
+def in_float32(lse, largest):
+    """Weights that underflow as a kernel's do."""
+    return np.exp(lse - largest).astype(np.float32).astype(np.float64)
+
+
 def from_zero(lse, largest):
     """Weights in float32 that are relative to 0 where the largest lse is below 0."""
-    return np.exp(lse - np.maximum(largest, 0)).astype(np.float32).astype(np.float64)
+    return in_float32(lse, np.maximum(largest, 0))
 
 
 def last_left_out(out, parts, lse, **sizes):
@@ -1334,15 +1384,20 @@ def last_left_out(out, parts, lse, **sizes):
 
 
 def lse_turned(out, parts, lse, count, rows, dim):
-    """What comes out if `lse` is taken for [row, part]."""
-    return merged(out, parts, lse.reshape(rows, count).T, count, rows, dim)
+    """What comes out if `lse` is taken for [row, part]; weights are float32, for 0 * inf is NaN."""
+    turned = lse.reshape(rows, count).T
+    with np.errstate(invalid="ignore"):
+        return merged(out, parts, turned, count, rows, dim, weigh=in_float32)
 
 
-def without_largest(out, parts, lse, count, rows, dim, *, empty=0):
-    """What comes out of exp(lse) in float32, which overflows and underflows."""
+def without_largest(out, parts, lse, count, rows, dim, *, empty=0, garbage=False):
+    """What comes out of exp(lse) in float32, which overflows and underflows.
+
+    empty: the result of a row whose weights are all 0. garbage: whether empty parts count, too.
+    """
     with np.errstate(all="ignore"):
         weights = np.exp(lse.astype(np.float64)).astype(np.float32)
-        filled = np.where(np.isneginf(lse)[..., None], 0, parts)
+        filled = parts if garbage else np.where(np.isneginf(lse)[..., None], 0, parts)
         result = (weights[..., None] * filled).sum(0)
         total = weights.sum(0)[:, None]
         return np.where(total > 0, result / total, empty)
@@ -1484,6 +1539,13 @@ __global__ void merge(float* out, const float* parts, const float* lse, int coun
             "exp(lse) leaves what a float can hold, above 88 and below -103: subtract the row's"
             " largest lse first. (And a row whose parts are all empty has the result 0.)",
             lambda *given, **named: without_largest(*given, **named, empty=np.nan),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "exp(lse) leaves what a float can hold, above 88 and below -103: subtract the row's"
+            " largest lse first. (And leave empty parts out: what stands there may be NaN, which it"
+            " stays even times 0.)",
+            lambda *given, **named: without_largest(*given, **named, empty=np.nan, garbage=True),
         ),
         Hypothesis(
             "wrong_value",

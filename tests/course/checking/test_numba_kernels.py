@@ -42,3 +42,12 @@ def test_a_signature_that_does_not_fit_is_told_by_its_name(signature, says):
 @without_gpu("a GPU's Numba says so itself")
 def test_a_signature_that_fits_is_none_of_the_checks_business():
     assert check_answer(SCALE, declared("void(float32[:], float32[:], float64)")).solved
+
+
+@without_gpu("on a GPU nobody sees what was not written")
+def test_a_load_that_small_blocks_leave_out_is_told_with_their_size():
+    flash = exercises.EXERCISES["attention.flash"]
+    (wrong,) = [wrong for wrong in flash.wrong if wrong.reason == "uninitialized"]
+    outcome = check_answer(flash, wrong.answer)
+    assert outcome.reason == "uninitialized"
+    assert "It went well in blocks of 16 threads and more, and here a block has " in repr(outcome)
