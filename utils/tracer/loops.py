@@ -76,21 +76,54 @@ def iterations(events, function):
     """A number for each event: equal numbers are in the same iterations of the same loops."""
     label = np.zeros(len(events), np.int64)
     count = 1
-    line = np.array([site.line for site in events.sites] or [0])[events.site]
+    line = lines_of(events)
     for filename in {site.filename for site in events.sites}:
-        in_file = np.array([site.filename == filename for site in events.sites])[events.site]
+        in_file = are_in(events, filename)
         for loop in loops_of(filename, function):
             inside = in_file & (loop.first <= line) & (line <= loop.last)
             if not inside.any():
                 continue
-            kinds = (TAKEN, NOT_TAKEN) if loop.marked_by_branch else (LINE,)
-            marks = in_file & (line == loop.first) & np.isin(events.kind, kinds)
-            entries = in_file & (line == loop.line) & (events.kind == LINE)
+            entries, marks = marks_of(events, loop, in_file, line)
             entry, iteration = positions(events, entries, marks, label)
             numbers, first = group(label[inside], entry[inside], iteration[inside])
             label[inside] = numbers + count
             count += len(first)
     return label
+
+
+def lines_of(events):
+    """The line of each event."""
+    return np.array([site.line for site in events.sites] or [0])[events.site]
+
+
+def are_in(events, filename):
+    """Which events are in a file."""
+    return np.array([site.filename == filename for site in events.sites])[events.site]
+
+
+def marks_of(events, loop, in_file, line):
+    """Which events tell that a thread has come to a loop, and which that a round of it begins."""
+    kinds = (TAKEN, NOT_TAKEN) if loop.marked_by_branch else (LINE,)
+    marks = in_file & (line == loop.first) & np.isin(events.kind, kinds)
+    entries = in_file & (line == loop.line) & (events.kind == LINE)
+    return entries, marks
+
+
+def in_different_rounds(events, function, one, other):
+    """Whether two events are in one loop, but not in the same round of it."""
+    line = lines_of(events)
+    filename = events.site_of(one).filename
+    if events.site_of(other).filename != filename:
+        return False
+    in_file = are_in(events, filename)
+    for loop in loops_of(filename, function):
+        if not all(loop.first <= line[event] <= loop.last for event in (one, other)):
+            continue
+        entries, marks = marks_of(events, loop, in_file, line)
+        entry, turn = positions(events, entries, marks, np.zeros(len(events), np.int64))
+        if (entry[one], turn[one]) != (entry[other], turn[other]):
+            return True
+    return False
 
 
 def positions(events, entries, marks, label):

@@ -11,7 +11,8 @@ from pathlib import Path
 from . import counts
 from . import races as race_search
 from .cuda_c import is_cuda_c, record_cuda_c
-from .record import TraceError, cropped, record
+from .loops import in_different_rounds
+from .record import SYNCWARP, TraceError, cropped, record
 from .triton import is_triton, record_triton
 
 #: Threads and events of one trace unless the caller says otherwise, and seconds before it is
@@ -322,6 +323,11 @@ class Trace:
             cure += " So do other threads of one block." if both else ""
         else:
             cure = "No barrier is between them."
+            if in_different_rounds(self.events, self.events.function, *race.events):
+                cure = "No barrier is between them: they are in different rounds of the loop."
+            one_warp, other_warp = self.events.warp[list(race.events)]
+            if one_warp != other_warp and (self.events.kind == SYNCWARP).any():
+                cure += " A syncwarp() waits for one warp only, and they are in two."
             cure += " Threads of different blocks race so too." if race.between_blocks else ""
         many = f" It is so for {race.elements:,} elements." if race.elements > 1 else ""
         return (

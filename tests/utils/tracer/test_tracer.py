@@ -559,6 +559,41 @@ def test_a_race_between_blocks():
     assert "no syncthreads() helps" in str(t) and not race.updates
 
 
+BEFORE_READING, IN_WARPS, BEFORE_WRITING = range(3)  # where `pass_on` has a barrier
+
+
+@cuda.jit
+def pass_on(out, a, rounds, barrier):
+    sh = cuda.shared.array(64, float32)
+    t = cuda.threadIdx.x
+    sh[t] = a[t]
+    for _ in range(rounds):
+        if barrier == BEFORE_READING:
+            cuda.syncthreads()
+        elif barrier == IN_WARPS:
+            cuda.syncwarp()
+        mine = sh[63 - t]
+        if barrier == BEFORE_WRITING:
+            cuda.syncthreads()
+        sh[t] = mine + 1
+    out[t] = sh[t]
+
+
+def test_a_race_with_another_round_of_the_loop_says_so():
+    later = "they are in different rounds of the loop"
+    said = str(trace(pass_on, 1, 64, floats(64), floats(64), 2, BEFORE_WRITING))
+    assert "RACE" in said and later in said
+    said = str(trace(pass_on, 1, 64, floats(64), floats(64), 1, BEFORE_READING))
+    assert "RACE" in said and later not in said
+
+
+def test_a_race_between_warps_says_that_a_syncwarp_is_not_enough():
+    said = str(trace(pass_on, 1, 64, floats(64), floats(64), 1, IN_WARPS))
+    assert "A syncwarp() waits for one warp only" in said
+    said = str(trace(pass_on, 1, 64, floats(64), floats(64), 1, BEFORE_READING))
+    assert "RACE" in said and "A syncwarp() waits" not in said
+
+
 @cuda.jit
 def warp_shift(out, a, far, barrier):
     sh = cuda.shared.array(64, float32)
