@@ -293,30 +293,52 @@ def _side_by_side(product, softmax, tiles):
 def busy(scheme: str, product: float, softmax: float) -> float:
     """The share of the time in which tensor cores multiply, without a loop's start and end."""
     few, many = 10, 20
-    ends = [
-        max(span.end for span in timeline(scheme, product, softmax, tiles)) for tiles in (few, many)
-    ]
-    return 2 * len(GROUPS) * product * (many - few) / (ends[1] - ends[0])
+    first, second = (ends(timeline(scheme, product, softmax, tiles)) for tiles in (few, many))
+    return 2 * len(GROUPS) * product * (many - few) / (second - first)
+
+
+TICK = 2000  # cycles
+
+
+def longest(product: float, softmax: float, tiles: int) -> float:
+    """Cycles after which the slowest scheme ends: where the axis of all of them ends."""
+    return max(ends(timeline(scheme, product, softmax, tiles)) for scheme in SCHEMES)
+
+
+def ends(spans: list[Span]) -> float:
+    """The cycle after which nothing runs any more."""
+    return max(span.end for span in spans)
 
 
 def turns(scheme: str, product: float, softmax: float, tiles: int = 3):
-    """The timeline of two warp groups as a picture, and how busy tensor cores are further on."""
+    """The timeline of two warp groups as a picture, and how busy tensor cores are further on.
+
+    A group has two rows, one for each unit: what it does on both at once does not hide itself. The
+    axis is the same for all schemes, so that a shorter one looks shorter.
+    """
     spans = timeline(scheme, product, softmax, tiles)
-    words = f"{scheme}: once under way, tensor cores are {busy(scheme, product, softmax):.0%} busy"
+    words = f"{scheme}: {tiles} tiles end after {ends(spans):,.0f} cycles; once under way, "
+    words += f"tensor cores are {busy(scheme, product, softmax):.0%} busy"
     alt = f"{words}; a product takes {product:,.0f} cycles, a softmax {softmax:,.0f}"
-    drawing = svg.Drawing(720, 150, alt=alt)
-    drawing.text_from(10, 14, words, size=15)
-    pixels = 590 / max(max(span.end for span in spans), 4 * tiles * product + 2 * softmax)
+    drawing = svg.Drawing(720, 210, alt=alt)
+    drawing.text_from(10, 14, words, size=14)
+    left, last = 140, longest(product, softmax, tiles)
+    pixels = 560 / last
+    rows = {PRODUCT: (BLUE, 36), SOFTMAX: (YELLOW, 64)}
     for group in GROUPS:
-        drawing.text_from(10, 57 + 52 * group, f"group {group + 1}", size=14)
-        drawing.line(90, 78 + 52 * group, 700, 78 + 52 * group, colour=svg.GREY)
+        drawing.text_from(10, 62 + 72 * group, f"group {group + 1}", size=14)
+        for what, (_, y) in rows.items():
+            drawing.text_from(76, y + 12 + 72 * group, what, size=13)
     for span in spans:
-        colour = BLUE if span.what == PRODUCT else YELLOW
-        place = 90 + pixels * span.start, 38 + 52 * span.group
-        drawing.box(*place, pixels * (span.end - span.start), 38, fill=colour, line=svg.ON_COLOUR)
-    for x, what, colour in ((500, PRODUCT, BLUE), (610, SOFTMAX, YELLOW)):
-        drawing.box(x, 6, 16, 16, fill=colour)
-        drawing.text_from(x + 22, 14, what, size=13)
+        colour, y = rows[span.what]
+        width = pixels * (span.end - span.start)
+        place = left + pixels * span.start, y + 72 * span.group
+        drawing.box(*place, width, 24, fill=colour, line=svg.ON_COLOUR)
+    drawing.line(left, 178, left + 560, 178, colour=svg.GREY)
+    for cycle in range(0, int(last) + 1, TICK):
+        x = left + pixels * cycle
+        drawing.line(x, 178, x, 184, colour=svg.GREY)
+        drawing.text(x, 196, f"{cycle:,}", size=12)
     return drawing
 
 

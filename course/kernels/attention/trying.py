@@ -24,6 +24,11 @@ from utils import cuda_c
 #: More keys than a tile has, fewer queries; a group of heads; the mask crosses a tile
 CASE = Case(1, 40, 200, heads=2, key_heads=1, dim=64, causal=True)
 MOST = {torch.float32: 1e-4, torch.float16: 2**-8, torch.bfloat16: 2**-6}
+#: The same of one row, to tell rows that are only rounded from rows that are slightly wrong
+ROUNDED = {torch.float32: 1e-4, torch.float16: 2**-10, torch.bfloat16: 2**-8}
+FEW = 12  # rows that are listed
+#: Rungs that walk from the last tile of keys to the first -> keys of a tile
+WALKS_BACK = {"mma": 64}
 ON_HOPPER = ("wgmma", "turns", "overlap", "stay")
 #: Of a backward pass, whose slow checks take a while
 SMALL = Case(1, 12, 20, heads=2, key_heads=1, dim=64, causal=True)
@@ -36,7 +41,7 @@ BLOCK = 64  # threads of a merge
 
 
 def tried(name: str, case: Case = CASE) -> None:
-    """Print whether a rung of the ladder is right as its file stands now."""
+    """Print whether a rung of the ladder is right as its file stands; if not, which rows are."""
     rung = RUNGS[name]
     if not rung.able():
         print(f"{name} needs {rung.needs.words}, or no GPU at all: then the CPU runs it")
@@ -44,12 +49,57 @@ def tried(name: str, case: Case = CASE) -> None:
     q, k, v = reference.inputs(case, rung.dtype)
     exact, _ = reference.attention(q, k, v, case.causal)
     loads = hopper.kernel if name in ON_HOPPER else classic.module
+    found = torch.full_like(q, torch.nan)
 
     def compute():
-        out = torch.full_like(q, torch.nan)
-        return rung.run(q, k, v, case.causal, out=out)[0]
+        return rung.run(q, k, v, case.causal, out=found)[0]
 
-    trying.tried(compute, exact, loads, MOST[rung.dtype])
+    def places(_):
+        right = right_rows(found, exact, ROUNDED[rung.dtype])
+        said = rows_in_words(right)
+        if name in WALKS_BACK:
+            first = largest_first(q, k, case, WALKS_BACK[name])
+            said += "\nRows whose largest score is in the first tile of keys that they see:"
+            said += f" {first.sum()}, and {(first & right).sum()} of these are right"
+        return said
+
+    trying.tried(compute, exact, loads, MOST[rung.dtype], places)
+
+
+def right_rows(found, exact, most: float) -> np.ndarray:
+    """[batch, queries, heads]: whether a query's whole result is right, but for rounding."""
+    found, exact = trying.numbers(found), trying.numbers(exact)
+    return np.abs(found - exact).max(-1) <= most * np.abs(exact).max()
+
+
+def rows_in_words(right: np.ndarray) -> str:
+    """How many rows of a batch of one are right and, of a few, which."""
+    said = f"right rows, a query of a head each: {right.sum()} of {right.size}"
+    if not 0 < right.sum() <= FEW:
+        return said
+    of_heads = [np.flatnonzero(of_head) for of_head in right[0].T]
+    which = [
+        f"{', '.join(map(str, rows))} of head {head}"
+        for head, rows in enumerate(of_heads)
+        if rows.size
+    ]
+    return f"{said} ({'; '.join(which)})"
+
+
+def largest_first(q, k, case: Case, width: int) -> np.ndarray:
+    """Rows whose largest score a walk from the last tile of keys to the first meets at once.
+
+    [batch, queries, heads]. width: keys of a tile.
+    """
+    q, k = trying.numbers(q), trying.numbers(k)
+    k = k.repeat(q.shape[2] // k.shape[2], axis=2)
+    scores = np.einsum("bqhd,bkhd->bqhk", q, k)
+    rows, keys = q.shape[1], k.shape[1]
+    sees = [reference.seen(row, rows, keys) if case.causal else keys for row in range(rows)]
+    sees = np.array(sees)[:, None]
+    hidden = np.arange(keys) >= sees
+    scores = np.where(hidden[:, None], -np.inf, scores)
+    return scores.argmax(-1) // width == (sees - 1) // width
 
 
 def tried_in_numba(kernel) -> None:

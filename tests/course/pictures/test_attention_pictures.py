@@ -1,5 +1,7 @@
 """The pictures of the chapter on attention: what they count, model and read is right."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -106,8 +108,27 @@ def test_turns_keep_tensor_cores_busy():
         assert pictures.busy(scheme, 640, 640) == pictures.busy(scheme, 640, 1280) == 1
         assert pictures.busy(scheme, 640, 1920) == pytest.approx(2 / 3)
     assert "under way, tensor cores are 100% busy" in pictures.turns("in turns", 640, 1280).alt
+    assert "3 tiles end after 11,520 cycles" in pictures.turns("at the same time", 640, 640).alt
     with pytest.raises(ValueError, match="must be one of"):
         pictures.timeline("somehow", 1, 1)
+
+
+def boxes(scheme):
+    """(x, y, width) of each box in the picture of a scheme, as drawn."""
+    drawing = pictures.turns(scheme, 640.0, 640.0)
+    rects = [tag for tag in drawing.elements if tag.startswith("<rect")]
+    found = [re.findall(r' (?:x|y|width)="([\d.]+)"', tag) for tag in rects]
+    return [tuple(map(float, numbers)) for numbers in found]
+
+
+def test_boxes_of_a_scheme_hide_no_other_and_all_schemes_have_one_axis():
+    for scheme in pictures.SCHEMES:
+        for x, y, width in boxes(scheme):
+            others = [box for box in boxes(scheme) if box[1] == y and x < box[0] < x + width - 0.1]
+            assert others == []
+    assert len({boxes(scheme)[0][2] for scheme in pictures.SCHEMES[1:]}) == 1
+    end = {scheme: max(x + width for x, _, width in boxes(scheme)) for scheme in pictures.SCHEMES}
+    assert end["in turns"] < 0.8 * end["at the same time"]
 
 
 def entry(name, value, gpu="NVIDIA X"):

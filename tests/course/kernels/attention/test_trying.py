@@ -1,11 +1,14 @@
 """What a learner is told of a kernel of attention that they changed."""
 
+import dataclasses
 import inspect
 import linecache
+import re
 import textwrap
 
 import numpy as np
 import pytest
+import torch
 
 from course.exercises import EXERCISES
 from course.kernels.attention import numba_flash, triton_flash, trying
@@ -42,6 +45,43 @@ def test_the_course_s_own_kernels_are_right(capsys):
     trying.tried("online", trying.Case(1, 5, 40, heads=2, key_heads=1, dim=64, causal=True))
     trying.tried_backward(case=trying.Case(1, 3, 4, dim=64))
     assert capsys.readouterr().out.count("✓ right") == 2
+
+
+def test_of_a_wrong_kernel_the_rows_that_are_right_are_told(capsys, monkeypatch):
+    """A rung that is wrong but where the largest score is in a row's last tile of keys."""
+    case = trying.Case(1, 5, 140, heads=2, key_heads=1, dim=64, causal=True)
+
+    def run(q, k, v, causal, out):
+        exact, lse = trying.reference.attention(q, k, v, causal)
+        first = torch.from_numpy(trying.largest_first(q, k, case, 64)).to(exact.device)
+        out.copy_(torch.where(first[..., None], exact, exact + 1))
+        return out, lse
+
+    rung = dataclasses.replace(trying.RUNGS["mma"], run=run)
+    monkeypatch.setitem(trying.RUNGS, "mma", rung)
+    trying.tried("mma", case)
+    said = capsys.readouterr().out
+    count = int(re.search(r"right rows, a query of a head each: (\d+) of 10", said)[1])
+    assert count < 10
+    assert f"that they see: {count}, and {count} of these are right" in said
+
+
+def test_the_largest_score_of_a_row_is_met_first_or_later():
+    case = trying.Case(1, 3, 6, dim=2, causal=True)
+    q = np.ones((1, 3, 1, 2))
+    k = np.zeros((1, 6, 1, 2))
+    k[0, :, 0, 0] = 0, 1, 2, 9, 3, 4  # queries see 4, 5 and 6 keys: the last tiles are 1, 2, 2
+    first = trying.largest_first(q, k, case, 2)
+    assert first[0, :, 0].tolist() == [True, False, False]
+
+
+def test_a_few_right_rows_are_listed():
+    right = np.zeros((1, 40, 2), bool)
+    assert trying.rows_in_words(right).endswith("0 of 80")
+    right[0, 39] = True
+    right[0, 3, 0] = True
+    assert trying.rows_in_words(right).endswith("3 of 80 (3, 39 of head 0; 39 of head 1)")
+    assert trying.rows_in_words(~right).endswith("77 of 80")
 
 
 def test_slopes_are_gradients_and_leave_the_arrays_as_they_were():
