@@ -402,17 +402,18 @@ __global__ void pass_4(float2* out, const float2* in, int n, int done) {
 IN_ORDER = (0, 1, 2, 3)
 
 
-def passed(pairs, done, sign=-1, turns=IN_ORDER, order=IN_ORDER, side_by_side=False):
+def passed(pairs, done, sign=-1, turns=IN_ORDER, order=IN_ORDER, side_by_side=False, read=IN_ORDER):
     """One pass of radix 4, after Stockham, in float64, as pairs.
 
     done: so many points are transformed among themselves before it. sign: of the angles. turns: by
     how many times the angle each point is turned. order: which result is stored where.
-    side_by_side: whether a thread's four points are neighbours.
+    side_by_side: whether a thread's four points are neighbours. read: which of them is taken for
+    which.
     """
     x = as_complex(pairs)
     j = np.arange(x.size // 4)
     k = j % done
-    places = [4 * j + m if side_by_side else j + m * j.size for m in range(4)]
+    places = [4 * j + m if side_by_side else j + m * j.size for m in read]
     angles = [sign * 2j * np.pi * k * m / (4 * done) for m in turns]
     parts = [x[at] * np.exp(angle) for at, angle in zip(places, angles, strict=True)]
     results = np.fft.fft(parts, axis=0) if sign < 0 else np.fft.ifft(parts, axis=0) * 4
@@ -519,6 +520,11 @@ __global__ void pass_4(float2* out, const float2* in, int n, int done) {
             ("in[j];", "in[4 * j];"),
             "wrong_value",
         ),
+        (
+            ("in[j + quarter]", "in[j + quarter * 2]"),
+            ("in[j + 2 * quarter]", "in[j + quarter]"),
+            "wrong_value",
+        ),
         ("    if (j >= quarter)\n        return;\n", "", "missing_guard"),
         ("j >= quarter", "j > quarter", "missing_guard"),
         (
@@ -542,6 +548,10 @@ __global__ void pass_4(float2* out, const float2* in, int n, int done) {
             order=(0, 3, 2, 1),
         ),
         mistaken("Results 1 and 2 have changed places.", order=(0, 2, 1, 3)),
+        mistaken(
+            "Points 1 and 2 have changed places: b is at j + n / 4, and c at j + n / 2.",
+            read=(0, 2, 1, 3),
+        ),
         mistaken(
             "The points are turned twice as far as they should be: point m turns by"
             " m k / (4 done) of a turn.",
