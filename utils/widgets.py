@@ -91,7 +91,8 @@ def interact(draw=None, /, **moves):
         return draw(**values)
 
     if drawn is None:
-        return ipywidgets.interact(drawn_anew, **moves)
+        ipywidgets.interact(drawn_anew, **moves)
+        return draw
     moved = ipywidgets.interactive(drawn_anew, **moves)
     display({**widget_view(moved), **drawn.bundle}, raw=True)
     return draw

@@ -3,6 +3,7 @@
 As in `by_pattern`, each sentence is an observation that holds in every call that was tried.
 """
 
+import sys
 from itertools import permutations
 
 import numpy as np
@@ -118,5 +119,6 @@ def parts(value):
 
 
 def is_number(value):
-    """Whether a value is one that can be compared and subtracted."""
-    return isinstance(value, NUMBERS) and not isinstance(value, bool)
+    """Whether a value is one that can be compared, subtracted and divided."""
+    is_one = isinstance(value, NUMBERS) and not isinstance(value, bool)
+    return is_one and not abs(value) > sys.float_info.max  # an int may be larger; NaN is not

@@ -52,6 +52,7 @@ def test_all_letters_can_be_read_in_both_themes(page, path):
     drawn = [f"<section id={cell}>{picture}</section>" for cell, picture in pictures(path)]
     page.set_viewport_size({"width": 900, "height": 3000})
     page.set_content(PAGE + "".join(drawn))
+    page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
     height = page.evaluate("document.documentElement.scrollHeight")
     page.set_viewport_size({"width": 900, "height": height + 3000})  # all of it can be pointed at
     pale = []

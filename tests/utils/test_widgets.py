@@ -73,6 +73,11 @@ def test_what_prints_or_fails_is_left_to_ipywidgets():
     assert drawn_of(lambda n: 1 / n, fields) is None
 
 
+@pytest.mark.parametrize("draw", [lambda n: print(n), lambda n: 1 / n])
+def test_a_function_can_be_called_after_it_was_given_a_slider(draw):
+    assert interact(draw, n=slider(0, 0, 3)) is draw
+
+
 def test_it_is_moved_without_python(page):
     drawn = drawn_of(squares, fields_of({"n": slider(2, 1, 5), "colour": COLOURS}))
     page.set_content(drawn.html)

@@ -980,8 +980,11 @@ def test_a_solved_exercise_unfolds_its_solution_and_what_goes_wrong(monkeypatch)
     folded = shown[shown.index("<details") :]
     assert "out[i] = factor * a[i]" in folded and REASONS["missing_guard"] in folded
     assert REASONS["missing_guard"] in repr(exercises.solution(exercise.id))
-    unsolved = exercises.check(exercise.id, exercise.wrong[0].answer)
-    assert "<details" not in unsolved._repr_html_() and "solution(" not in repr(unsolved)
+    for unsolved in (
+        exercises.check(exercise.id, exercise.wrong[0].answer),
+        exercises.check(exercise.id, exercise.starter),
+    ):
+        assert "solution(" not in repr(unsolved) + unsolved._repr_html_()
 
 
 # ---- questions
