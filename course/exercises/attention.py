@@ -1151,7 +1151,7 @@ CACHED_STARTER = replace(
 CACHED = Exercise(
     id="attention.cached",
     title="A token and its cache",
-    minutes=12,
+    minutes=11,
     kind="cuda_c",
     kernel_name="decode",
     path="build/cached.cu",
@@ -1691,7 +1691,7 @@ def rows_too_near(sequence, key, table, page, longest):
 PAGED = Exercise(
     id="attention.paged",
     title="Through the block table",
-    minutes=10,
+    minutes=7,
     kind="cuda_c",
     kernel_name="score",
     path="build/paged.cu",

@@ -442,6 +442,38 @@ def parts_on_sms(blocks: int, sms: int = 132, across: int = 22):
     return drawing
 
 
+LADDER_WORDS = 32768
+STEPS = {
+    "simple": "a block for each head",
+    "split": "its keys in parts",
+    "group": "a group shares its loads",
+}
+
+
+def decode_ladder():
+    """A bar for each way to decode: its share of the speed of a copy, as recorded."""
+    names = [f"attention/decode_ladder/{LADDER_WORDS}/{step}/share_of_copy" for step in STEPS]
+    entries = results.together(*names)
+    shares = {
+        label: 100 * entry["value"]
+        for label, entry in zip(STEPS.values(), entries, strict=True)
+        if entry
+    }
+    if not shares:
+        print("not recorded yet")
+        return None
+    whose = next(entry["gpu"] for entry in entries if entry)
+    title = f"share of a copy's speed, {LADDER_WORDS:,} words, {whose}"
+    said = ", ".join(f"{label} {share:.1f}%" for label, share in shares.items())
+    fig, axes = chart(8, 0.9 + 0.3 * len(shares), alt=f"{title}: {said}")
+    bars = axes.barh(list(shares), list(shares.values()), color=ACCENT, height=0.7)
+    axes.bar_label(bars, [f"{share:.1f} %" for share in shares.values()], padding=3)
+    axes.set(xlim=(0, 100), xlabel="% of a copy's speed")
+    axes.invert_yaxis()
+    plain(axes, title)
+    return fig
+
+
 def pages(tables: dict[str, list[int]], count: int):
     """Which page of the cache belongs to which sequence, and in which order.
 

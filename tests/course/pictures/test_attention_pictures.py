@@ -179,6 +179,19 @@ def test_blocks_find_sms():
     assert pictures.parts_on_sms(160).alt == "160 blocks: 132 of 132 SMs work"
 
 
+def test_ways_to_decode_are_shares_of_a_copy(monkeypatch, capsys):
+    known = {"attention/decode_ladder/32768/split/share_of_copy": 0.25}
+    monkeypatch.setattr(
+        results,
+        "together",
+        lambda *names: [entry(name, known[name]) if name in known else None for name in names],
+    )
+    assert pictures.decode_ladder().alt.endswith("NVIDIA X: its keys in parts 25.0%")
+    known.clear()
+    assert pictures.decode_ladder() is None
+    assert "not recorded yet" in capsys.readouterr().out
+
+
 def test_pages_are_in_their_sequences_order():
     drawing = pictures.pages({"A": [2, 0], "B": [1]}, 4)
     assert drawing.alt == "4 pages. A: pages 2, 0; B: pages 1"
