@@ -7,7 +7,8 @@ recorded on the GPU whose outputs the chapters show:
 
 The number stands in the prose alone, and is read there (`tests/quantities.py`). Two names mean
 their ratio; where the words say "fast" or "speed" it is that of speeds, where they say "time" or
-"long" that of times, whichever was recorded. Behind the colon a plain number may stand instead.
+"long" that of times, whichever was recorded. Behind the colon a plain number may stand instead, or
+one of a data sheet with its unit ("989TFLOP/s").
 Several comments side by side belong to the same words.
 
 A ratio of two speeds or two times without such a comment is found. Taken for no measurement are:
@@ -21,12 +22,13 @@ import pytest
 
 from course.chapters import START, WRITTEN
 from tests import hygiene
-from tests.quantities import last_in, ratios_in
+from tests.quantities import UNITS, last_in, ratios_in
 from utils import results
 from utils.files import ROOT
 from utils.results.likeness import RECORDED_ON
 
 CLAIM = re.compile(r"<!-- of ([^\s:]+)(?: : (\S+))? -->")
+PLAIN = re.compile(r"([\d.]+)(\w+/s)?")  # no name of a result
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 BLOCK = re.compile(r"<!-- (\w+):.*?<!-- /\1 -->", re.DOTALL)  # written by `make tables`
 SENTENCE = re.compile(r"[.?!:](?=\s)|\n\n")
@@ -60,9 +62,11 @@ def measured(said, name, base):
     value, unit = recorded(name)
     if not base:
         return in_unit(said, value, unit)
-    if re.fullmatch(r"[\d.]+", base):
-        return in_unit(said, value / float(base), unit)
-    divisor, its_unit = recorded(base)
+    if plain := PLAIN.fullmatch(base):
+        size, its_unit = UNITS.get(plain[2], (1, "1"))
+        divisor = float(plain[1]) * size
+    else:
+        divisor, its_unit = recorded(base)
     if its_unit == "1":
         return in_unit(said, value / divisor, unit)
     if its_unit != unit:
@@ -150,6 +154,13 @@ def unproved(text):
         if not is_question and PROVED not in sentence and "](http" not in sentence:
             found += ratios_in(sentence)
     return found
+
+
+def test_a_share_of_a_data_sheets_number_is_one_in_its_unit():
+    said, name = last_in("it reaches 61 %"), "attention/ladder/4096/wgmma/rate"
+    assert said.allows(measured(said, name, "989TFLOP/s"))
+    with pytest.raises(ValueError, match="is in FLOP/s"):
+        measured(said, name, "989GB/s")
 
 
 def test_a_ratio_has_its_record_or_stands_in_the_list_of_what_is_not_measured():
