@@ -92,6 +92,20 @@ def test_slopes_are_gradients_and_leave_the_arrays_as_they_were():
     np.testing.assert_array_equal(given[0], [1, 2])
 
 
+def test_the_gradient_of_a_query_is_that_of_the_result():
+    """What the exercise asks for, by finite differences of softmax(scale q kᵀ) v."""
+    exercise = EXERCISES["attention.slope"]
+    given = exercise.inputs(np.random.default_rng(0), (3, 5))
+
+    def result(q):
+        scores = given["scale"] * q @ given["k"].T
+        weights = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
+        return (weights @ given["v"] * given["dout"]).sum()
+
+    (slope,) = trying.slopes(result, [given["q"].astype(np.float64)])
+    np.testing.assert_allclose(exercise.reference(**given), slope, rtol=1e-4, atol=1e-5)
+
+
 def test_kernels_in_python_are_tried_as_they_are_handed_in(capsys):
     trying.tried_in_numba(numba_flash.flash_batch)
     trying.tried_in_triton(triton_flash.take)
