@@ -498,16 +498,16 @@ def check_kernel(kernel):
         or getattr(kernel, "device", False) is True
     ):
         raise TraceError(f"{name} is a device function: trace a kernel that calls it")
+    if module.startswith("triton"):  # first: it may have `py_func`, too
+        raise TraceError(
+            f"{name} is a Triton kernel: it has programs but no threads, so none can be traced"
+        )
     if isinstance(getattr(kernel, "py_func", kernel), FunctionType):
         return
     inner = getattr(kernel, "kernel", None) or getattr(kernel, "dispatcher", None)
     if hasattr(inner, "py_func"):
         raise TraceError(
             f"give kernel and launch shape apart: trace({inner.__name__}, grid, block, ...)"
-        )
-    if module.startswith("triton"):
-        raise TraceError(
-            f"{name} is a Triton kernel: it has programs but no threads, so none can be traced"
         )
     raise TraceError(
         f"{name} is no kernel: trace(kernel, grid, block, *arguments) takes a @cuda.jit function"
