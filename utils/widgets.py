@@ -91,7 +91,7 @@ def interact(draw=None, /, **moves):
         return draw(**values)
 
     if drawn is None:
-        ipywidgets.interact(drawn_anew, **moves)
+        draw.widget = ipywidgets.interact(drawn_anew, **moves).widget  # as ipywidgets' own has
         return draw
     moved = ipywidgets.interactive(drawn_anew, **moves)
     display({**widget_view(moved), **drawn.bundle}, raw=True)
