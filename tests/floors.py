@@ -17,7 +17,8 @@ from pathlib import Path
 
 import grimp
 
-from utils.files import ROOT, write_whole
+from utils import files
+from utils.files import ROOT
 from utils.plots.svg import Drawing
 
 HOUSES = ("course", "utils")  # from the upper one down
@@ -178,11 +179,7 @@ def wanted():
 
 def outdated():
     """{path: text as it should be} of those of the two files that are not so."""
-    return {
-        path: text
-        for path, text in wanted().items()
-        if not path.is_file() or path.read_text(encoding="utf-8") != text
-    }
+    return files.outdated(wanted())
 
 
 def main(arguments=None):
@@ -190,12 +187,12 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m tests.floors")
     parser.add_argument("--check", action="store_true", help="write nothing, say what is not so")
     check = parser.parse_args(arguments).check
-    files = outdated()
-    for path, text in files.items():
+    found = outdated()
+    for path, text in found.items():
         if not check:
-            write_whole(path, text)
+            files.write_whole(path, text)
         print("out of date:" if check else "wrote", path.relative_to(ROOT))
-    return 1 if check and files else 0
+    return 1 if check and found else 0
 
 
 if __name__ == "__main__":

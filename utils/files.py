@@ -44,6 +44,15 @@ def write_whole(path: str | Path, content: bytes | str) -> None:
         raise
 
 
+def outdated(texts: dict[Path, str]) -> dict[Path, str]:
+    """Of {path: text as it should be} those whose file is missing or has another text."""
+    return {
+        path: text
+        for path, text in texts.items()
+        if not path.is_file() or path.read_text(encoding="utf-8") != text
+    }
+
+
 def _permissions(path: Path) -> int:
     """The mode of the file that is there, or the one that a new file gets here."""
     if path.exists():

@@ -14,7 +14,8 @@ from course.chapters import CHAPTERS, START
 from course.pictures import front
 from course.pictures.chapter_map import ChapterMap, Evenings
 from course.publish import platforms, records
-from utils.files import ROOT, write_whole
+from utils import files
+from utils.files import ROOT
 
 README = ROOT / "README.md"
 GUIDE = ROOT / "course" / "instructors.md"
@@ -139,11 +140,7 @@ def wanted_texts():
 
 def outdated():
     """{path: the text as it should be} of the files that are not so."""
-    return {
-        path: text
-        for path, text in wanted_texts().items()
-        if not path.is_file() or path.read_text(encoding="utf-8") != text
-    }
+    return files.outdated(wanted_texts())
 
 
 def main(arguments=None):
@@ -155,7 +152,7 @@ def main(arguments=None):
     for path, text in wanted.items():
         print(path.relative_to(ROOT), "is outdated: make tables" if check else "written")
         if not check:
-            write_whole(path, text)
+            files.write_whole(path, text)
     return 1 if check and wanted else 0
 
 
