@@ -1,5 +1,6 @@
 """Watch it go wrong: the film of an answer whose mistake has a place in time."""
 
+import functools
 import itertools
 import time
 
@@ -41,33 +42,43 @@ def film_of(exercise, answer, seed, reason):
         return ""
     small = [case for case in cases(exercise, seed) if np.prod(case[1].threads) <= TRACED_THREADS]
     small.sort(key=lambda case: np.prod(case[1].threads))
-    until = time.process_time() + SECONDS
-    for number, (_, launch, arguments, expected) in enumerate(small):
-        arrays = engines.host_arrays(arguments, expected, np.random.default_rng((seed, number)))
-        try:
-            with numba_cuda.schedule(seed if reason == "race" else None):
-                seconds = limits.EACH_SECONDS
-                traced = trace(kernel, launch.grid, launch.block, *arrays.values(), seconds=seconds)
-            player = traced.play(most=MOST_STEPS, wrong=True)
-        except Exception:  # the check has told what stops it
-            return ""
-        if player.films[0].stop is not None:
-            return player.folded(SUMMARY)
-        if time.process_time() > until:
-            break
-    return ""
+
+    def made_again(launch, arrays):
+        with numba_cuda.schedule(seed if reason == "race" else None):
+            return trace(kernel, launch.grid, launch.block, *arrays, seconds=limits.EACH_SECONDS)
+
+    def launches():
+        for number, (_, launch, arguments, expected) in enumerate(small):
+            rng = np.random.default_rng((seed, number))
+            arrays = engines.host_arrays(arguments, expected, rng)
+            yield functools.partial(made_again, launch, arrays.values())
+
+    return first_film(launches())
 
 
 def of_triton(exercise, answer, seed):
     """The film of a Triton kernel in the first of the check's launches that goes wrong."""
     rng = np.random.default_rng(seed)
     shapes = exercise.all_shapes(rng)
+
+    def launches():
+        for shape, block in zip(shapes, itertools.cycle(exercise.blocks)):
+            given = [tensor_of(value) for value in exercise.inputs(rng, shape).values()]
+            grid = exercise.grid(shape, block)
+            yield functools.partial(trace, answer, grid, LANES, *given, block)
+
+    return first_film(launches())
+
+
+def first_film(launches):
+    """HTML that unfolds to the first of some launches that goes wrong; "" where none does in time.
+
+    launches: functions, each of which makes one and returns its trace.
+    """
     until = time.process_time() + SECONDS
-    for shape, block in zip(shapes, itertools.cycle(exercise.blocks)):
-        given = [tensor_of(value) for value in exercise.inputs(rng, shape).values()]
+    for launch in launches:
         try:
-            traced = trace(answer, exercise.grid(shape, block), LANES, *given, block)
-            player = traced.play(most=MOST_STEPS, wrong=True)
+            player = launch().play(most=MOST_STEPS, wrong=True)
         except Exception:  # the check has told what stops it
             return ""
         if player.films[0].stop is not None:
