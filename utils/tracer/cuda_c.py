@@ -22,7 +22,7 @@ from .record import (
     Site,
     TooManyEvents,
     TraceError,
-    whole,
+    counted,
 )
 
 SHARED = re.compile(r"__shared__\s+(?:__align__\(\d+\)\s*)?([\w ]+?)\s+(\w+)\s*((?:\[\w+\]\s*)+);")
@@ -52,10 +52,7 @@ def record_cuda_c(kernel, grid, block, args, shared_bytes, *, max_threads, limit
             f"{kernel.signature.name} is a CUDA C kernel, which can be traced on machines without "
             "a GPU only. %nvcc FILE.cu --check --run finds its races and wrong indices anywhere"
         )
-    grid, block = whole(grid, "grid"), whole(block, "block")
-    threads = math.prod(grid) * math.prod(block)
-    if threads > max_threads:
-        raise TraceError(f"{threads:,} threads; a trace takes {max_threads:,} at most")
+    grid, block = counted(grid, block, max_threads)
     copies = [copied(arg) for arg in args]
     watched = kernel.watched()
     error = None

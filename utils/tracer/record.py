@@ -522,6 +522,19 @@ def whole(dim, name):
         raise TraceError(f"{name}: {str(error).strip()}") from None
 
 
+def counted(grid, block, max_threads):
+    """A launch's dimensions, each as three integers. TraceError for too many threads."""
+    grid, block = whole(grid, "grid"), whole(block, "block")
+    threads = math.prod(grid) * math.prod(block)
+    if threads > max_threads:
+        raise TraceError(
+            f"{grid} blocks of {block} are {threads:,} threads; a trace takes {max_threads:,} at "
+            "most. Launch a few blocks on small arrays: the pattern is the same. (max_threads= "
+            "raises the limit.)"
+        )
+    return grid, block
+
+
 @dataclass
 class Recording:
     """What one launch left behind."""
@@ -556,15 +569,7 @@ def record(
     """
     check_kernel(kernel)
     function = getattr(kernel, "py_func", kernel)
-    grid = whole(grid, "grid")
-    block = whole(block, "block")
-    threads = math.prod(grid) * math.prod(block)
-    if threads > max_threads:
-        raise TraceError(
-            f"{grid} blocks of {block} are {threads:,} threads; a trace takes {max_threads:,} at "
-            "most. Launch a few blocks on small arrays: the pattern is the same. (max_threads= "
-            "raises the limit.)"
-        )
+    grid, block = counted(grid, block, max_threads)
     check_limits(grid, block, int(shared_bytes))
     roots = {}
     names = function.__code__.co_varnames

@@ -27,7 +27,7 @@ from .record import (
     Site,
     TooManyEvents,
     TraceError,
-    whole,
+    counted,
 )
 
 KINDS = {"read": READ, "write": WRITE, "atomic": ATOMIC, "alone": ATOMIC}
@@ -48,10 +48,7 @@ def record_triton(kernel, grid, block, args, named, *, max_threads, limit):
             f"{kernel.__name__} is a Triton kernel, which can be traced on machines without a GPU "
             "only: there its interpreter runs it"
         )
-    grid, block = whole(grid, "grid"), whole(block, "block")
-    threads = math.prod(grid) * math.prod(block)
-    if threads > max_threads:
-        raise TraceError(f"{threads:,} threads; a trace takes {max_threads:,} at most")
+    grid, block = counted(grid, block, max_threads)
     copies = [arg.clone() if hasattr(arg, "clone") else arg for arg in args]
     names = kernel.arg_names
     tensors = {
