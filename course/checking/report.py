@@ -14,9 +14,9 @@ from utils.check.comparison import OK, UNWRITTEN, WRONG
 from utils.check.error_map import error_map
 from utils.plots import svg
 from utils.plots.picture import page
+from utils.timing import SAID
 
 AFTERWARDS = "One way to write it, and what goes wrong"
-ESTIMATE = "#7b1fa2"
 MARKS = {
     "solved": ("✓", "Solved", "#2e7d32"),
     "not yet": ("○", "Not solved yet", "#b26a00"),
@@ -103,7 +103,7 @@ class Outcome:
 
 def timed(speed):
     """HTML of how long an answer takes; an estimate has its own colour, and a broken line."""
-    line = f"dashed {ESTIMATE}" if speed.estimated else "solid #2e7d32"
+    line = f"dashed {SAID}" if speed.estimated else "solid #2e7d32"
     body = "".join(f"<div>{marked_up(each)}</div>" for each in speed.lines)
     return f"<div style='border-left:2px {line};margin-top:6px;padding:0 8px'>{body}</div>"
 

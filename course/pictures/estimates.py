@@ -14,10 +14,10 @@ from utils.files import ASSETS
 from utils.plots import ACCENT, ALARM, INK, OTHERS, chart
 from utils.plots.svg import Drawing, as_html
 from utils.quantities import format_ms
+from utils.timing import SAID
 from utils.tools import profilers
 
 GPU = "NVIDIA H200"
-SAID = "#7b1fa2"  # an estimate, in every picture
 #: The beginning of a kernel's name -> the likely reason why its estimate is far off
 WHY = {
     "histogram/numba_global": "lanes of a warp meet on a counter at random; only the hottest one "
