@@ -161,8 +161,9 @@ def is_nan(values):
 def follows(bad, exercise):
     """In each launch the wrong values follow from the right ones in the same way."""
     words = {}
-    for run in bad:
-        found = {r.key: str(r) for r in reasons_for(differences(run, exercise))}
+    of_runs = [differences(run, exercise) for run in bad]
+    for run, of_run in zip(bad, of_runs, strict=True):
+        found = {r.key: str(r) for r in reasons_for(of_run)}
         telling = {key: text for key, text in found.items() if key in FOLLOWS}
         if telling:
             for key, text in telling.items():
@@ -172,7 +173,7 @@ def follows(bad, exercise):
     if len(words) != 1:
         return ""
     ((key, texts),) = words.items()
-    codes = [differences(run, exercise).codes for run in bad]
+    codes = [of_run.codes for of_run in of_runs]
     of_numbers = sum((each == WRONG).any() for each in codes)
     if len(texts) < 2 or key == "zeros" and len(texts) < of_numbers:
         return ""
