@@ -31,7 +31,7 @@ READ_AT_START = ("IPYTHON", "JUPYTER", "KMP", "LD_", "MALLOC", "MKL", "MPL", "NU
 READ_AT_START += ("OPENBLAS", "PYTORCH", "TORCH", "TRITON", "XDG", "HOME", "LANG", "LC_")
 KERNEL = ["-m", "ipykernel_launcher"]
 MOST_BYTES = 1 << 20  # of a message
-_CHILD_SUBREAPER, _DIE_WITH_PARENT = 36, 1  # of prctl
+_CHILD_SUBREAPER = 36  # of prctl
 
 
 class Prepared:

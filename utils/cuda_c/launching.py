@@ -47,12 +47,12 @@ class Launcher:
     def __init__(self, handle: int, codes: Sequence[str], driver: Callable | None = None):
         slots = [f"{code}{SLOT - struct.calcsize(code)}x" for code in codes]
         head, tail = struct.Struct("@" + CONFIG), struct.Struct("@" + "".join(slots))
-        self._buffer = ctypes.create_string_buffer(head.size + tail.size)
+        self._buffer = ctypes.create_string_buffer(ARGUMENTS_AT + tail.size)
         start = ctypes.addressof(self._buffer)
-        places = [start + head.size + SLOT * n for n in range(len(codes))]
+        places = [start + ARGUMENTS_AT + SLOT * n for n in range(len(codes))]
         self._places = (ctypes.c_void_p * len(places))(*places)
         self._pack_config = functools.partial(head.pack_into, self._buffer, 0)
-        self._pack_values = functools.partial(tail.pack_into, self._buffer, head.size)
+        self._pack_values = functools.partial(tail.pack_into, self._buffer, ARGUMENTS_AT)
         self._start = functools.partial(
             driver or _driver(), start, handle, ctypes.addressof(self._places), None
         )

@@ -22,7 +22,6 @@ ELEMENTS = {
 }
 COMPILED = {}  # (file, shape, dtype, arch, what a learner changed): machine code
 CODES = {int: "q", float: "f"}  # how `struct` writes a number; all else is a pointer
-_Tensor = torch.Tensor
 SHARED_NEEDED = 227 << 10  # bytes a block
 PORTABLE_CLUSTER = 8  # larger ones must be asked for
 
@@ -90,7 +89,9 @@ class Fast:
         config = self.configs.get(where)
         if config is None:
             config = self.configs[where] = self._configuration(*where)
-        values = [each.data_ptr() if isinstance(each, _Tensor) else each or 0 for each in arguments]
+        values = [
+            each.data_ptr() if isinstance(each, torch.Tensor) else each or 0 for each in arguments
+        ]
         error = self.launcher(config, values)
         if error:
             from cuda.bindings.driver import CUresult
