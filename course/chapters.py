@@ -211,7 +211,14 @@ CHAPTERS = (
     ),
     Chapter(
         BEYOND,
-        "23_estimates",
+        "23_language_model",
+        "A language model",
+        120,
+        "You begin a sentence, a model goes on: trained, decoded in one kernel, served to many.",
+    ),
+    Chapter(
+        BEYOND,
+        "24_estimates",
         "Say it before you run it",
         105,
         "A model of the machine: the time of a kernel before it has run, and what it waits for.",
