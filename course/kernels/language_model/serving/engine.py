@@ -1,0 +1,125 @@
+"""The engine: requests in, tokens out, one step of the whole batch at a time.
+
+    engine = Engine(runner, Scheduler(runner.blocks))
+    engine.add(Request([1, 2, 3], most=20))
+    while engine.busy:
+        for drawn in engine.step():
+            print(drawn.request, drawn.choice, drawn.token, drawn.end)
+"""
+
+import random
+from collections.abc import Sequence as Tokens
+from dataclasses import dataclass, field
+
+import torch
+
+from course.kernels.language_model.serving import sampling
+from course.kernels.language_model.serving.runner import Runner, rows_of
+from course.kernels.language_model.serving.sampling import Sampling
+from course.kernels.language_model.serving.scheduler import Plan, Scheduler, Sequence
+
+
+@dataclass(eq=False)
+class Request:
+    """What somebody asks for: `choices` continuations of a prompt, each of at most `most` tokens.
+
+    ends: tokens that end a continuation. seed: of its chance, so that it does not depend on who
+    else is there.
+    """
+
+    prompt: Tokens[int]
+    most: int = 16
+    sampling: Sampling = Sampling(temperature=0)
+    choices: int = 1
+    ends: frozenset[int] = frozenset()
+    seed: int = 0
+    running: dict[Sequence, int] = field(default_factory=dict)  # which choice each sequence is
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A token of a request's choice. end: "" while it goes on, else "stop" or "length"."""
+
+    request: Request
+    choice: int
+    token: int
+    end: str
+
+
+class Engine:
+    """A runner and a scheduler, which share the runner's blocks."""
+
+    def __init__(self, runner: Runner, scheduler: Scheduler):
+        self.runner, self.scheduler = runner, scheduler
+        self.plan = Plan()  # the latest step
+        self._requests = {}  # sequence -> request
+        self._chances = {}  # sequence -> its random numbers
+
+    @property
+    def busy(self) -> bool:
+        """Whether anybody still waits for tokens."""
+        return bool(self._requests)
+
+    def add(self, request: Request) -> None:
+        """Let a request wait for its turn. ValueError where the cache is too small for it."""
+        sequence = Sequence(list(request.prompt), request.most)
+        self.scheduler.add(sequence)
+        self._begin(request, sequence, 0)
+
+    def cancel(self, request: Request, choice: int | None = None) -> None:
+        """Nobody wants a choice any more, or none of them: all of its blocks are free at once."""
+        for sequence, number in list(request.running.items()):
+            if choice in (None, number):
+                self._end(sequence)
+
+    def step(self) -> list[Drawn]:
+        """Compute one step, and draw the tokens that it makes possible."""
+        self.plan = plan = self.scheduler.plan()
+        if not plan.chunks:
+            return []
+        self.runner.copy(plan.copies)
+        logits = self.runner.step(*rows_of(plan))
+        self.scheduler.computed(plan)
+        last = [chunk.sequence for chunk in plan.chunks if chunk.is_last]
+        drawn = []
+        for sequence, row in zip(last, logits, strict=True):
+            for twin in [sequence, *self._twins(sequence)]:
+                drawn.append(self._draw(twin, row))
+        return drawn
+
+    def _begin(self, request, sequence, choice) -> None:
+        request.running[sequence] = choice
+        self._requests[sequence] = request
+        self._chances[sequence] = random.Random(f"{request.seed} {choice}")
+
+    def _end(self, sequence) -> None:
+        self.scheduler.remove(sequence)
+        request = self._requests.pop(sequence)
+        del self._chances[sequence], request.running[sequence]
+
+    def _twins(self, sequence) -> list[Sequence]:
+        """The request's other choices, which begin where the prompt ends."""
+        request = self._requests[sequence]
+        if len(sequence.tokens) > len(request.prompt):
+            return []
+        twins = []
+        for choice in range(1, request.choices):
+            twins.append(self.scheduler.fork(sequence))
+            self._begin(request, twins[-1], choice)
+        return twins
+
+    def _draw(self, sequence, logits) -> Drawn:
+        request = self._requests[sequence]
+        choice = request.running[sequence]
+        chance = torch.tensor(self._chances[sequence].random(), dtype=torch.float64)
+        p = sampling.probabilities(logits.cpu(), request.sampling)
+        token = int(sampling.draw(p, chance))
+        self.scheduler.append(sequence, token)
+        end = ""
+        if token in request.ends:
+            end = "stop"
+        elif len(sequence.tokens) == sequence.longest:
+            end = "length"
+        if end:
+            self._end(sequence)
+        return Drawn(request, choice, token, end)
