@@ -1,4 +1,4 @@
-"""What a language model is here: its sizes, its weights, its cache, and what a token costs in bytes.
+"""What a language model is here: sizes, weights, cache, and what a token costs in bytes.
 
 The shape is Llama 3's: RMS norms, rotary positions, heads of queries that share heads of keys,
 SwiGLU, and an embedding that is also the head.
