@@ -1,10 +1,10 @@
 """The engine: requests in, tokens out, one step of the whole batch at a time.
 
-    engine = Engine(runner, Scheduler(runner.blocks))
-    engine.add(Request([1, 2, 3], most=20))
-    while engine.busy:
-        for drawn in engine.step():
-            print(drawn.request, drawn.choice, drawn.token, drawn.end)
+engine = Engine(runner, Scheduler(runner.blocks))
+engine.add(Request([1, 2, 3], most=20))
+while engine.busy:
+    for drawn in engine.step():
+        print(drawn.request, drawn.choice, drawn.token, drawn.end)
 """
 
 import random
@@ -76,6 +76,8 @@ class Engine:
         """Compute one step, and draw the tokens that it makes possible."""
         self.plan = plan = self.scheduler.plan()
         if not plan.chunks:
+            if self.busy:
+                raise RuntimeError("nobody can go on: the scheduler has lost blocks")
             return []
         self.runner.copy(plan.copies)
         logits = self.runner.step(*rows_of(plan))

@@ -1,11 +1,11 @@
 """From logits to a token: temperature, top-k, top-p, and one number by chance.
 
-    p = probabilities(logits, Sampling(temperature=0.8, top_p=0.95))     # what is drawn from
-    token = draw(p, chance)                                              # chance: from 0 to 1
+    p = probabilities(logits, Sampling(temperature=0.8, top_p=0.95))
+    token = draw(p, chance)               # chance: a number from 0 to 1
 
-Both filters are a threshold: all tokens at least as likely as the least likely one that is kept. So
-it is enough to sort the probabilities alone, without the tokens that they belong to. `KernelSampler`
-does it with the radix sort and the scan of chapter `reductions`.
+Both filters are a threshold: kept are all tokens at least as likely as the least likely one of them.
+So it is enough to sort the probabilities alone, without the tokens that they belong to;
+`KernelSampler` does it with the radix sort and the scan of the chapter on reductions.
 Source of top-p: Holtzman et al., The Curious Case of Neural Text Degeneration (2020).
 """
 

@@ -78,7 +78,7 @@ class Pool:
         return block
 
     def give_back(self, block: int) -> None:
-        """One sequence less. A block without any is free, and keeps its tokens until it is taken."""
+        """One sequence less. A block of none is free, and keeps its tokens until it is taken."""
         self.users[block] -= 1
         if self.users[block] == 0:
             self.free[block] = None
