@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from course.kernels.attention.classic import DIMS, described, module
-from course.kernels.attention.problem import check, problem_of
-from utils import has_gpu
+from course.kernels.attention.problem import check, problem_of, stream
 from utils.occupancy import ceil_div
 
 
@@ -57,11 +56,6 @@ def gradients_for(saved: Saved, gradients=None) -> tuple:
         if tensor.shape != of.shape or tensor.dtype != of.dtype or tensor.stride(-1) != 1:
             raise ValueError(f"{name} must be {of.dtype} {tuple(of.shape)}, its rows whole")
     return gradients
-
-
-def stream() -> int:
-    """The handle of PyTorch's current stream, on which the rungs queue their work."""
-    return torch.cuda.current_stream().cuda_stream if has_gpu() else 0
 
 
 WARPS = 4  # of a block of the plain rung: a row each

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from course.kernels.attention.backward import Saved, gradients_for, stream
+from course.kernels.attention.backward import Saved, gradients_for
 from course.kernels.attention.classic import KERNELS, described
 from course.kernels.attention.hopper import in_memory, rows_of, spans
-from course.kernels.attention.problem import Problem, problem_of
+from course.kernels.attention.problem import Problem, problem_of, stream
 from course.kernels.convolution.tensor_maps import TensorMap
 from utils import cuda_c
 from utils.occupancy import ceil_div

@@ -3,8 +3,13 @@
     python -m course.kernels.attention.bench_decode --out results.json --budget 100
 
 As course.kernels.attention.bench. The work: one query of 32 heads against 8 heads of keys of 128
-numbers, bfloat16. L2 is flushed before every run, so that keys and values come from memory: those
-of 8,192 keys, 34 MB, would fit into an H200's L2, and a model's other layers drive them out.
+numbers, bfloat16. Two clocks, the same for all rivals:
+
+decode         one launch, after a flush of L2. The flush leaves L2 full of lines that were written,
+               and the launch is charged for writing them back: at 32,768 keys merely reading them
+               takes 1.2 times as long as a copy of as many bytes.
+decode_layers  a token's way through a model: the caches of several layers in turn as one CUDA
+               graph, together far larger than L2. What lies in L2 was read, as in a model.
 """
 
 from functools import partial
@@ -26,6 +31,8 @@ from utils.occupancy import ceil_div
 LENGTHS = (8192, 32768, 131072)
 BATCH = 16  # of 8,192 keys each
 PAGE = 64
+LAYERS_BYTES = 1 << 30  # of the caches of all layers together, at least: 20 times an H200's L2
+FEWEST_LAYERS = 4
 LADDER = 32768  # the length at which all rungs are timed
 FASTEST = "fastest"
 
@@ -36,8 +43,8 @@ def torch_attention(backend: SDPBackend, q, k, v, gqa: bool):
         return functional.scaled_dot_product_attention(q, k, v, enable_gqa=gqa)
 
 
-def rivals(report: Report, name: str, q, cache: Cache) -> dict:
-    """PyTorch's backends that run here, each in two ways, as CUDA graphs.
+def rivals(report: Report, name: str, q, cache: Cache, captured: bool = True) -> dict:
+    """PyTorch's backends that run here, each in two ways, as CUDA graphs if `captured`.
 
     gqa: it is told of the groups. folded: a group's heads stand as queries of one head, which is
     the same without a mask, and lets every backend read keys once for a group.
@@ -53,7 +60,7 @@ def rivals(report: Report, name: str, q, cache: Cache) -> dict:
         runs[f"{label} folded"] = partial(torch_attention, backend, folded, k, v, False)
     runs["math folded"] = partial(torch_attention, SDPBackend.MATH, folded, k, v, False)
     able = usable(report, name, runs)
-    return {label: as_graph(run) for label, run in able.items()}
+    return {label: as_graph(run) for label, run in able.items()} if captured else able
 
 
 def prove_whole(q, cache: Cache) -> float:
@@ -103,6 +110,48 @@ def race_lengths(report: Report) -> None:
         torch.cuda.empty_cache()
 
 
+def in_turn(runs: list) -> None:
+    """One function after the other."""
+    for run in runs:
+        run()
+
+
+def rivals_in_layers(report: Report, name: str, layers: list) -> dict:
+    """As `rivals`: each backend through all layers, as one CUDA graph."""
+    of_layers = [rivals(report, name, *layer, captured=False) for layer in layers]
+    able = set.intersection(*(set(runs) for runs in of_layers))
+    return {
+        label: as_graph(partial(in_turn, [runs[label] for runs in of_layers]))
+        for label in of_layers[0]
+        if label in able
+    }
+
+
+def race_layers_of(report: Report, length: int) -> None:
+    """One sequence's token through layers, whose caches together are far larger than L2."""
+    name = f"attention/decode_layers/{length}"
+    first = Case((length,)).inputs()
+    count = max(FEWEST_LAYERS, ceil_div(LAYERS_BYTES, first[1].nbytes))
+    layers = [first, *(Case((length,)).inputs(seed) for seed in range(1, count))]
+    report.put("checks", name, max(prove_whole(*layer) for layer in layers[:2]))
+    runs = {}
+    for label, rung in {"ours": FASTEST, "ours by clusters": "cluster"}.items():
+        if DECODING[rung].able():
+            runs[label] = as_graph(partial(in_turn, [ours(rung, *layer) for layer in layers]))
+    theirs = rivals_in_layers(report, name, layers)
+    timings = race(report, name, runs | theirs, bytes=sum(cache.nbytes for _, cache in layers))
+    record(f"{name}/layers", count)
+    record_share(f"{name}/share_of_copy", timings["ours"])
+    record_speedup(f"{name}/speedup_over_best", timings, theirs)
+
+
+def race_layers(report: Report) -> None:
+    """Each length, through layers."""
+    for length in LENGTHS:
+        race_layers_of(report, length)
+        torch.cuda.empty_cache()
+
+
 def race_batch(report: Report) -> None:
     """A batch of one length, and one of lengths that differ."""
     race_decode(report, f"attention/decode_batch_{BATCH}/{LENGTHS[0]}", (LENGTHS[0],) * BATCH)
@@ -119,7 +168,12 @@ def race_ladder(report: Report) -> None:
     race(report, f"attention/decode_ladder/{LADDER}", runs, "group", bytes=cache.nbytes)
 
 
-PARTS = {"decode": race_lengths, "decode_batch": race_batch, "decode_ladder": race_ladder}
+PARTS = {
+    "decode": race_lengths,
+    "decode_layers": race_layers,
+    "decode_batch": race_batch,
+    "decode_ladder": race_ladder,
+}
 
 
 def check_all(report: Report) -> None:

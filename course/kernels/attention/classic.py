@@ -8,7 +8,14 @@ from pathlib import Path
 
 import torch
 
-from course.kernels.attention.problem import check, flat, problem_of, results_for, strides_of
+from course.kernels.attention.problem import (
+    check,
+    flat,
+    problem_of,
+    results_for,
+    stream,
+    strides_of,
+)
 from utils import cuda_c
 from utils.occupancy import ceil_div
 from utils.tools import yours
@@ -42,9 +49,10 @@ def naive(q, k, v, causal: bool = False, *, out=None, lse=None) -> tuple:
     scores = torch.empty(batch * heads * queries * keys, device=q.device)
     all_heads = batch * heads
     grid = ceil_div(keys, 256), queries, all_heads
-    kernels.score[grid, 256](scores, given[0], given[1], problem, of_q, of_k)
-    kernels.weigh[(queries, all_heads), 32](scores, lse, problem)
-    kernels.add[(queries, all_heads), dim](to, scores, given[2], problem, of_out, of_v)
+    on = stream()
+    kernels.score[grid, 256, 0, on](scores, given[0], given[1], problem, of_q, of_k)
+    kernels.weigh[(queries, all_heads), 32, 0, on](scores, lse, problem)
+    kernels.add[(queries, all_heads), dim, 0, on](to, scores, given[2], problem, of_out, of_v)
     return out, lse
 
 
@@ -56,7 +64,7 @@ def online(q, k, v, causal: bool = False, *, out=None, lse=None) -> tuple:
     arrays, strides = described(out, q, k, v)
     launch = module("online", f"-DDIM={dim}").attention
     grid = ceil_div(queries, ONLINE_QUERIES), heads, batch
-    launch[grid, 256](*arrays, lse, problem_of(q, k, causal), *strides)
+    launch[grid, 256, 0, stream()](*arrays, lse, problem_of(q, k, causal), *strides)
     return out, lse
 
 
@@ -97,6 +105,6 @@ def mma(q, k, v, causal: bool = False, *, out=None, lse=None, tile: Tile = ROOMY
     arrays, strides = described(out, q, k, v)
     launch = module("mma", *tile.flags(dim, dtype)).attention
     grid = ceil_div(queries, tile.queries), heads, batch
-    shape = grid, 32 * WARPS, tile.shared(dim)
+    shape = grid, 32 * WARPS, tile.shared(dim), stream()
     launch[shape](*arrays, lse, problem_of(q, k, causal), *strides)
     return out, lse

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from course.kernels.attention.classic import DIMS, module
-from course.kernels.attention.problem import flat, strides_of
+from course.kernels.attention.problem import flat, stream, strides_of
 from course.kernels.matmul.tensor import AMPERE, Needs, sms
 from utils import has_gpu, machine
 from utils.occupancy import ceil_div, limits
@@ -266,7 +266,7 @@ def attention(
     elif form is not SIMPLE:
         arrays += WORKSPACE.get(q.device, batch * heads, parts, dim)
     launch = module(form.file, *form.flags(dim, cache.page)).attention
-    launch[grid, 32 * form.warps, form.shared(dim)](*arrays, *last)
+    launch[grid, 32 * form.warps, form.shared(dim), stream()](*arrays, *last)
     return out, lse
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from course.kernels.attention.problem import check, problem_of, results_for
+from course.kernels.attention.problem import check, problem_of, results_for, stream
 from course.kernels.attention.reference import seen
 from course.kernels.convolution.tensor_maps import boxes
 from utils import cuda_c, machine
@@ -101,11 +101,11 @@ def attention(
     if form.planned:
         shape = batch, heads, queries, k.shape[1], problem.group, dim, causal
         starts, tiles = plan(shape, form.keys, q.device)
-        launch = kernel(form)[len(starts) - 1, THREADS, form.shared]
+        launch = kernel(form)[len(starts) - 1, THREADS, form.shared, stream()]
         launch(*maps, lse, starts, tiles, problem, None, None)
     else:
         grid = ceil_div(queries, QUERIES), heads, batch
-        kernel(form)[grid, THREADS, form.shared](*maps, lse, problem)
+        kernel(form)[grid, THREADS, form.shared, stream()](*maps, lse, problem)
     return out, lse
 
 
@@ -215,13 +215,13 @@ class Packed:
         self._kept += maps
         ordered.sort(key=lambda x: -x[0])
         starts, tiles = assign(ordered, q.device)
-        self._launch = kernel(self.form)[len(starts) - 1, THREADS, self.form.shared]
+        self._shape = len(starts) - 1, THREADS, self.form.shared
         arrays = [in_memory(structures, q.device) for structures in (maps, problems)]
         self._given = [*maps[3:4], *maps[:3], self.lse, starts, tiles, problems[0], *arrays]
 
     def run(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Queue the work; (out, lse)."""
-        self._launch(*self._given)
+        kernel(self.form)[*self._shape, stream()](*self._given)
         return self.out, self.lse
 
 

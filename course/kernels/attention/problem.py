@@ -5,6 +5,8 @@ import math
 
 import torch
 
+from utils import has_gpu
+
 
 class Problem(ctypes.Structure):
     """As kernels/problem.cuh has it."""
@@ -29,6 +31,11 @@ class Strides(ctypes.Structure):
         ("row", ctypes.c_longlong),
         ("head", ctypes.c_longlong),
     ]
+
+
+def stream() -> int:
+    """The handle of PyTorch's current stream: a CUDA graph captures what is queued there."""
+    return torch.cuda.current_stream().cuda_stream if has_gpu() else 0
 
 
 def problem_of(q, k, causal: bool) -> Problem:
