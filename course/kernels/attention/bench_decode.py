@@ -93,8 +93,6 @@ def race_decode(report: Report, name: str, lengths: tuple[int, ...]) -> None:
     report.put("checks", name, prove_whole(q, cache))
     report.put("checks", f"{name} in pages", prove_whole(q, in_shuffled))
     runs = {"ours": ours(FASTEST, q, cache), "ours in pages": ours(FASTEST, q, in_shuffled)}
-    if len(lengths) == 1 and DECODING["cluster"].able():
-        runs["ours by clusters"] = ours("cluster", q, cache)
     theirs = rivals(report, name, q, cache) if len(set(lengths)) == 1 else {}
     timings = race(report, name, runs | theirs, bytes=cache.nbytes)
     record_share(f"{name}/share_of_copy", timings["ours"])
@@ -134,12 +132,10 @@ def race_layers_of(report: Report, length: int) -> None:
     count = max(FEWEST_LAYERS, ceil_div(LAYERS_BYTES, first[1].nbytes))
     layers = [first, *(Case((length,)).inputs(seed) for seed in range(1, count))]
     report.put("checks", name, max(prove_whole(*layer) for layer in layers[:2]))
-    runs = {}
-    for label, rung in {"ours": FASTEST, "ours by clusters": "cluster"}.items():
-        if DECODING[rung].able():
-            runs[label] = as_graph(partial(in_turn, [ours(rung, *layer) for layer in layers]))
+    mine = as_graph(partial(in_turn, [ours(FASTEST, *layer) for layer in layers]))
     theirs = rivals_in_layers(report, name, layers)
-    timings = race(report, name, runs | theirs, bytes=sum(cache.nbytes for _, cache in layers))
+    moved = sum(cache.nbytes for _, cache in layers)
+    timings = race(report, name, {"ours": mine} | theirs, bytes=moved)
     record(f"{name}/layers", count)
     record_share(f"{name}/share_of_copy", timings["ours"])
     record_speedup(f"{name}/speedup_over_best", timings, theirs)

@@ -24,9 +24,8 @@ TILE = 16
 EXTRA = 1
 #: How often the GPU is filled with blocks, at most, before parts get longer
 ROUNDS = 2
-#: Bytes of a cache that is large beside L2, of which other lines have to be driven out first: four
-#: times what an H100 or H200 has
-LARGE = 200 << 20
+#: Bytes of a cache that is small beside an H100's or H200's L2
+SMALL = 40 << 20
 
 
 class Decode(ctypes.Structure):
@@ -141,23 +140,26 @@ SIMPLE = Form("decode_simple")
 SPLIT = Form("decode_split")
 GROUP = Form("decode_group", queries=8, blocks=1)
 RING = Form("decode_ring", queries=8, blocks=1, stages=2)
-CLUSTER = replace(RING, file="decode_cluster", cluster=8, passing=True)
+CLUSTER = replace(RING, file="decode_cluster", cluster=8)
 CLUSTERS = Needs("compute capability 9.0 or 10", (9, 0), (10, 3))  # 227 KB for a block
 STATIC = 34 << 10  # bytes of shared memory that RING has beside its tiles
 
 
-def form_for(cache: Cache) -> Form:
-    """The fastest form of those whose speed is recorded: for large caches the ring, where an SM has
-    room for it.
+def form_for(cache: Cache, group: int = 1) -> Form:
+    """The fastest form for a cache, each of whose heads of keys has a group of queries.
 
-    GROUP's loads mark their lines as the first to leave L2. So what others left there need not be
-    written back, which is quicker at first and slower in the long run.
+    Clusters where all of them have a place at once, with room to choose: half of the SMs. Else the
+    ring, where an SM has room for it. A small cache passes through L2 without driving out what
+    lies there: quicker where that was written and not yet written back, slower by 3 % where it was
+    only read.
     """
-    if cache.nbytes < LARGE:
-        return GROUP
+    blocks = cache.keys.shape[2] * ceil_div(group, CLUSTER.queries) * len(cache.lengths)
     needed = RING.shared(cache.keys.shape[3]) + STATIC
     room = limits(machine().gpu.compute_capability).shared_block if has_gpu() else needed
-    return RING if needed <= room else GROUP
+    if needed > room:
+        return GROUP
+    alone = 2 * blocks * CLUSTER.cluster <= sms() and (CLUSTERS.met() or not has_gpu())
+    return replace(CLUSTER if alone else RING, passing=cache.nbytes < SMALL)
 
 
 # ---- how long a part is
@@ -246,8 +248,8 @@ def attention(
         out = torch.empty_like(q)
     if lse is None:
         lse = torch.empty(batch, heads, 1, device=q.device)
-    form = form or form_for(cache)
     group = heads // key_heads
+    form = form or form_for(cache, group)
     blocks = ceil_div(group, form.queries)  # that share a head of keys
     if form is SIMPLE:
         chunk = max(cache.lengths)

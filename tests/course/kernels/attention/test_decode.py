@@ -12,7 +12,6 @@ from course.kernels.attention import classic, decode, decode_rightness, referenc
 from course.kernels.attention.decode import CLUSTER, DECODING, GROUP, RING, Cache, Rung
 from course.kernels.attention.decode_rightness import Case
 from tests.compiling import needs_nvcc, unspilled
-from utils import has_gpu
 from utils.occupancy import ceil_div
 
 # ---- the rungs
@@ -191,16 +190,21 @@ def test_the_forms_compile_without_spills(form, arch, tmp_path):
     unspilled(path, tmp_path, arch, *form.flags(128, 64))
 
 
-def test_large_caches_take_the_ring_where_there_is_room(monkeypatch):
-    _, cache = Case((40,), heads=4, key_heads=2, dim=64).inputs()
-    assert decode.form_for(cache) is GROUP
-    monkeypatch.setattr(decode, "LARGE", cache.nbytes)
-    if not has_gpu():
-        assert decode.form_for(cache) is RING
+def test_a_cache_takes_the_form_that_this_gpu_has_room_for(monkeypatch):
+    _, one = Case((40,), heads=4, key_heads=2, dim=128).inputs()
+    _, many = Case((40,) * 9, heads=4, key_heads=2, dim=128).inputs()
     gpu = SimpleNamespace(compute_capability=(8, 9))  # 99 KB of shared memory for a block
+    named = SimpleNamespace(gpu=gpu, sms=132)
     monkeypatch.setattr(decode, "has_gpu", lambda: True)
-    monkeypatch.setattr(decode, "machine", lambda: SimpleNamespace(gpu=gpu))
-    _, wide = Case((40,), heads=4, key_heads=2, dim=128).inputs()
-    assert decode.form_for(wide) is GROUP
+    monkeypatch.setattr(decode, "machine", lambda: named)
+    monkeypatch.setattr(decode, "sms", lambda: named.sms)
+    monkeypatch.setattr(decode, "CLUSTERS", SimpleNamespace(met=lambda: True))
+    monkeypatch.setattr(decode, "SMALL", 0)
+    assert decode.form_for(one, group=2) is GROUP
     gpu.compute_capability = 9, 0
-    assert decode.form_for(wide) is RING
+    assert decode.form_for(one, group=2) == CLUSTER
+    assert decode.form_for(many, group=2) == RING  # 18 clusters of 8 do not run at once
+    monkeypatch.setattr(decode, "CLUSTERS", SimpleNamespace(met=lambda: False))
+    assert decode.form_for(one, group=2) == RING
+    monkeypatch.setattr(decode, "SMALL", 1 << 30)
+    assert decode.form_for(one, group=2).passing
