@@ -430,6 +430,10 @@ def _never(arguments) -> bool:
     return False
 
 
+#: What NVRTC says of a kernel whose name functions of CUDA bear, too: norm, say
+AMBIGUOUS = "cannot determine which instance of overloaded function"
+
+
 class _Nvrtc:
     """Compile with NVRTC through cuda-core, launch on the GPU."""
 
@@ -438,11 +442,7 @@ class _Nvrtc:
 
         self._device = Device()
         self._device.set_current()
-        kind = "ptx" if gpu().pretended else "cubin"
-        code = compile_device_code(
-            module.path, _own_arch(), expressions, flags=module._flags, kind=kind
-        )
-        self._kernels = {expression: code.get_kernel(expression) for expression in expressions}
+        self._kernels = self._compiled(module, expressions)
         self._launchers = {}  # by expression
         # 48 KB hold both: the kernel's own __shared__ arrays, and what a launch adds
         self._static_shared = {
@@ -453,6 +453,26 @@ class _Nvrtc:
             expression: MAX_SHARED_UNASKED - static
             for expression, static in self._static_shared.items()
         }
+
+    def _compiled(self, module: Module, expressions: list[str]) -> dict:
+        """The driver's kernel of each expression."""
+        compiled = functools.partial(
+            compile_device_code,
+            module.path,
+            _own_arch(),
+            flags=module._flags,
+            kind="ptx" if gpu().pretended else "cubin",
+        )
+        asked = {expression: expression for expression in expressions}
+        try:
+            code = compiled(list(asked.values()))
+        except CompileError as error:
+            if AMBIGUOUS not in str(error):
+                raise
+            plain = set(expressions) & set(module.signatures)
+            asked |= {name: module.signatures[name].address for name in plain}
+            code = compiled(list(asked.values()))
+        return {expression: code.get_kernel(name) for expression, name in asked.items()}
 
     def quick(self, kernel: Kernel, grid, block, shared_bytes, stream) -> Callable:
         """A function that launches with the usual arguments, without looking closer.

@@ -85,6 +85,12 @@ class Parameter:
             base = _VECTOR_BASE.get(base, base)
         return np.dtype(DTYPES[base]) if base in DTYPES else None
 
+    @property
+    def declared(self) -> str:
+        """Its type as in a declaration, but for what is const about a value."""
+        const = "const " if self.const and self.pointer else ""
+        return f"{const}{self.type}{'*' if self.pointer else ''}"
+
     def __str__(self):
         const = "const " if self.const else ""
         star = "*" if self.pointer else ""
@@ -101,6 +107,12 @@ class Signature:
 
     def __str__(self):
         return f"{self.name}({', '.join(map(str, self.parameters))})"
+
+    @property
+    def address(self) -> str:
+        """An expression of C++ for this very kernel, where functions of CUDA bear its name, too."""
+        types = ", ".join(parameter.declared for parameter in self.parameters)
+        return f"static_cast<void (*)({types})>({self.name})"
 
     def instantiate(self, arguments: tuple[str, ...]) -> "Signature":
         """The signature with the template's type parameters replaced, e.g. T by float."""

@@ -11,6 +11,7 @@ import pytest
 
 from course import exercises
 from tests.needs import cpp_compiler
+from utils import cuda_c
 from utils.cpu.cuda_c import device_only
 from utils.cpu.cuda_c.architecture import Architecture
 from utils.cpu.cuda_c.preprocess import preprocess
@@ -251,3 +252,11 @@ def test_a_function_that_is_nowhere_defined_is_named(tmp_path):
     path.write_text("__device__ int nowhere(int);\n" + KERNEL.replace("WHAT", "nowhere(i)"))
     with pytest.raises(CompileError, match="nowhere"):
         cuda_c.load(path)
+
+
+def test_nvrtc_finds_a_kernel_that_is_called_as_a_function_of_cuda(by_nvrtc, tmp_path):
+    source = "__global__ void norm(float* out, const float* x, int n) { out[0] = x[n]; }"
+    with pytest.raises(CompileError, match=cuda_c.AMBIGUOUS):
+        by_nvrtc(source)
+    kernel = kernels_in(source)["norm"]
+    compile_device_code(tmp_path / "k.cu", "sm_75", [kernel.address])

@@ -71,3 +71,9 @@ def test_templates():
 def test_a_template_before_something_else_is_not_the_kernels():
     found = kernels_in("template <class T> struct S {};\n__global__ void k(int n) {}")
     assert found["k"].template == ()
+
+
+def test_a_kernel_can_be_told_from_cudas_functions_of_its_name():
+    source = "__global__ void norm(float* out, const float* __restrict__ x, const int n) {}"
+    named = kernels_in(source)["norm"]
+    assert named.address == "static_cast<void (*)(float*, const float*, int)>(norm)"
