@@ -7,6 +7,7 @@ import torch
 
 from course.kernels.language_model import problem, reference
 from course.kernels.language_model.problem import Config
+from course.kernels.language_model.quantized import rounded
 from utils import has_gpu
 
 DEVICE = "cuda" if has_gpu() else "cpu"
@@ -30,9 +31,12 @@ def doubled(weights: dict) -> dict:
     return {name: weight.double() for name, weight in weights.items()}
 
 
-def error_of(make, config: Config, dtype, *, batch=2, steps=40, seed=0, start=None) -> float:
+def error_of(
+    make, config: Config, dtype, *, batch=2, steps=40, seed=0, start=None, bits=16
+) -> float:
     """The largest error of a decoder's logits, as a share of what roundings explain.
 
+    bits: of the weights that the decoder makes of those it is given.
     make(config, weights, cache, token, position) -> a decoder with step(), token and logits.
     start: the first position of each sequence, 0 unless given. Sequences' pages lie in an order of
     chance. AssertionError where the next token is not the largest logit's.
@@ -44,7 +48,7 @@ def error_of(make, config: Config, dtype, *, batch=2, steps=40, seed=0, start=No
     generator = torch.Generator(DEVICE).manual_seed(seed)
     token = torch.randint(config.vocabulary, (batch,), generator=generator, device=DEVICE)
     decoder = make(config, weights, caches[0], token, start)
-    exact_weights = doubled(weights)
+    exact_weights = doubled(rounded(weights, bits))
     worst = 0.0
     for step in range(steps):
         token = decoder.token.long().clone()

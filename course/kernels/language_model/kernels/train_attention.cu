@@ -18,6 +18,11 @@ struct Rows {
     }
 };
 
+// The last key that a query sees: its own.
+__device__ int last_seen(int position, int length) {
+    return min(position, length - 1);
+}
+
 __device__ float dot(const float* a, const float* b) {
     float sum = 0;
 #pragma unroll
@@ -47,7 +52,8 @@ __global__ void attend(float* out, float* lse, const float* qkv, int batch, int 
     load(q, rows.of(qkv, position, head));
     float largest = -INFINITY;
     float total = 0;
-    for (int key = 0; key <= position; ++key) {
+    int last = last_seen(position, length);
+    for (int key = 0; key <= last; ++key) {
         const float* k = rows.of(qkv, key, key_head);
         const float* v = rows.of(qkv, key, key_head + kv_heads);
         float score = dot(q, k) * rsqrtf(HEAD);
@@ -83,7 +89,8 @@ __global__ void attend_backward_q(float* d_qkv, float* dots, const float* d_out,
     load(q, rows.of(qkv, position, head));
     load(d, d_out + place * HEAD);
     float with_out = dot(d, out + place * HEAD);
-    for (int key = 0; key <= position; ++key) {
+    int last = last_seen(position, length);
+    for (int key = 0; key <= last; ++key) {
         const float* k = rows.of(qkv, key, key_head);
         const float* v = rows.of(qkv, key, key_head + kv_heads);
         float weight = expf(dot(q, k) * rsqrtf(HEAD) - lse[place]);
@@ -112,7 +119,9 @@ __global__ void attend_backward_kv(float* d_qkv, const float* dots, const float*
     float dk[HEAD] = {}, dv[HEAD] = {};
     load(k, rows.of(qkv, key, heads + blockIdx.y));
     load(v, rows.of(qkv, key, heads + kv_heads + blockIdx.y));
-    for (int position = key; position < length; ++position)
+    for (int position = 0; position < length; ++position) {
+        if (key > last_seen(position, length))
+            continue;
         for (int head = blockIdx.y * group; head < (blockIdx.y + 1) * group; ++head) {
             size_t place = ((size_t)(blockIdx.z * length + position) * heads + head);
             const float* q = rows.of(qkv, position, head);
@@ -125,6 +134,7 @@ __global__ void attend_backward_kv(float* d_qkv, const float* dots, const float*
                 dv[x] += weight * d[x];
             }
         }
+    }
     float* to = d_qkv + (rows.of(qkv, key, heads + blockIdx.y) - qkv);
     for (int x = 0; x < HEAD; ++x) {
         to[x] = dk[x];

@@ -17,8 +17,8 @@ __global__ void embed_backward(float* d_embedding, const float* dx, const int* t
 }
 
 // y = x over the root of its mean square, times weight. root: 1 / root of each row. Threads: rows.
-__global__ void norm(float* y, float* root, const float* x, const float* weight, int rows,
-                     int width, float eps) {
+__global__ void rms_norm(float* y, float* root, const float* x, const float* weight, int rows,
+                         int width, float eps) {
     int row = blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= rows)
         return;
@@ -34,8 +34,8 @@ __global__ void norm(float* y, float* root, const float* x, const float* weight,
 }
 
 // dx += the norm's part. Each y depends on every x of its row, through the root. Threads: rows.
-__global__ void norm_backward(float* dx, const float* dy, const float* x, const float* root,
-                              const float* weight, int rows, int width) {
+__global__ void rms_norm_backward(float* dx, const float* dy, const float* x, const float* root,
+                                  const float* weight, int rows, int width) {
     int row = blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= rows)
         return;
@@ -50,8 +50,8 @@ __global__ void norm_backward(float* dx, const float* dy, const float* x, const 
 }
 
 // d_weight[i] += the sum over rows of dy x root. Threads: (columns, groups of 64 rows).
-__global__ void norm_weight_backward(float* d_weight, const float* dy, const float* x,
-                                     const float* root, int rows, int width) {
+__global__ void rms_norm_weight_backward(float* d_weight, const float* dy, const float* x,
+                                         const float* root, int rows, int width) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= width)
         return;

@@ -1,0 +1,261 @@
+// The weights' way into a block of the megakernel: a ring of stages in shared memory, which one thread
+// keeps full without ever waiting for activations, and what the other warps make of a stage.
+// Names are those of the PTX instructions (PTX ISA, "mbarrier", "cp.async.bulk", "mma").
+#pragma once
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#ifndef BITS
+#define BITS 16  // of a weight: 16 (bfloat16), 8 (e4m3) or 4
+#endif
+#ifndef BATCH
+#define BATCH 1  // sequences, at most 8: the rows of a product
+#endif
+#ifndef WARPS
+#define WARPS 8  // that multiply
+#endif
+#ifndef SLICE
+#define SLICE 256  // columns of a stage for each of them
+#endif
+#ifndef STAGES
+#define STAGES 6
+#endif
+#ifndef TILES
+#define TILES 4  // whose sums a warp holds at once
+#endif
+
+constexpr int ROWS = 8;  // of a tile: the columns of an mma
+constexpr int CHUNK = WARPS * SLICE;  // columns of a stage
+constexpr int STEPS = SLICE / 32;  // pairs of mma of a warp for each stage
+constexpr int GROUP_COLUMNS = 128;  // that share a scale, where weights have fewer than 16 bits
+constexpr int CODES_BYTES = ROWS * CHUNK * BITS / 8;
+constexpr int SCALES = BITS == 16 ? 0 : ROWS * CHUNK / GROUP_COLUMNS;
+constexpr int STAGE_BYTES = CODES_BYTES + SCALES * 2;
+
+using Barrier = unsigned long long;
+using Policy = unsigned long long;
+
+// A matrix in the order in which it is read: tiles of 8 rows, each in chunks of CHUNK columns, and
+// each of those a stage, as megakernel.packed lays it out.
+struct Matrix {
+    const unsigned char* stages;
+    int tiles, chunks;
+
+    __device__ const unsigned char* stage(int tile, int chunk) const {
+        return stages + ((size_t)tile * chunks + chunk) * STAGE_BYTES;
+    }
+    // The same matrix of a later layer.
+    __device__ Matrix of_layer(int layer) const {
+        return {stage(layer * tiles, 0), tiles, chunks};
+    }
+};
+
+__device__ inline unsigned shared_address(const void* pointer) {
+    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+__device__ inline void barrier_init(Barrier* barrier, int arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
+                 "r"(arrivals));
+}
+
+__device__ inline void barrier_arrive(Barrier* barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
+                 : "memory");
+}
+
+__device__ inline void barrier_expect(Barrier* barrier, unsigned bytes) {
+    asm volatile(
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
+        "r"(bytes)
+        : "memory");
+}
+
+// Wait until the phase with this parity (0, 1, 0, ...) has ended.
+__device__ inline void barrier_wait(Barrier* barrier, unsigned parity) {
+    asm volatile(
+        "{\n"
+        ".reg .pred done;\n"
+        "again:\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+        "@!done bra again;\n"
+        "}" ::"r"(shared_address(barrier)),
+        "r"(parity)
+        : "memory");
+}
+
+// Weights are read once in a token: they leave L2 before the activations do.
+__device__ inline Policy evict_first() {
+    Policy policy;
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+
+__device__ inline void bulk_copy(void* to, const void* from, unsigned bytes, Barrier* barrier,
+                                 Policy policy) {
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+        "[%0], [%1], %2, [%3], %4;" ::"r"(shared_address(to)),
+        "l"(from), "r"(bytes), "r"(shared_address(barrier)), "l"(policy)
+        : "memory");
+}
+
+struct Ring {
+    alignas(128) unsigned char stages[STAGES][STAGE_BYTES];
+    Barrier full[STAGES];  // a stage's bytes are there
+    Barrier empty[STAGES];  // all warps have read it
+
+    __device__ void init() {
+        for (int s = 0; s < STAGES; ++s) {
+            barrier_init(&full[s], 1);
+            barrier_init(&empty[s], WARPS);
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    }
+};
+
+// Where one side of the ring stands.
+struct Place {
+    int stage = 0;
+    unsigned parity = 0;
+
+    __device__ void next() {
+        if (++stage == STAGES) {
+            stage = 0;
+            parity ^= 1;
+        }
+    }
+};
+
+// Which tiles of the matrices are this block's: every gridDim.x-th, and of the next matrix it goes on
+// where the last one ended, so that all blocks have about as many.
+struct Share {
+    int first;
+
+    __device__ Share() : first(blockIdx.x) {}
+    __device__ void pass(int tiles) {
+        int blocks = gridDim.x;
+        first = (first - tiles % blocks + blocks) % blocks;
+    }
+};
+
+// The copying thread: puts this block's stages of a matrix into the ring, as room comes.
+struct Copier {
+    Ring& ring;
+    Policy policy = evict_first();
+    Place place = {0, 1};  // of a new barrier the phase before the first counts as ended
+    Share share = {};
+
+    __device__ void copy(const Matrix& matrix) {
+        int stride = gridDim.x;
+        for (int first = share.first; first < matrix.tiles; first += TILES * stride)
+            for (int chunk = 0; chunk < matrix.chunks; ++chunk)
+                for (int i = 0; i < TILES; ++i)
+                    if (first + i * stride < matrix.tiles)
+                        copy(matrix.stage(first + i * stride, chunk));
+        share.pass(matrix.tiles);
+    }
+    __device__ void copy(const unsigned char* from) {
+        barrier_wait(&ring.empty[place.stage], place.parity);
+        barrier_expect(&ring.full[place.stage], STAGE_BYTES);
+        bulk_copy(ring.stages[place.stage], from, STAGE_BYTES, &ring.full[place.stage], policy);
+        place.next();
+    }
+};
+
+// ---- a warp's share of a stage
+
+union Words {
+    uint4 all;
+    unsigned word[4];
+};
+
+// A warp's columns of up to 8 sequences: a lane has those of sequence lane / 4.
+using Activations = Words[STEPS];
+
+// sum (sequences x rows of weights) += a b. The sequences 8 to 15 of the product are none.
+__device__ inline void mma(float (&sum)[4], unsigned a_0, unsigned a_2, unsigned b_0,
+                           unsigned b_1) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(a_0), "r"(0), "r"(a_2), "r"(0), "r"(b_0), "r"(b_1));
+}
+
+// The same of 32 columns: a lane has 8 neighbours, 32 step + 8 (lane % 4) and on, of row lane / 4. In
+// which order a product takes columns is free, as long as both factors have the same.
+__device__ inline void multiply(float (&sum)[4], const Words& a, const unsigned (&b)[4]) {
+    mma(sum, a.word[0], a.word[1], b[0], b[1]);
+    mma(sum, a.word[2], a.word[3], b[2], b[3]);
+}
+
+__device__ inline unsigned bits_of(__nv_bfloat162 both) {
+    return *(unsigned*)&both;
+}
+
+// 8 codes of 4 bits to 8 numbers: 0x4300 with a code below is 128 + code.
+__device__ inline void decode(unsigned (&numbers)[4], unsigned codes) {
+    const __nv_bfloat162 OFFSET = __floats2bfloat162_rn(136, 136);
+#pragma unroll
+    for (int p = 0; p < 4; ++p) {
+        unsigned both = codes >> 4 * p & 0x000F000F | 0x43004300;
+        numbers[p] = bits_of(__hsub2(*(__nv_bfloat162*)&both, OFFSET));
+    }
+}
+
+// 4 codes e4m3 to 4 numbers: exponent and mantissa where bfloat16 has them, then times 2^120, which
+// is by how much the exponents' zeros differ.
+__device__ inline void decode(unsigned& first, unsigned& second, unsigned codes) {
+    const unsigned SCALE = 0x7B807B80;
+    unsigned even = (codes & 0x00800080) << 8 | (codes & 0x007F007F) << 4;
+    unsigned odd = codes & 0x80008000 | (codes & 0x7F007F00) >> 4;
+    first = bits_of(__hmul2(*(__nv_bfloat162*)&even, *(__nv_bfloat162*)&SCALE));
+    second = bits_of(__hmul2(*(__nv_bfloat162*)&odd, *(__nv_bfloat162*)&SCALE));
+}
+
+// The numbers of step `step` from this lane's 16 bytes: 1, 2 or 4 steps.
+__device__ inline void numbers_of(unsigned (&b)[4], const Words& codes, int step) {
+#if BITS == 16
+    for (int i = 0; i < 4; ++i)
+        b[i] = codes.word[i];
+#elif BITS == 8
+    decode(b[0], b[1], codes.word[step % 2 * 2]);
+    decode(b[2], b[3], codes.word[step % 2 * 2 + 1]);
+#else
+    decode(b, codes.word[step % 4]);
+#endif
+}
+
+// sum += a times this warp's columns of a stage. Of a sum a lane has sequence lane / 4, rows
+// 2 (lane % 4) and the next.
+__device__ inline void multiply_stage(float (&sum)[4], const Activations& a,
+                                      const unsigned char* stage) {
+    constexpr int STEPS_OF_16_BYTES = 16 / BITS;
+    constexpr int STEPS_OF_GROUP = GROUP_COLUMNS / 32;
+    int lane = threadIdx.x % 32;
+    int warp = threadIdx.x / 32;
+    const uint4* own = (const uint4*)stage + warp * (STEPS / STEPS_OF_16_BYTES) * 32 + lane;
+    float part[4] = {};  // of a group of columns with one scale
+    Words codes;
+#pragma unroll
+    for (int step = 0; step < STEPS; ++step) {
+        if (step % STEPS_OF_16_BYTES == 0)
+            codes.all = own[step / STEPS_OF_16_BYTES * 32];
+        unsigned b[4];
+        numbers_of(b, codes, step);
+        if (BITS == 16) {
+            multiply(sum, a[step], b);
+            continue;
+        }
+        multiply(part, a[step], b);
+        if (step % STEPS_OF_GROUP == STEPS_OF_GROUP - 1) {
+            int group = warp * (SLICE / GROUP_COLUMNS) + step / STEPS_OF_GROUP;
+            auto scales = (const __nv_bfloat162*)(stage + CODES_BYTES);
+            float2 scale = __bfloat1622float2(scales[group * ROWS / 2 + lane % 4]);
+            sum[0] += scale.x * part[0];
+            sum[1] += scale.y * part[1];
+            part[0] = part[1] = 0;
+        }
+    }
+}
