@@ -89,15 +89,15 @@ class Network:
     def norm(self, y, root, x, weight):
         """y = RMS norm of x."""
         eps = self.config.eps
-        self.per_number("norm", self.rows, y, root, x, weight, self.rows, x.shape[1], eps)
+        self.per_number("rms_norm", self.rows, y, root, x, weight, self.rows, x.shape[1], eps)
 
     def norm_backward(self, dx, d_weight, dy, x, root, weight):
         """Add to dx, and to the weight's gradient."""
         width = x.shape[1]
-        self.per_number("norm_backward", self.rows, dx, dy, x, root, weight, self.rows, width)
+        self.per_number("rms_norm_backward", self.rows, dx, dy, x, root, weight, self.rows, width)
         grid = ceil_div(width, 32), ceil_div(self.rows, 64)
         arguments = map(flat, (d_weight, dy, x, root))
-        self.layers.norm_weight_backward[grid, 32](*arguments, self.rows, width)
+        self.layers.rms_norm_weight_backward[grid, 32](*arguments, self.rows, width)
 
     def turn(self, qkv, way: float):
         """RoPE of queries and keys, in place; way -1: of their gradients."""
