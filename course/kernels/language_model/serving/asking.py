@@ -78,7 +78,7 @@ def asked(body: bytes, limits: Limits, tokens: Tokens, model: str) -> Asked:
         most=_whole(told, "max_tokens", 16, 1, limits.most),
         sampling=Sampling(
             _number(told, "temperature", 1.0, 0, HOTTEST),
-            _whole(told, "top_k", 0, 0, tokens.vocabulary),
+            _whole(told, "top_k", 0, 0, len(tokens.pieces)),
             _number(told, "top_p", 1.0, 0, 1),
         ),
         choices=_whole(told, "n", 1, 1, limits.choices),
@@ -111,8 +111,8 @@ def _prompt(prompt, limits: Limits, tokens: Tokens) -> list[int]:
             raise Refused(400, "prompt has letters that are no Unicode text", "prompt") from None
     elif isinstance(prompt, list) and all(type(token) is int for token in prompt):
         found = prompt
-        if not all(0 <= token < tokens.vocabulary for token in found):
-            most = tokens.vocabulary - 1
+        if not all(0 <= token < len(tokens.pieces) for token in found):
+            most = len(tokens.pieces) - 1
             raise Refused(400, f"prompt has tokens that are not from 0 to {most}", "prompt")
     else:
         raise Refused(400, "prompt must be a text, or a list of tokens", "prompt")

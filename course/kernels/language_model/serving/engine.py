@@ -4,7 +4,7 @@ engine = Engine(runner, Scheduler(runner.blocks))
 engine.add(Request([1, 2, 3], most=20))
 while engine.busy:
     for drawn in engine.step():
-        print(drawn.request, drawn.choice, drawn.token, drawn.end)
+        print(drawn.request, drawn.choice, drawn.token)
 """
 
 import random
@@ -23,27 +23,25 @@ from course.kernels.language_model.serving.scheduler import Plan, Scheduler, Seq
 class Request:
     """What somebody asks for: `choices` continuations of a prompt, each of at most `most` tokens.
 
-    ends: tokens that end a continuation. seed: of its chance, so that it does not depend on who
-    else is there.
+    seed: of its chance, so that what is drawn does not depend on who else is there.
     """
 
     prompt: Tokens[int]
     most: int = 16
     sampling: Sampling = Sampling(temperature=0)
     choices: int = 1
-    ends: frozenset[int] = frozenset()
     seed: int = 0
     running: dict[Sequence, int] = field(default_factory=dict)  # which choice each sequence is
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A token of a request's choice. end: "" while it goes on, else "stop" or "length"."""
+    """A token of a request's choice. is_last: it has written as many as were asked for."""
 
     request: Request
     choice: int
     token: int
-    end: str
+    is_last: bool
 
 
 class Engine:
@@ -82,12 +80,13 @@ class Engine:
         self.runner.copy(plan.copies)
         logits = self.runner.step(*rows_of(plan))
         self.scheduler.computed(plan)
-        last = [chunk.sequence for chunk in plan.chunks if chunk.is_last]
-        drawn = []
-        for sequence, row in zip(last, logits, strict=True):
-            for twin in [sequence, *self._twins(sequence)]:
-                drawn.append(self._draw(twin, row))
-        return drawn
+        rows, sequences = [], []
+        for row, sequence in enumerate(each.sequence for each in plan.chunks if each.is_last):
+            twins = [sequence, *self._twins(sequence)]
+            sequences += twins
+            rows += [row] * len(twins)
+        tokens = self._draw(sequences, logits[rows])
+        return [self._append(*pair) for pair in zip(sequences, tokens, strict=True)]
 
     def _begin(self, request, sequence, choice) -> None:
         request.running[sequence] = choice
@@ -110,18 +109,25 @@ class Engine:
             self._begin(request, twins[-1], choice)
         return twins
 
-    def _draw(self, sequence, logits) -> Drawn:
-        request = self._requests[sequence]
-        choice = request.running[sequence]
-        chance = torch.tensor(self._chances[sequence].random(), dtype=torch.float64)
-        p = sampling.probabilities(logits.cpu(), request.sampling)
-        token = int(sampling.draw(p, chance))
+    def _draw(self, sequences, logits) -> list[int]:
+        """A token for each sequence, all that are drawn in the same way at once."""
+        by_way = {}
+        for row, sequence in enumerate(sequences):
+            by_way.setdefault(self._requests[sequence].sampling, []).append(row)
+        tokens = [0] * len(sequences)
+        for way, rows in by_way.items():
+            chances = [self._chances[sequences[row]].random() for row in rows]
+            chances = torch.tensor(chances, dtype=torch.float64, device=logits.device)
+            found = sampling.sample(logits[rows], way, chances)
+            for row, token in zip(rows, found.tolist(), strict=True):
+                tokens[row] = token
+        return tokens
+
+    def _append(self, sequence, token: int) -> Drawn:
         self.scheduler.append(sequence, token)
-        end = ""
-        if token in request.ends:
-            end = "stop"
-        elif len(sequence.tokens) == sequence.longest:
-            end = "length"
-        if end:
+        request = self._requests[sequence]
+        is_last = len(sequence.tokens) == sequence.longest
+        drawn = Drawn(request, request.running[sequence], token, is_last)
+        if is_last:
             self._end(sequence)
-        return Drawn(request, choice, token, end)
+        return drawn

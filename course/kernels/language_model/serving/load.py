@@ -11,6 +11,7 @@ import argparse
 import asyncio
 import collections
 import contextlib
+import functools
 import json
 import random
 import signal
@@ -32,11 +33,13 @@ from utils.tools.process import python_environment
 
 COMMAND = "course.kernels.language_model.serving"
 AT_ONCE = 48  # clients
-WARM = 0.3  # of the requests: then memory has grown to what it needs
+WARM = 200  # requests: then memory has grown to what it needs
 MOST_GROWTH = 12 << 20  # bytes that memory may grow after that
 SETTLING = 10.0  # seconds for the last blocks to come back
 TRIES = 200  # of a client that is told to come again
 PATIENCE = 120.0  # seconds that a client waits for an answer
+LENGTHS = (5, 40, 96, 200)  # letters of a prompt, at most
+MOST = (1, 8, 16, 40)  # tokens that are asked for
 
 #: Bodies that are refused: what, and HTTP's status
 NONSENSE = (
@@ -95,7 +98,10 @@ class Client:
         self.chance = random.Random(seed)
         self.found = Found()
         self._http = AsyncHTTPClient(force_instance=True, max_clients=AT_ONCE)
-        self._prompts = ["Once upon a time, " * 5 + word for word in ("there", "we", "it", "a")]
+        begins = ["Once upon a time, " * 5 + word for word in ("there", "we", "it", "a")]
+        self._prompts = [words[:length] for words in begins for length in LENGTHS]
+        for prompt in self._prompts:
+            expected(prompt, 1)  # found now, since nobody is asked meanwhile
         self.kinds = {
             self.asks: 40,
             self.asks_for_choices: 5,
@@ -119,8 +125,7 @@ class Client:
 
     def prompt(self) -> tuple[str, int]:
         """(a prompt, how many tokens to write): few different ones, so prefixes are shared."""
-        words = self.chance.choice(self._prompts)
-        return words[: self.chance.choice((5, 40, 96, 200))], self.chance.choice((1, 8, 16, 40))
+        return self.chance.choice(self._prompts), self.chance.choice(MOST)
 
     async def ask(self, body: bytes, chunks: list | None = None) -> HTTPResponse:
         """The answer to a body; asks again while too many wait.
@@ -133,7 +138,12 @@ class Client:
                 chunks.clear()
                 how["streaming_callback"] = clocked(chunks)
             request = HTTPRequest(
-                f"{self.url}/v1/completions", "POST", body=body, request_timeout=PATIENCE, **how
+                f"{self.url}/v1/completions",
+                "POST",
+                body=body,
+                connect_timeout=PATIENCE,
+                request_timeout=PATIENCE,
+                **how,
             )
             answer = await self._http.fetch(request, raise_error=False)
             if isinstance(answer.error, Exception) and not isinstance(
@@ -243,7 +253,7 @@ class Watched:
         command = [sys.executable, "-m", COMMAND, "--port", "0", "--model", model, *arguments]
         self._process = subprocess.Popen(
             command,
-            env=python_environment(PYTHONUNBUFFERED="1"),
+            env=python_environment(PYTHONUNBUFFERED="1", OMP_NUM_THREADS="1"),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -293,7 +303,7 @@ async def bombard(server: Watched, expected, requests: int, seed: int = 0) -> Fo
 
     async def clients():
         for number in todo:
-            if number >= WARM * requests:
+            if number >= min(WARM, requests - 1):
                 memory.setdefault("warm", server.memory())
             await client.one()
 
@@ -326,19 +336,21 @@ async def settled(server: Watched) -> dict[str, float]:
 
 def alone(model: str):
     """expected(prompt, most): the text that a model writes when nobody else is there."""
-    blocks, known = 64, {}
+    blocks = 64
     runner, tokens = MODELS[model](blocks)
 
+    @functools.cache
+    def written(prompt: str) -> list[int]:
+        engine = Engine(runner, Scheduler(blocks, sharing=False))
+        engine.add(Request(tokens.encode(prompt), max(MOST)))
+        found = []
+        while engine.busy:
+            found += [drawn.token for drawn in engine.step()]
+        return found
+
     def expected(prompt: str, most: int) -> str:
-        if (prompt, most) not in known:
-            engine = Engine(runner, Scheduler(blocks, sharing=False))
-            engine.add(Request(tokens.encode(prompt), most))
-            writing, text = Writing(tokens), ""
-            while engine.busy:
-                for drawn in engine.step():
-                    text += writing.add(drawn.token)
-            known[prompt, most] = text + writing.rest()
-        return known[prompt, most]
+        writing = Writing(tokens)
+        return "".join(map(writing.add, written(prompt)[:most])) + writing.rest()
 
     return expected
 

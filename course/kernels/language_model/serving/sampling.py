@@ -3,7 +3,7 @@
     p = probabilities(logits, Sampling(temperature=0.8, top_p=0.95))
     token = draw(p, chance)               # chance: a number from 0 to 1
 
-Both filters are a threshold: kept are all tokens at least as likely as the least likely one of them.
+Both filters are a threshold: a token is kept if it is at least as likely as the last one of them.
 So it is enough to sort the probabilities alone, without the tokens that they belong to;
 `KernelSampler` does it with the radix sort and the scan of the chapter on reductions.
 Source of top-p: Holtzman et al., The Curious Case of Neural Text Degeneration (2020).
@@ -16,6 +16,8 @@ import torch
 from course.kernels.reductions import scans, sorts
 from course.kernels.reductions.kernels import device
 
+COLDEST = 1e-5  # divided by less, logits are no numbers any more
+
 
 @dataclass(frozen=True)
 class Sampling:
@@ -27,8 +29,8 @@ class Sampling:
 
     @property
     def greedy(self) -> bool:
-        """Whether chance has no part in it."""
-        return self.temperature == 0
+        """Whether chance has no part in it; so cold that the likeliest has it all, too."""
+        return self.temperature < COLDEST
 
 
 def probabilities(logits, sampling: Sampling) -> torch.Tensor:
@@ -70,6 +72,13 @@ def draw(p, chance) -> torch.Tensor:
     sums = p.cumsum(-1)
     aim = chance[..., None] * sums[..., -1:]
     return (sums <= aim).sum(-1).clamp(max=p.shape[-1] - 1)
+
+
+def sample(logits, sampling: Sampling, chance) -> torch.Tensor:
+    """[...]: a token for each row of logits [..., vocabulary]; chance as for `draw`."""
+    if sampling.greedy:
+        return logits.argmax(-1)
+    return draw(probabilities(logits, sampling), chance)
 
 
 class KernelSampler:

@@ -158,7 +158,6 @@ class Completions(Handler):
             wanted.most,
             wanted.sampling,
             wanted.choices,
-            self.tokens.ends,
             seed,
         )
         try:
@@ -228,15 +227,14 @@ class Completions(Handler):
 
     def _piece(self, writing: Writing, drawn) -> tuple[str, str | None]:
         """(what can be shown after a token, why it ends or None)."""
-        is_end_token = drawn.token in self.tokens.ends
-        piece = "" if is_end_token else writing.add(drawn.token)
-        if drawn.end:
+        piece = writing.add(drawn.token)
+        if drawn.is_last:
             piece += writing.rest()
-        if writing.has_stopped:
-            if not drawn.end:
-                self.service.leave(drawn.request, drawn.choice)
-            return piece, "stop"
-        return piece, drawn.end or None
+        if not writing.has_stopped:
+            return piece, "length" if drawn.is_last else None
+        if not drawn.is_last:
+            self.service.leave(drawn.request, drawn.choice)
+        return piece, "stop"
 
 
 def event(told: dict) -> str:

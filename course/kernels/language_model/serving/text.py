@@ -5,31 +5,25 @@ from typing import Protocol
 
 
 class Tokens(Protocol):
-    """What a server needs of a tokenizer. ends: tokens that end a text."""
+    """What a server needs of a vocabulary, such as `language_model.tokens.Tokens`.
 
-    vocabulary: int
-    ends: frozenset[int]
+    pieces: the bytes of each token; letters of several bytes may be split between tokens.
+    """
+
+    pieces: list[bytes]
 
     def encode(self, text: str) -> list[int]:
         """The tokens of a text."""
-
-    def bytes_of(self, token: int) -> bytes:
-        """A token's bytes: letters of several bytes may be split between tokens."""
 
 
 class ByteTokens:
     """A token for each byte of UTF-8."""
 
-    vocabulary = 256
-    ends = frozenset()
+    pieces = [bytes([value]) for value in range(256)]
 
     def encode(self, text: str) -> list[int]:
         """See Tokens."""
         return list(text.encode())
-
-    def bytes_of(self, token: int) -> bytes:
-        """See Tokens."""
-        return bytes([token])
 
 
 class Writing:
@@ -43,7 +37,7 @@ class Writing:
 
     def add(self, token: int) -> str:
         """What can be shown now: no half of a letter, and nothing that may belong to a stop."""
-        return self._shown(self._decoder.decode(self._tokens.bytes_of(token)))
+        return self._shown(self._decoder.decode(self._tokens.pieces[token]))
 
     def rest(self) -> str:
         """What was held back, at the end."""

@@ -1,0 +1,28 @@
+"""The load test: hundreds by day, ten thousand at night; and it would notice what is wrong."""
+
+import pytest
+
+from course.kernels.language_model.serving import load
+
+
+@pytest.mark.parametrize("model", ["checksum", "toy"])
+def test_hundreds_of_clients(model):
+    found = load.run(model, 400, 1, "--blocks", "60", "--queue", "20")
+    assert not found.wrong, str(found)
+    assert sum(found.kinds.values()) == 400
+
+
+@pytest.mark.nightly("by day some hundreds")
+@pytest.mark.parametrize("model", ["checksum", "toy"])
+def test_ten_thousand_clients(model, pytestconfig):
+    seed = pytestconfig.getoption("seed", 0) or 0
+    found = load.run(model, 10_000, seed, "--blocks", "60", "--queue", "20")
+    assert not found.wrong, str(found)
+    assert len(found.kinds) == 9
+    assert {200, 400, 404, 413, 429} <= set(found.statuses)
+
+
+def test_another_text_is_noticed(monkeypatch):
+    monkeypatch.setattr(load, "alone", lambda model: lambda prompt, most: "another text")
+    found = load.run("checksum", 20)
+    assert any("asks: AssertionError" in wrong for wrong in found.wrong)
