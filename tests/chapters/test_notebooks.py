@@ -2,6 +2,7 @@
 (tests/hygiene.py).
 """
 
+import ast
 import json
 import statistics
 
@@ -63,6 +64,15 @@ def test_a_rungs_speed_is_folded_until_it_was_guessed(name):
         assert predict.TAG in cells[n].metadata.get("tags", []), cells[n].id
         answer = next(cell for cell in cells[n + 1 :] if cell.get("outputs"))
         assert predict.is_folded(answer), answer.id
+
+
+@pytest.mark.parametrize("path", CHAPTERS)
+def test_the_answer_to_a_guess_is_one_of_its_choices(path):
+    for cell in hygiene.read(path).cells:
+        if "answer" in cell.metadata:
+            (call,) = ast.parse(cell.source).body
+            choices = [ast.literal_eval(choice) for choice in call.value.args]
+            assert cell.metadata["answer"] in choices, cell.id
 
 
 def test_the_frame_is_short_and_its_links_lead_on():
