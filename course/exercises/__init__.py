@@ -2,8 +2,8 @@
 before a cell shows what happens.
 
 In a notebook: `from course import exercises`, then `exercises.check("first_kernels.scale_guard",
-scale)`. Each chapter's exercises are one module here, which bears the chapter's name;
-`course.checking.model.Exercise` says what an entry holds.
+scale)`. Each chapter's exercises are one module here, which bears the chapter's name and may gather
+them from others beside it; `course.checking.model.Exercise` says what an entry holds.
 """
 
 import difflib

@@ -1,0 +1,216 @@
+"""Exercises of the chapter Attention: gradients without the matrix of scores."""
+
+import math
+
+import numpy as np
+from numba import cuda
+
+from course.checking.inputs import normal, some_numbers
+from course.checking.model import (
+    Exercise,
+    Hypothesis,
+    Out,
+)
+from course.exercises.attention_flash import FLASH_DIM
+
+# ---- attention.slope: the gradient of the queries, with weights that are brought back from lse
+
+
+@cuda.jit
+def slope(dq, q, k, v, dout, out, lse, scale):
+    i = cuda.grid(1)
+    if i < q.shape[0]:
+        result = cuda.local.array(4, np.float32)
+        delta = np.float32(0)
+        for x in range(4):
+            delta += dout[i, x] * out[i, x]
+            result[x] = 0
+        for key in range(k.shape[0]):
+            score = np.float32(0)
+            dp = np.float32(0)
+            for x in range(4):
+                score += q[i, x] * k[key, x]
+                dp += dout[i, x] * v[key, x]
+            weight = math.exp(scale * score - lse[i])
+            ds = weight * (dp - delta)
+            for x in range(4):
+                result[x] += scale * ds * k[key, x]
+        for x in range(4):
+            dq[i, x] = result[x]
+
+
+def a_way_back(rng, shape):
+    """shape: (queries, keys). What a forward pass has left, and a gradient of its result.
+
+    Numbers of q and k are multiples of 1/4, and the scale is a power of two, so that no score is
+    rounded. Scores are small, so that no weight is nearly 1: then dP - D is what rounding leaves.
+    """
+    queries, keys = shape
+    q, k = (np.round(rng.normal(size=(rows, FLASH_DIM)) * 4) / 4 for rows in shape)
+    v = normal(rng, keys, FLASH_DIM)
+    scale = float(2.0 ** -rng.integers(1, 3))
+    scores = scale * q @ k.T
+    with np.errstate(divide="ignore"):  # without a key lse is -inf
+        lse = np.log(np.exp(scores).sum(1))
+    weights = np.exp(scores - lse[:, None])
+    return {
+        "dq": Out((queries, FLASH_DIM)),
+        "q": q.astype(np.float32),
+        "k": k.astype(np.float32),
+        "v": v,
+        "dout": normal(rng, queries, FLASH_DIM),
+        "out": (weights @ v).astype(np.float32),
+        "lse": lse.astype(np.float32),
+        "scale": scale,
+    }
+
+
+def slopes(
+    dq,
+    q,
+    k,
+    v,
+    dout,
+    out,
+    lse,
+    scale,
+    *,
+    less=lambda q, dout, out: (dout * out).sum(1),
+    inside=True,
+    outside=True,
+    divided=True,
+    weighted=True,
+    of=None,
+):
+    """The gradient of q, or with a mistake.
+
+    less: what is taken from dP. inside, outside: whether the scale is in the scores, and in the
+    result. divided: whether lse is taken from a score. weighted: whether P stands before dP - D.
+    of: "values" for dS times v, "keys" for dP from k.
+    """
+    q, k, v, dout, out, lse = (x.astype(np.float64) for x in (q, k, v, dout, out, lse))
+    scores = (scale if inside else 1) * q @ k.T
+    weights = np.exp(scores - (lse[:, None] if divided else 0))
+    pulled = dout @ (k if of == "keys" else v).T - less(q, dout, out)[:, None]
+    ds = (weights if weighted else 1) * pulled
+    return (scale if outside else 1) * ds @ (v if of == "values" else k)
+
+
+def slopes_if(**mistake):
+    """What comes out of `slopes` with a mistake."""
+    return lambda *given, **named: slopes(*given, **named, **mistake)
+
+
+SLOPE = Exercise(
+    id="attention.slope",
+    title="The gradient of a query",
+    minutes=8,
+    task=(
+        "One head with 4 columns, and no mask: thread i writes row i of `dq`, the gradient of query"
+        " i, as the formulas above have it. Given are q, k, v and `scale`, which is 1 / √d, and"
+        " what the forward pass left: `out`, O, and `lse`, one number for each row. `dout` is dO."
+        " There is no matrix: walk through the keys, bring each weight back as you need it, and add"
+        " this key's part of dS K / √d. D is the same for all keys of a row. The starter adds"
+        " nothing."
+    ),
+    starter="""
+@cuda.jit
+def slope(dq, q, k, v, dout, out, lse, scale):
+    i = cuda.grid(1)
+    if i < q.shape[0]:
+        result = cuda.local.array(4, np.float32)
+        for x in range(4):
+            result[x] = 0
+        for key in range(k.shape[0]):
+            ...  # your code: this key's weight, its dP, and what it adds
+        for x in range(4):
+            dq[i, x] = result[x]
+""",
+    solution=slope,
+    inputs=a_way_back,
+    reference=slopes,
+    rtol=1e-4,
+    specials="finite",  # a weight of 0 times infinity is NaN
+    powers=(),  # q, k and lse belong together
+    shapes=((6, 20), (1, 1), (3, 0), (12, 9), (20, 33), (16, 16), (36, 5), (7, 64)),
+    fresh=some_numbers((1, 20), (1, 30)),
+    block=(16, 1, 1),
+    other_block=(40, 1, 1),
+    extents=lambda shape: (shape[0], 1, 1),
+    is_square=lambda shape: shape[0] == shape[1],
+    race_free=True,
+    elements=4,
+    effort=3,
+    hints=(
+        "Before the loop: D is the sum of `dout[i, x] * out[i, x]` over the columns.",
+        "In the loop two sums over the columns: the score, of `q[i, x] * k[key, x]`, and dP, of"
+        " `dout[i, x] * v[key, x]`. The weight is `math.exp(scale * score - lse[i])`.",
+        "dS is `weight * (dP - D)`, and to each `result[x]` it adds `scale * dS * k[key, x]`.",
+    ),
+    wrong=(
+        ("(dp - delta)", "dp", "wrong_value"),
+        ("result[x] += scale * ds", "result[x] += ds", "wrong_value"),
+        ("math.exp(scale * score", "math.exp(score", "wrong_value"),
+        ("score - lse[i]", "score", "wrong_value"),
+        ("weight * (dp - delta)", "dp - delta", "wrong_value"),
+        ("ds * k[key, x]", "ds * v[key, x]", "wrong_value"),
+        ("dout[i, x] * v[key, x]", "dout[i, x] * k[key, x]", "wrong_value"),
+        ("(dp - delta)", "(dp + delta)", "wrong_value"),
+        ("delta += dout[i, x] * out[i, x]", "delta += q[i, x] * out[i, x]", "wrong_value"),
+        ("delta += dout[i, x] * out[i, x]", "delta += dout[i, x]", "wrong_value"),
+        ("if i < q.shape[0]:", "if True:", "missing_guard"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "D is missing: dS is P times (dP - D), and D is the row's sum of dO times O.",
+            slopes_if(less=lambda q, dout, out: np.zeros(len(q))),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The result lacks the scale: dQ is dS K / √d.",
+            slopes_if(outside=False),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The scale is missing in the scores: a weight is exp(scale * score - lse).",
+            slopes_if(inside=False),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "A weight is not divided by its row's sum: it is exp(scale * score - lse), and lse is"
+            " that sum's logarithm.",
+            slopes_if(divided=False),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The weight is missing: dS is P times (dP - D).",
+            slopes_if(weighted=False),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "dS is multiplied by values: dQ is dS K / √d.",
+            slopes_if(of="values"),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "dP is dO times the values, and here keys stand in their place.",
+            slopes_if(of="keys"),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "D is added: it is taken from dP.",
+            slopes_if(less=lambda q, dout, out: -(dout * out).sum(1)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "D is the sum of dO times O, and here q stands for dO.",
+            slopes_if(less=lambda q, dout, out: (q * out).sum(1)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "D is the sum of dO times O, and here O is left out.",
+            slopes_if(less=lambda q, dout, out: dout.sum(1)),
+        ),
+    ),
+)
