@@ -48,12 +48,22 @@ def lighter(colour: str, share: float) -> str:
     return "#" + "".join(f"{part:02x}" for part in mixed)
 
 
-def looks(words: list[str], matrix: np.ndarray, token: int):
-    """One word's weights as lines to all words, each as thick as its weight."""
-    row = matrix[token]
+def looks(words: list[str], row: np.ndarray, token: int, query: np.ndarray | None = None):
+    """One word's weights as lines to all words, each as thick as its weight.
+
+    query: two numbers, how alive and how hollow what it looks for is, where they are to be told.
+    """
     said = ", ".join(f"{word} {weight:.2f}" for word, weight in zip(words, row, strict=True))
     step = 140
-    drawing = svg.Drawing(step * len(words) + 20, 190, alt=f"{words[token]} looks at {said}")
+    alt = f"{words[token]} looks at {said}"
+    height = 190
+    if query is not None:
+        looks_for = f"looks for {query[0]:.2f} alive, {query[1]:.2f} hollow"
+        alt = f"{alt}; it {looks_for}"
+        height += 24
+    drawing = svg.Drawing(step * len(words) + 20, height, alt=alt)
+    if query is not None:
+        drawing.text(step * len(words) + 5, 200, looks_for, size=14, anchor="end")
     for number, (word, weight) in enumerate(zip(words, row, strict=True)):
         x = 10 + step * (number + 0.5)
         drawing.named(x - 55, 20, 110, 34, word, GREEN, size=16)
@@ -215,6 +225,53 @@ def visits(length: int, tile: int = 16, causal: bool = True, window: int | None 
         y = 46 + 28 * number
         drawing.box(390, y - 9, 18, 18, fill=colours[kind])
         drawing.text_from(416, y, f"{count} {kind}", size=14)
+    return drawing
+
+
+# ---- which places of a tile a lane holds
+
+SIDE = 16  # rows of a product, and numbers that it adds up over
+
+
+def sums_of(lane: int) -> list[tuple[int, int]]:
+    """(row, column) of the eight sums that a lane has of two `mma.m16n8k16`, side by side, in the
+    order of its registers (PTX, Matrix Fragments for mma.m16n8k16).
+    """
+    return [
+        (lane // 4 + 8 * (i // 2), 8 * product + lane % 4 * 2 + i % 2)
+        for product in range(2)
+        for i in range(4)
+    ]
+
+
+def factors_of(lane: int) -> list[tuple[int, int]]:
+    """(row, column) of the eight numbers that a lane supplies of such a product's left factor."""
+    return [
+        (lane // 4 + 8 * (register % 2), lane % 4 * 2 + half + 8 * (register // 2))
+        for register in range(4)
+        for half in range(2)
+    ]
+
+
+def places(lane: int):
+    """A lane's places in a tile of 16 × 16: of the sums of two products, and of a left factor."""
+    sheets = {"sums of two products": sums_of(lane), "left factor of the next": factors_of(lane)}
+    said = "; ".join(f"{title}: {', '.join(map(str, own))}" for title, own in sheets.items())
+    cell = 17
+    wide = SIDE * cell
+    alt = f"lane {lane}'s places (row, column), in the order of its registers. {said}"
+    drawing = svg.Drawing(2 * wide + 90, wide + 40, alt=alt)
+    for sheet, (title, own) in enumerate(sheets.items()):
+        left = 10 + sheet * (wide + 70)
+        drawing.text_from(left, 14, title, size=15)
+        every = [(row, column) for row in range(SIDE) for column in range(SIDE)]
+        for colour, which in ((svg.FAINT, every), (YELLOW, own)):
+            corners = [(left + cell * column, 30 + cell * row) for row, column in which]
+            drawing.cells(corners, cell - 2, fill=colour)
+        for number, (row, column) in enumerate(own):
+            middle = left + cell * column + cell / 2 - 1, 30 + cell * row + cell / 2 - 1
+            drawing.text(*middle, number, size=12, colour=svg.ON_COLOUR)
+    drawing.arrow(wide + 24, 30 + wide / 2, wide + 66, 30 + wide / 2)
     return drawing
 
 

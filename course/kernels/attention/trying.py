@@ -20,6 +20,7 @@ from course.kernels.attention.problem import flat
 from course.kernels.attention.reference import Case
 from course.kernels.attention.rungs import RUNGS
 from utils import cuda_c
+from utils.tracer import trace
 
 #: More keys than a tile has, fewer queries; a group of heads; the mask crosses a tile
 CASE = Case(1, 40, 200, heads=2, key_heads=1, dim=64, causal=True)
@@ -38,6 +39,7 @@ ROUND = Case(1, 64, heads=2, dim=64, causal=True)
 CACHE = Case(1, 1, 200, heads=4, dim=64)
 PARTS = (0, 80, 160, 200)
 BLOCK = 64  # threads of a merge
+FEW_ROWS = 16  # queries and keys of a film
 
 
 def tried(name: str, case: Case = CASE) -> None:
@@ -100,6 +102,13 @@ def largest_first(q, k, case: Case, width: int) -> np.ndarray:
     hidden = np.arange(keys) >= sees
     scores = np.where(hidden[:, None], -np.inf, scores)
     return scores.argmax(-1) // width == (sees - 1) // width
+
+
+def flash_traced(kernel, queries: int):
+    """A trace of a learner's flash attention: FEW_ROWS of 4 numbers, `queries` of them a block."""
+    q, k, v = np.random.default_rng(22).normal(size=(3, FEW_ROWS, 4)).astype(np.float32)
+    out = np.zeros_like(q)
+    return trace(kernel, FEW_ROWS // queries, queries, out, q, k, v, np.float32(0.5), False)
 
 
 def tried_in_numba(kernel) -> None:
@@ -175,12 +184,29 @@ def merged(file: str | Path) -> None:
         reference.attention(q, k[:, first:end], v[:, first:end])
         for first, end in zip(PARTS, PARTS[1:], strict=False)
     ]
-    parts = torch.cat([out for out, _ in found]).float().contiguous()
-    lse = torch.cat([lse for _, lse in found]).float().contiguous()
-    count, rows, dim = len(found), CACHE.heads, CACHE.dim
-    out = torch.full((rows, dim), torch.nan, device=q.device)
+    shape = len(found), CACHE.heads, CACHE.dim
+    parts = torch.cat([out for out, _ in found]).reshape(shape)
+    lse = torch.cat([lse for _, lse in found]).reshape(shape[:2])
+    print(trying.verdict(merge_of(file, parts, lse), trying.numbers(exact).reshape(shape[1:])))
+
+
+def joined(file: str | Path, parts) -> np.ndarray:
+    """What a learner's merge makes of parts of the keys: [rows, dim].
+
+    parts: of each the results [rows, dim] and their lse [rows, 1], in NumPy.
+    """
+    results, lse = map(np.stack, zip(*parts, strict=True))
+    on_device = [torch.tensor(x, device=reference.DEVICE) for x in (results, lse[..., 0])]
+    return merge_of(file, *on_device)
+
+
+def merge_of(file: str | Path, parts: torch.Tensor, lse: torch.Tensor) -> np.ndarray:
+    """A learner's merge of parts [part, row, dim] and lse [part, row]: [rows, dim]."""
+    count, rows, dim = parts.shape
+    parts, lse = (x.float().contiguous() for x in (parts, lse))
+    out = torch.full((rows, dim), torch.nan, device=parts.device)
     cuda_c.load(file).merge[rows, BLOCK](*map(flat, (out, parts, lse)), count, rows, dim)
-    print(trying.verdict(trying.numbers(out), trying.numbers(exact).reshape(rows, dim)))
+    return trying.numbers(out)
 
 
 def slopes(function, arrays, step: float = 1e-5) -> list[np.ndarray]:

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from course.exercises import EXERCISES
 from course.kernels.attention import ring
 from course.kernels.attention.reference import seen
 from course.pictures import attention as pictures
@@ -13,10 +14,13 @@ from utils import results
 
 def test_weights_say_who_looks_at_whom():
     matrix = np.array([[1, 0], [0.25, 0.75]])
-    assert "guard looks at bees 0.25, guard 0.75" in pictures.weights(["bees", "guard"], matrix).alt
-    drawing = pictures.looks(["bees", "guard"], matrix, 0)
-    assert drawing.alt == "bees looks at bees 1.00, guard 0.00"
+    words = ["bee", "flower"]
+    assert "flower looks at bee 0.25, flower 0.75" in pictures.weights(words, matrix).alt
+    drawing = pictures.looks(words, matrix[0], 0)
+    assert drawing.alt == "bee looks at bee 1.00, flower 0.00"
     assert drawing.svg().count("<line") == 1  # a weight of 0 is no line
+    asks = pictures.looks(words, matrix[1], 1, query=np.array([0.5, -1]))
+    assert asks.alt.endswith("flower 0.75; it looks for 0.50 alive, -1.00 hollow")
 
 
 def test_a_weight_of_1_is_the_whole_colour():
@@ -78,6 +82,21 @@ def test_tiles_are_counted(length, window):
     alt = pictures.visits(length, tile, window=window).alt
     for kind in (pictures.WHOLE, pictures.EDGE, pictures.SKIPPED):
         assert f"{kinds.count(kind)} {kind}" in alt
+
+
+def test_sums_lie_where_the_next_left_factor_has_to_lie():
+    lanes = range(32)
+    assert [pictures.sums_of(lane) for lane in lanes] == [
+        pictures.factors_of(lane) for lane in lanes
+    ]
+    whole = {place for lane in lanes for place in pictures.sums_of(lane)}
+    assert whole == {(row, column) for row in range(16) for column in range(16)}
+    place = EXERCISES["tensor_cores.fragment"].solution
+    for lane in lanes:
+        asked = [place(lane, register, half) for register in range(4) for half in range(2)]
+        assert pictures.factors_of(lane) == asked
+    assert pictures.places(6).svg().count(">7</text>") == 2
+    assert "left factor of the next: (1, 4), (1, 5), (9, 4)" in pictures.places(6).alt
 
 
 @pytest.mark.parametrize("scheme", pictures.SCHEMES)

@@ -41,6 +41,13 @@ def test_a_mean_of_unlike_parts_is_wrong(merge, capsys):
     assert "wrong: " in merge("float weight = expf(own - largest);", "float weight = 1;", capsys)
 
 
+def test_a_merge_joins_what_ranks_have_found(tmp_path):
+    file = tmp_path / "merge.cu"
+    file.write_text(EXERCISES["attention.merge"].solution)
+    parts = [(np.array([[1.0, 0.0]]), np.log([[3.0]])), (np.array([[0.0, 4.0]]), np.log([[1.0]]))]
+    assert trying.joined(file, parts) == pytest.approx(np.array([[0.75, 1.0]]))
+
+
 def test_the_course_s_own_kernels_are_right(capsys):
     trying.tried("online", trying.Case(1, 5, 40, heads=2, key_heads=1, dim=64, causal=True))
     trying.tried_backward(case=trying.Case(1, 3, 4, dim=64))
