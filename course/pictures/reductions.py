@@ -168,30 +168,76 @@ class _Rows:
 
 
 #: A warp's job in the ring, and what it waits for.
-JOBS = (
-    ("mover", "loads a tile", "a free stage"),
-    ("scanners", "add up their parts", "loaded"),
-    ("publisher", "tells the tile's sum", "added"),
-    ("gatherer", "adds the tiles before", "other blocks' sums"),
-    ("scanners", "scan in place", "known"),
-    ("mover", "stores the tile", "scanned"),
-)
+#: Who does what with a tile, what it waits for, and for how many ticks: the ticks are made up
+JOBS = {
+    "load": ("mover", "loads a tile", "a free stage", 2),
+    "add": ("scanners", "add up their parts", "loaded", 1),
+    "tell": ("publisher", "tells the tile's sum", "added", 1),
+    "gather": ("gatherer", "adds the tiles before", "other blocks' sums", 1),
+    "scan": ("scanners", "scan in place", "known", 1),
+    "store": ("mover", "stores the tile", "scanned", 2),
+}
+#: Ticks until what was loaded is there, and until other blocks have told their sums, too
+FLIGHT, OTHERS = 3, 6
+TICK, LANE = 8, 30  # pixels: a tick, a job's row
+FEWEST, MOST = 3, 8  # stages
 
 
-def ring():
-    """The jobs of scan_ring.cu that a tile goes through, and what each of them waits for."""
-    words = "; ".join(f"the {who} {what} (waits for: {wait})" for who, what, wait in JOBS)
-    fig, axes = chart(7.4, 1.9, alt=f"A tile's way through the ring: {words}.")
-    sheet(axes, 3.2 * len(JOBS), 3.4)
-    for step, (who, what, wait) in enumerate(JOBS):
-        x = 3.2 * step
-        box(axes, x, 0.8, 2.8, 1.5, KNOWN if who == "scanners" else IDLE)
-        word(axes, x + 1.4, 1.25, who, weight="bold", fontsize=7.5)
-        word(axes, x + 1.4, 1.85, what, fontsize=6)
-        word(axes, x + 1.4, 2.75, f"waits: {wait}", fontsize=6, color=ACCENT)
-        if step:
-            arrow(axes, x - 0.4, 1.55, x, 1.55)
-    return fig
+def ring_schedule(stages: int, tiles: int = 10) -> list[tuple[str, int, int, int]]:
+    """(job, tile, start, end) in ticks, of a block whose ring has so many stages.
+
+    Each role takes its tiles in the order of scan_ring.cu: the mover loads a tile into a stage
+    once it has stored what was there; the scanners are `stages - 2` tiles further when they scan.
+    """
+    lag = stages - 2
+    free = dict.fromkeys(("mover", "scanners", "publisher", "gatherer"), 0)
+    done, pieces = {}, []
+
+    def do(job, tile, ready=0):
+        who, *_, ticks = JOBS[job]
+        start = max(free[who], ready)
+        free[who] = done[job, tile] = start + ticks
+        pieces.append((job, tile, start, start + ticks))
+
+    for tile in range(min(stages, tiles)):
+        do("load", tile)
+    for k in range(tiles + lag):
+        if k < tiles:
+            do("add", k, done["load", k] + FLIGHT)
+            do("tell", k, done["add", k])
+            do("gather", k, done["tell", k] + OTHERS)
+        if k >= lag:
+            do("scan", k - lag, done["gather", k - lag])
+            do("store", k - lag, done["scan", k - lag])
+            if k - lag + stages < tiles:
+                do("load", k - lag + stages)
+    return pieces
+
+
+def ring(stages: int = FEWEST):
+    """A block's warps in time: which job each does, for which tile, with so many stages."""
+    pieces = ring_schedule(stages)
+    end = max(piece[3] for piece in pieces)
+    longest = max(piece[3] for piece in ring_schedule(FEWEST))
+    busy = sum(stop - start for job, _, start, stop in pieces if JOBS[job][0] == "mover")
+    words = "; ".join(
+        f"the {who} {what} (waits for: {wait})" for who, what, wait, _ in JOBS.values()
+    )
+    said = f"{stages} stages: memory is busy {busy / end:.0%} of the time"
+    left = 250
+    drawing = Drawing(left + TICK * longest + 16, 46 + LANE * len(JOBS), alt=f"{said}. {words}.")
+    drawing.heading(8, 16, said)
+    rows = {job: 36 + LANE * row for row, job in enumerate(JOBS)}
+    for job, (who, what, wait, _) in JOBS.items():
+        drawing.text_from(8, rows[job] + 7, f"{who} {what}", size=12)
+        drawing.text_from(8, rows[job] + 20, f"waits for: {wait}", size=10, colour=GREY)
+    for job, tile, start, stop in pieces:
+        colour = BLOCK_COLOURS[tile % len(BLOCK_COLOURS)]
+        x, width = left + TICK * start, TICK * (stop - start) - 1
+        drawing.box(x, rows[job] + 2, width, LANE - 8, fill=colour, rx=2)
+        drawing.text(x + width / 2, rows[job] + 13, tile, size=9, colour=ON_COLOUR)
+    drawing.line(left + TICK * end, 30, left + TICK * end, drawing.height - 8, colour=ACCENT)
+    return drawing
 
 
 def beside(entry: dict | None) -> None:

@@ -2,6 +2,9 @@
 recorded lines say it all.
 """
 
+import html
+import itertools
+import re
 from functools import partial
 
 import numpy as np
@@ -69,11 +72,29 @@ def test_a_kept_value_goes_to_its_running_sum_less_one():
     assert picture.svg().count("<polygon") == 4
 
 
-def test_the_ring_says_who_waits_for_what():
-    fig = reductions.ring()
-    for who, what, wait in reductions.JOBS:
-        assert {who, what, f"waits: {wait}"} <= set(texts(fig))
-        assert f"the {who} {what} (waits for: {wait})" in fig.alt
+@pytest.mark.parametrize("stages", range(reductions.FEWEST, reductions.MOST + 1))
+def test_a_ring_never_holds_more_tiles_than_it_has_stages(stages):
+    pieces = reductions.ring_schedule(stages)
+    begin = {(job, tile): start for job, tile, start, _ in pieces}
+    end = {(job, tile): stop for job, tile, _, stop in pieces}
+    jobs = list(reductions.JOBS)
+    for tile in {tile for _, tile in begin}:
+        for before, after in itertools.pairwise(jobs):
+            assert end[before, tile] <= begin[after, tile]
+        if ("load", tile + stages) in begin:
+            assert end["store", tile] <= begin["load", tile + stages]
+    for who in {job[0] for job in reductions.JOBS.values()}:
+        theirs = sorted(piece[2:] for piece in pieces if reductions.JOBS[piece[0]][0] == who)
+        assert all(stop <= start for (_, stop), (start, _) in itertools.pairwise(theirs))
+
+
+def test_the_rings_picture_says_what_each_job_waits_for():
+    few, many = reductions.ring(3), reductions.ring(6)
+    for who, what, wait, _ in reductions.JOBS.values():
+        assert f"the {who} {what} (waits for: {wait})" in few.alt
+        assert html.escape(f"waits for: {wait}") in few.svg()
+    busy = [float(re.search(r"busy (\d+)%", picture.alt)[1]) for picture in (few, many)]
+    assert busy[0] < busy[1]
 
 
 def test_a_recorded_speed_up_is_said_with_its_gpu_and_day(capsys):
