@@ -1,15 +1,16 @@
 """Train the small model on the course's own words, with the course's own kernels.
 
-    python -m course.kernels.language_model.train [--minutes 8] [--steps 600 1200] [--out FILE]
+    python -m course.kernels.language_model.train [--steps 450] [--decay 0.1 1]
 
 First holds the loss and every gradient to PyTorch's in float64. Then trains once for each number
-of steps, as far as the minutes go, and keeps the weights with the least loss on held-out
-paragraphs: weights and losses go to assets/data (`carried`). Takes minutes on a GPU, and begins
-anew each time.
+of steps and decay of weights, as far as --minutes go, and keeps the weights with the least loss on
+held-out paragraphs: they and their losses go to assets/data (`carried`) or to --out. Half a minute
+each on a GPU. Begins anew each time.
 """
 
 import argparse
 import datetime
+import itertools
 import math
 import time
 from pathlib import Path
@@ -64,14 +65,14 @@ def rate(step: int, steps: int, top: float = 3e-3) -> float:
     return top * (0.02 + 0.98 * (1 + math.cos(math.pi * falling)) / 2)
 
 
-def learn(network: Network, lessons: Lessons, steps: int, top: float = 3e-3):
+def learn(network: Network, lessons: Lessons, steps: int, top: float = 3e-3, decay: float = 0.1):
     """Train, and yield (step, loss in nats) after each step."""
     for step in range(steps):
         given, following = lessons.draw()
         network.forward(given)
         loss = network.loss(following).mean()
         network.backward()
-        network.step(rate(step, steps, top))
+        network.step(rate(step, steps, top), decay)
         yield step, loss
 
 
@@ -135,16 +136,16 @@ def begun(config: Config, device, seed: int = 0) -> dict:
     return own
 
 
-def trained(steps: int, learned, held, device, ends: float) -> tuple[float, dict, dict]:
+def trained(steps: int, decay: float, learned, held, device, ends: float) -> tuple:
     """(least held-out loss, its weights, what happened) of one training; ends: at this time."""
     own = begun(SMALL, device)
     network = Network(SMALL, own, BATCH, LENGTH)
     lessons = Lessons(learned, BATCH, LENGTH, device)
     examined = Lessons(held, BATCH, LENGTH, device)
-    told = {"steps": steps, "losses": [], "held_out": []}
+    told = {"steps": steps, "decay": decay, "losses": [], "held_out": []}
     least, best = math.inf, None
     began = time.perf_counter()
-    for step, loss in learn(network, lessons, steps):
+    for step, loss in learn(network, lessons, steps, decay=decay):
         if step % 10 == 0:
             told["losses"].append([step, round(loss.item(), 4)])
         if step % EVERY == EVERY - 1 or step == steps - 1:
@@ -175,7 +176,8 @@ def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=8, help="of all trainings together")
-    parser.add_argument("--steps", type=int, nargs="+", default=[600, 1200, 2400])
+    parser.add_argument("--steps", type=int, nargs="+", default=[450])
+    parser.add_argument("--decay", type=float, nargs="+", default=[0.1, 1.0])
     parser.add_argument("--out", type=Path, default=carried.PATH, help="an .npz file")
     given = parser.parse_args()
     ends = time.perf_counter() + 60 * given.minutes
@@ -189,10 +191,10 @@ def main() -> None:
     print(f"{len(words.split()):,} words: {len(learned):,} tokens, {len(held):,} held out")
 
     runs = []
-    for steps in given.steps:
+    for steps, decay in itertools.product(given.steps, given.decay):
         if not runs or time.perf_counter() < ends:
-            print(f"{steps} steps of {BATCH} rows of {LENGTH} tokens", flush=True)
-            runs.append(trained(steps, learned, held, device, ends))
+            print(f"{steps} steps of {BATCH} rows of {LENGTH} tokens, decay {decay}", flush=True)
+            runs.append(trained(steps, decay, learned, held, device, ends))
     least, best, told = min(runs, key=lambda run: run[0])
     told |= {
         "held_out_loss": round(least, 4),
