@@ -313,6 +313,80 @@ def _place(sheet, x, y, width, height, block, blocks):
         sheet.box(*place, fill=colour if block < blocks else FAINT, rx=3)
 
 
+# ---- a block's life on an SM. The cycles are made up; the order of events is a GPU's
+
+BEGINS, LOADS, WAITS, ADDS, STORES = "begins", "loads", "waits", "adds", "stores"
+INSTRUCTIONS = {LOADS, ADDS, STORES}
+#: What a warp of `out[i] = a[i] + b[i]` does in each cycle
+LIFE = [BEGINS] * 4 + [LOADS] * 2 + [WAITS] * 24 + [ADDS, STORES]
+LIFE_COLOURS = {BEGINS: YELLOW, LOADS: BLUE, WAITS: FAINT, ADDS: GREEN, STORES: PINK}
+WARPS = 2  # of a block
+
+
+def lives(at_once: int, blocks: int) -> list[tuple[int, int, int, str, int]]:
+    """(place, block, warp, what, cycle): what each warp of a grid does, on one SM.
+
+    A scheduler issues one instruction per cycle, to the oldest block's warps first. A block begins
+    where a place is free, and leaves it when its last warp is done.
+    """
+    told, here, following, cycle = [], {}, 0, 0
+    while here or following < blocks:
+        for place in range(at_once):
+            if place not in here and following < blocks:
+                here[place] = following, [0] * WARPS
+                following += 1
+        told += [(*who, cycle) for who in _a_cycle(here)]
+        here = {place: each for place, each in here.items() if min(each[1]) < len(LIFE)}
+        cycle += 1
+    return told
+
+
+def _a_cycle(here: dict):
+    """(place, block, warp, what) of all warps, which go on by a step unless it is not their turn.
+
+    here: place -> (block, the step of each warp).
+    """
+    is_issued = False
+    for place, (block, steps) in sorted(here.items(), key=lambda item: item[1][0]):
+        for warp, step in enumerate(steps):
+            if step == len(LIFE):
+                continue
+            is_instruction = LIFE[step] in INSTRUCTIONS
+            has_turn = not (is_instruction and is_issued)
+            is_issued |= is_instruction
+            steps[warp] += has_turn
+            yield place, block, warp, LIFE[step] if has_turn else WAITS
+
+
+def block_lives(at_once: int = 1, blocks: int = 6):
+    """Blocks on one SM in time: each warp's strip, from its block's start to its last store."""
+    told = lives(at_once, blocks)
+    cycles = 1 + max(cycle for *_, cycle in told)
+    busy = len({cycle for *_, what, cycle in told if what in INSTRUCTIONS}) / cycles
+    said = f"{at_once} at once: {blocks} blocks are done after {cycles} cycles"
+    alt = f"{said}; in {busy:.0%} of the cycles an instruction is issued"
+    left, top, strip = 70, 34, 13
+    tall = WARPS * strip + 6
+    wide = (WIDTH - left) / (blocks * (len(LIFE) + WARPS))
+    sheet = Drawing(WIDTH, top + at_once * tall + 24, alt=alt)
+    for n, (what, colour) in enumerate(LIFE_COLOURS.items()):
+        sheet.box(left + 90 * n, 4, 14, 14, fill=colour, line=GREY, thick=0.5)
+        sheet.text_from(left + 90 * n + 19, 11, what, size=12)
+    for place in range(at_once):
+        sheet.text_from(0, top + place * tall + strip - 1, f"place {place}", size=12)
+    for place, _, warp, what, cycle in told:
+        corner = left + cycle * wide, top + place * tall + warp * strip
+        sheet.box(*corner, wide, strip - 2, fill=LIFE_COLOURS[what])
+    begins = {(block, place): cycle for place, block, _, _, cycle in reversed(told)}
+    for (block, place), cycle in begins.items():
+        at, y = left + cycle * wide, top + place * tall
+        sheet.line(at, y - 1, at, y + WARPS * strip - 1, thick=1.5)
+        end = left + max(cycle for _, b, _, _, cycle in told if b == block) * wide
+        sheet.text(end - 10 * wide, y + strip - 1, f"block {block}", size=11)
+    says_whose(sheet, alt)
+    return sheet
+
+
 THREAD, BETWEEN = 48, 24  # pixels: a thread, from one block to the next
 
 

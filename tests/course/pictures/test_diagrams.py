@@ -1,6 +1,7 @@
 """The diagrams show the counts and sizes that their facts say."""
 
 import re
+from collections import Counter
 
 import pytest
 
@@ -66,6 +67,30 @@ def test_each_block_runs_once_and_turns_are_counted(blocks, sms, at_once, turns)
 def test_more_sms_than_anybody_could_read_are_refused():
     with pytest.raises(ValueError, match="too many to draw"):
         diagrams.grid_on_sms(100, 132)
+
+
+@pytest.mark.parametrize("at_once", range(1, 7))
+def test_a_blocks_warps_do_all_that_a_warp_does_and_one_issues_at_a_time(at_once):
+    blocks = 6
+    told = diagrams.lives(at_once, blocks)
+    done = Counter(what for *_, what, _ in told if what in diagrams.INSTRUCTIONS)
+    each = Counter(what for what in diagrams.LIFE if what in diagrams.INSTRUCTIONS)
+    assert done == {what: n * blocks * diagrams.WARPS for what, n in each.items()}
+    issued = [cycle for *_, what, cycle in told if what in diagrams.INSTRUCTIONS]
+    assert len(issued) == len(set(issued))
+    cycles = {}
+    for place, block, *_, cycle in told:
+        cycles.setdefault((place, cycle), set()).add(block)
+        assert place < at_once
+    assert all(len(there) == 1 for there in cycles.values()), "a place has one block at a time"
+
+
+def test_more_blocks_at_once_hide_more_of_the_waiting():
+    lengths = [max(cycle for *_, cycle in diagrams.lives(n, 6)) for n in (1, 2, 3, 6)]
+    assert lengths == sorted(set(lengths), reverse=True)
+    sheet = diagrams.block_lives(2)
+    assert f"after {lengths[1] + 1} cycles" in sheet.alt
+    assert all(f"block {block}" in words(sheet) for block in range(6))
 
 
 def test_host_and_device_names_the_three_steps():
