@@ -177,7 +177,6 @@ def _part(node):
 KNOWN = {
     "chapters/beating_pytorch.ipynb": {"bring": 1},
     "chapters/first_kernels.ipynb": {"no x, no y": 1, "telegram": 1},
-    "chapters/low_precision.ipynb": {"telegram": 1},
     "chapters/memory.ipynb": {"bring": 2, "per": 1, "telegram": 1},
     "chapters/mnist_cnn.ipynb": {"per": 1},
     "chapters/profiling.ipynb": {"bring": 1, "telegram": 2},

@@ -1,12 +1,69 @@
-"""Pictures of the chapter Low precision: bits, spacings, trainings, tiles, scales."""
+"""Pictures of the chapter Low precision: neurons, bits, spacings, trainings, tiles, scales."""
 
 import numpy as np
 
 from course.pictures.shapes import SMALL, box, numbered, plain, sheet, word
-from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, INK, chart, svg
+from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, INK, chart, images, svg
 
 TINY = 6.5
 KERNEL = "#cfe8cf"
+
+
+# ---- the network
+
+
+FOR, AGAINST = (0, 114, 178), (176, 58, 0)  # blue: ink makes a neuron's number larger; orange: less
+WHITE, FRAME = 255, 205
+
+
+def neurons(weights, titles=(), limit: float | None = None):
+    """Neurons as pictures: each weight at the place of its pixel, blue above 0, orange below.
+
+    weights: [n, side · side]. limit: the magnitude that gets the full colour, by default the
+    largest of all.
+    """
+    weights = np.asarray(weights)
+    side = int(weights.shape[1] ** 0.5)
+    limit = limit or np.abs(weights).max()
+    strength = np.clip(weights / limit, -1, 1)[..., None]
+    full = np.where(strength > 0, FOR, AGAINST)
+    colours = WHITE + np.abs(strength) * (full - WHITE)
+    squares = colours.round().astype(np.uint8).reshape(-1, side, side, 3)
+    frame = ((0, 0), (1, 1), (1, 1), (0, 0))
+    squares = np.pad(squares, frame, constant_values=FRAME)
+    zero = ", ".join(f"{np.mean(each == 0):.0%}" for each in weights)
+    named = f" ({', '.join(titles)})" if titles else ""
+    alt = f"{len(weights)} neurons{named}, {side} × {side} weights each; of them are 0: {zero}."
+    return images(list(squares), list(titles), alt=alt, width=1.3 * len(weights))
+
+
+def reading(pixels, answers, labels):
+    """Digits in a row, and below each what was read; what is wrong stands in orange with a cross.
+
+    pixels: [n, side · side] from 0 to 1.
+    """
+    side = int(pixels.shape[1] ** 0.5)
+    wrong = sum(int(answer) != int(label) for answer, label in zip(answers, labels, strict=True))
+    alt = f"Digits {' '.join(map(str, labels))}, read as {' '.join(map(str, answers))}: "
+    alt += f"{wrong} wrong."
+    fig, axes = chart(0.75 * len(labels), 1.25, alt=alt)
+    axes.axis("off")
+    axes.set(xlim=(0, len(labels)), ylim=(1.6, 0))
+    for place, (digit, answer, label) in enumerate(zip(pixels, answers, labels, strict=True)):
+        extent = (place + 0.04, place + 0.96, 0.98, 0.02)
+        square = digit.reshape(side, side)
+        axes.imshow(square, cmap="gray_r", extent=extent, vmin=0, vmax=1, aspect="auto")
+        right = int(answer) == int(label)
+        words = f"{answer}" if right else f"{answer} ×"
+        word(
+            axes,
+            place + 0.5,
+            1.3,
+            words,
+            fontsize=SMALL + 4,
+            color=INK if right else ALARM,
+        )
+    return fig
 
 
 # ---- formats
@@ -116,17 +173,44 @@ def rounding(x: float, format, code: int, around):
     fig, axes = chart(7.6, 2.2, alt=alt)
     axes.set(xlim=(0, 17.5), ylim=(3.4, -0.2))
     axes.axis("off")
-    kinds = (1, format.exponent, format.mantissa)  # bits of the sign, exponent, mantissa
+    _boxes(axes, bits, format)
+    words = f"{x:g} becomes {nearest:g}: {error:.1%} off"
+    word(axes, format.bits + 0.4, 0.55, words, ha="left", fontsize=SMALL + 2)
+    _line_of(axes, x, nearest, around)
+    return fig
+
+
+def value(code: int, format, around):
+    """A code's bits, how they make a number, and where it lies.
+
+    around: numbers of the format in order, that of the code among them.
+    """
+    bits = f"{code:0{format.bits}b}"
+    exponent, mantissa = code >> format.mantissa, code % (1 << format.mantissa)
+    steps, bias = 1 << format.mantissa, (1 << format.exponent - 1) - 1
+    inside = f"(1 + {mantissa}/{steps}) · 2^({exponent} - {bias})"
+    if exponent == 0:
+        inside = f"{mantissa}/{steps} · 2^(1 - {bias})"
+    number = (mantissa + steps * (exponent > 0)) / steps * 2.0 ** (max(exponent, 1) - bias)
+    words = f"{inside} = {number:g}"
+    fig, axes = chart(7.6, 2.2, alt=f"The code {bits} is {words}.")
+    axes.set(xlim=(0, 17.5), ylim=(3.4, -0.2))
+    axes.axis("off")
+    _boxes(axes, bits, format)
+    word(axes, format.bits + 0.4, 0.55, words, ha="left", fontsize=SMALL + 2)
+    _line_of(axes, number, number, around)
+    return fig
+
+
+def _boxes(axes, bits: str, format):
+    """A code's bits in boxes, coloured by what they are: sign, exponent, mantissa."""
+    kinds = (1, format.exponent, format.mantissa)
     colours = [
         BLOCK_COLOURS[k] for k, many in zip((2, 1, 0), kinds, strict=True) for _ in range(many)
     ]
     for place, (bit, colour) in enumerate(zip(bits, colours, strict=True)):
         box(axes, place, 0.1, 0.92, 0.9, colour)
         word(axes, place + 0.46, 0.55, bit, fontsize=SMALL + 2, color=INK)
-    words = f"{x:g} becomes {nearest:g}: {error:.1%} off"
-    word(axes, format.bits + 0.4, 0.55, words, ha="left", fontsize=SMALL + 2)
-    _line_of(axes, x, nearest, around)
-    return fig
 
 
 def _line_of(axes, x, nearest, around):

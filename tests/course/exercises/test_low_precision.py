@@ -70,7 +70,7 @@ def halves_swapped(numbers, packed):
 
 @cuda.jit
 def zero_once(out, x, zeros, x_scales, w, w_scales):
-    row, column = cuda.grid(2)
+    column, row = cuda.grid(2)
     if row < out.shape[0] and column < out.shape[1]:
         total = 0
         for k in range(x.shape[1]):

@@ -9,6 +9,32 @@ from course.kernels.low_precision import formats
 from course.pictures import low_precision as pictures
 
 
+def test_a_neuron_is_a_picture_of_its_weights():
+    weights = np.zeros((2, 16))
+    weights[0, 5], weights[1, 0] = 0.5, -0.25
+    picture = pictures.neurons(weights, limit=0.5)
+    assert "2 neurons, 4 × 4 weights each; of them are 0: 94%, 94%" in picture.alt
+    first, second = (axes.images[0].get_array() for axes in picture.axes)
+    assert tuple(first[2, 2]) == pictures.FOR  # behind the frame
+    white, orange = np.full(3, pictures.WHITE), np.array(pictures.AGAINST)
+    assert np.abs(second[1, 1] - (white + orange) / 2).max() <= 1
+
+
+def test_wrong_answers_are_marked():
+    picture = pictures.reading(np.zeros((3, 16)), [7, 2, 1], [7, 3, 1])
+    assert picture.alt == "Digits 7 3 1, read as 7 2 1: 1 wrong."
+    words = [text.get_text() for text in picture.axes[0].texts]
+    assert words == ["7", "2 ×", "1"]
+
+
+@pytest.mark.parametrize("code", range(0b0_1111_110 + 1))
+def test_a_code_is_told_as_the_number_that_it_is(code):
+    (number,) = formats.decode([code], formats.E4M3)
+    alt = pictures.value(code, formats.E4M3, [0.0, float(number), 500.0]).alt
+    made = alt.split(" is ")[1].split(" = ")[0].replace("·", "*").replace("^", "**")
+    assert eval(made) == number and f"The code {code:08b} is" in alt
+
+
 def test_formats_and_their_numbers():
     assert "e4m3 1 + 4 + 3" in pictures.bits(formats.FORMATS).alt
     line = pictures.number_line({"e2m1": formats.numbers(formats.E2M1)}, 8)

@@ -1,5 +1,6 @@
 """4-bit weights, 2 of 4, the digits and the training in few bits; Hopper's kernels compile."""
 
+import functools
 import re
 from types import SimpleNamespace
 
@@ -166,11 +167,39 @@ def test_three_of_four_are_refused():
 
 @pytest.mark.parametrize("scheme", digits.SCHEMES)
 def test_weights_have_as_many_values_as_their_bits_allow(scheme):
-    weights = np.random.default_rng(0).normal(size=(3, 400)).astype(np.float32)
-    kept = digits.quantized(weights, scheme)
-    rows = kept if scheme.rows else [kept]
-    for row in rows:
-        assert 2 < len(np.unique(row)) <= 2 * scheme.levels + 1
+    weights = np.random.default_rng(0).normal(size=(3, 64)).astype(np.float32)
+    parts = digits.quantized(weights, scheme).reshape(-1, scheme.share or weights.size)
+    for part in parts:
+        assert 2 < len(np.unique(part)) <= 2 * scheme.levels + 1
+
+
+def test_the_network_reads_and_four_bits_hardly_harm_it():
+    network = digits.trained()
+    assert digits.accuracy(network) > 0.88
+    few = functools.partial(digits.quantized, scheme=weights_of_four_bits())
+    assert digits.accuracy(digits.with_weights(few)) > 0.88
+
+
+def weights_of_four_bits():
+    (scheme,) = (each for each in digits.SCHEMES if each.levels == 7 and each.share)
+    return scheme
+
+
+def test_the_strongest_neurons_come_first_and_the_margin_is_empty():
+    sizes = np.linalg.norm(digits.trained().first, axis=1)
+    assert (np.diff(sizes) <= 0).all()
+    pixels, _ = digits.test()
+    picture = pixels.reshape(-1, digits.SIDE, digits.SIDE)
+    assert not picture[:, : digits.MARGIN].any() and picture[:, digits.MARGIN :].any()
+
+
+def test_a_number_is_spelt_with_other_pictures_of_the_same_digit():
+    pixels, spelt = digits.written("3-3x7")
+    assert spelt == [3, 3, 7] and pixels.shape == (3, 1024)
+    assert not np.array_equal(pixels[0], pixels[1])
+    every, labels = digits.test()
+    places = [int(np.flatnonzero((every == each).all(1))[0]) for each in pixels]
+    assert labels[places].tolist() == spelt
 
 
 def test_gradients_vanish_and_a_scaled_loss_brings_them_back():
