@@ -170,13 +170,12 @@ CACHED = Exercise(
     kernel_name="decode",
     path="build/cached.cu",
     task=(
-        "This kernel is one step of decoding. `lengths[sequence]` keys lie in a sequence's cache,"
-        " which has room for `capacity`, more than there are. Append the new token's key and value"
-        " behind them (one warp is enough); then each query sees all of them, the new one as well."
-        " Heads of queries"
-        " share heads of keys in groups: with 8 and 2, query heads 0 to 3 have key head 0, and 4 to"
-        " 7 key head 1. A block has one head of keys, and a warp for each head of queries of its"
-        " group. The softmax is written; what is missing is each place in memory, and whatever"
+        "This kernel is one step of decoding. A sequence's cache holds `lengths[sequence]`"
+        " keys, and has room for `capacity`. Append the new token's key and value (one warp is"
+        " enough). Then each query sees all keys, the new one as well. Heads of queries share"
+        " heads of keys in groups: with 8 and 2, query heads 0 to 3 have key head 0, and 4 to 7"
+        " key head 1. A block has one head of keys, and a warp for each head of queries of its"
+        " group. The softmax is written. What is missing is each place in memory, and whatever"
         " makes all warps see the new token."
     ),
     starter="\n%%writefile build/cached.cu" + CACHED_STARTER,
@@ -449,13 +448,13 @@ MERGE = Exercise(
     kernel_name="merge",
     path="build/merge.cu",
     task=(
-        "The keys of each row (a query of a head) were shared out among `count` blocks. Part p has"
-        " left its result, divided by its *own* sum of weights, and `lse`, the natural logarithm of"
-        " that sum. Merge them: the result that one block would have had for all keys. A part"
-        " without keys has an lse of -inf, and has written no result: anything may stand there, NaN"
-        " as well. A row whose parts are all empty has the result 0. Logarithms may be far above"
-        " 100 and far below -100. A block has a row, and its threads share the columns. The starter"
-        " takes the mean."
+        "The keys of each row (a query of a head) were shared out among `count` blocks. Part p"
+        " has left its result, divided by its *own* sum of weights, and `lse`, the natural"
+        " logarithm of that sum. Merge them into the result that one block would have had for"
+        " all keys. A part without keys has an lse of -inf, and has written no result: anything"
+        " may stand there, NaN as well. A row whose parts are all empty has the result 0."
+        " Logarithms may be far above 100 and far below -100. A block has a row, and its"
+        " threads share the columns. The starter takes the mean."
     ),
     starter="""
 %%writefile build/merge.cu

@@ -490,14 +490,14 @@ FLASH = Exercise(
     title="Flash attention",
     minutes=15,
     task=(
-        "One head with 4 columns: thread i has query i, and writes row i of `out`, the sum of"
-        " `weight * v[key]` over the keys that it sees, divided by the sum of the weights"
-        " `exp(score - largest)`; a score is `scale` times the product of `q[i]` and `k[key]`."
-        " There is no matrix of scores: all threads of a block together load a tile of 8 keys and 8"
-        " values into shared memory, each key and value once a block, then each takes the tile into"
-        " its sums as in *One pass over a row*. If `causal` is true, query i sees keys 0"
-        " to i + keys - queries only, and none where that is below 0: then its result is 0. Blocks"
-        " have any size, and the last tile may be partly filled."
+        "One head with 4 columns: thread i has query i, and writes row i of `out`, the mean of"
+        " the rows of `v` that it sees, weighted by `exp(score - largest)`. A score is `scale`"
+        " times the product of `q[i]` and `k[key]`, and there is no matrix of scores. All"
+        " threads of a block together load a tile of 8 keys and 8 values into shared memory,"
+        " each key and value once per block. Then each takes the tile into its sums, as in *One"
+        " pass over a row*. If `causal` is true, query i sees keys 0 to i + keys - queries"
+        " only; where that is below 0 it sees none, and has the result 0. Blocks have any size,"
+        " and the last tile may be partly filled."
     ),
     starter="""
 @cuda.jit

@@ -174,13 +174,13 @@ ONLINE = Exercise(
     title="One pass over a row",
     minutes=10,
     task=(
-        "A block has one row of scores, and thread x column x of the result: the sum of"
-        " `weight * values[key, x]` over all keys, divided by the sum of the weights. A weight is"
-        " `exp(scale * score - largest)`, where `largest` is the row's largest scaled score. Walk"
-        " through the keys *once*, in tiles of 8: keep the largest score so far, the sum of weights"
-        " and the weighted sum of values, and correct both sums when a tile brings a larger score."
-        " A score may be -inf: that key is masked, and weighs nothing. A row in which all keys are"
-        " masked has the result 0. The starter subtracts nothing, so that large scores overflow."
+        "A block has one row of scores, and thread x column x of the result: the mean of"
+        " `values[key, x]` over all keys, each weighted by `exp(scale * score - largest)`,"
+        " where `largest` is the row's largest scaled score. Walk through the keys *once*, in"
+        " tiles of 8, and repair both sums when a tile brings a larger score, as in your loop."
+        " A score of -inf is a masked key, which weighs nothing. A row in which all keys are"
+        " masked has the result 0. The starter subtracts nothing, so that large scores"
+        " overflow."
     ),
     starter="""
 @cuda.jit

@@ -183,6 +183,46 @@ def online(tiles: int):
     return drawing
 
 
+# ---- flash attention: one block's walk
+
+TILES, OWN_TILE = 6, 2  # tiles of queries, and of keys; those of the block that is drawn
+KEYS_OF_TILE = 8
+
+
+def one_block(tile: int):
+    """A block of flash attention with one of its tiles of keys: what exists, and what never did."""
+    cell, left, top = 44, 110, 60
+    first = KEYS_OF_TILE * tile
+    here = f"keys and values {first} to {first + KEYS_OF_TILE - 1}"
+    alt = f"a block with {here} in shared memory; of each query it keeps m, l and o"
+    drawing = svg.Drawing(680, top + cell * TILES + 12, alt=alt)
+    drawing.text(left + cell * TILES / 2, 12, "keys and values, in global memory", size=14)
+    drawing.text(left - 62, top - 12, "queries", size=14)
+    for number in range(TILES):
+        x, y = left + cell * number, top + cell * number
+        drawing.box(x + 2, 26, cell - 4, 24, fill=GREEN if number == tile else svg.FAINT)
+        own = number == OWN_TILE
+        drawing.box(left - 84, y + 2, 44, cell - 4, fill=YELLOW if own else svg.FAINT)
+        for column in range(TILES):
+            place = left + cell * column + 2, y + 2, cell - 4, cell - 4
+            drawing.box(*place, line=svg.GREY, stroke_dasharray="3 3")
+    x, y = left + cell * tile, top + cell * OWN_TILE
+    drawing.named(x + 2, y + 2, cell - 4, cell - 4, "scores", BLUE, size=11, rx=0)
+    drawing.arrow(x + cell / 2, 52, x + cell / 2, y - 2)
+    drawing.arrow(left - 38, y + cell / 2, x - 1, y + cell / 2)
+    right = left + cell * TILES + 24
+    drawing.box(right, 26, 18, 18, fill=GREEN)
+    drawing.text_from(right + 26, 35, "in shared memory:", size=14)
+    drawing.text_from(right + 26, 55, here, size=14)
+    drawing.box(right, y - 20, 18, 18, fill=YELLOW)
+    drawing.text_from(right + 26, y - 11, "in registers, for each query:", size=14)
+    drawing.text_from(right + 26, y + 9, "its numbers, and m, l, o", size=14)
+    drawing.box(right, y + 40, 18, 18, line=svg.GREY, stroke_dasharray="3 3")
+    drawing.text_from(right + 26, y + 49, "scores that are gone,", size=14)
+    drawing.text_from(right + 26, y + 69, "or belong to other blocks", size=14)
+    return drawing
+
+
 # ---- which tiles are visited
 
 WHOLE, EDGE, SKIPPED = "all of it is seen", "partly seen: it needs the mask", "skipped"

@@ -59,6 +59,13 @@ def test_what_was_not_seen_is_not_drawn(tiles):
     assert ("at once" in drawing.alt) == (tiles == 4)
 
 
+def test_a_block_has_one_tile_of_keys_and_no_scores_of_others():
+    drawing = pictures.one_block(3)
+    assert "keys and values 24 to 31 in shared memory" in drawing.alt
+    assert drawing.svg().count(f"fill:{pictures.GREEN}") == 2  # the tile, and what the colour means
+    assert drawing.svg().count(">scores<") == 1
+
+
 def by_hand(first_query, first_key, tile, length, window):
     """The kind of a causal tile, pair by pair."""
     pairs = [

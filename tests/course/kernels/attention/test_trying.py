@@ -48,6 +48,12 @@ def test_a_merge_joins_what_ranks_have_found(tmp_path):
     assert trying.joined(file, parts) == pytest.approx(np.array([[0.75, 1.0]]))
 
 
+def test_with_more_queries_to_a_block_keys_are_read_less_often():
+    kernel = EXERCISES["attention.flash"].solution
+    read = {n: trying.flash_traced(kernel, n).sectors("k", "read") for n in (8, 16)}
+    assert read == {8: 16, 16: 8}
+
+
 def test_the_course_s_own_kernels_are_right(capsys):
     trying.tried("online", trying.Case(1, 5, 40, heads=2, key_heads=1, dim=64, causal=True))
     trying.tried_backward(case=trying.Case(1, 3, 4, dim=64))
