@@ -6,10 +6,12 @@ Mirage Persistent Kernel (2025).
 
 import ctypes
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch.nn import functional
 
+from course.kernels.attention.problem import stream
 from course.kernels.language_model.plain import KERNELS
 from course.kernels.language_model.problem import PAGE, Cache, Config
 from course.kernels.language_model.quantized import (
@@ -30,6 +32,7 @@ ROWS = 8  # of a tile
 PAIRS = ROWS // 2
 PAD = 32  # numbers behind a row of activations in shared memory
 ROOM = 227 << 10  # bytes of shared memory of a block
+ALIGNED = 128  # bytes that alignment may cost
 MOST_SUMS = 4  # tiles whose sums a warp holds at once, at most
 KEYS = 128  # of a part of attention, about
 CPU_BLOCKS = 3  # on the CPU runtime
@@ -41,7 +44,7 @@ class Sizes(ctypes.Structure):
 
     _fields_ = [
         *((name, ctypes.c_int) for name in ("layers", "width", "heads", "kv_heads", "hidden")),
-        *((name, ctypes.c_int) for name in ("vocabulary", "pages", "cache_pages", "parts")),
+        *((name, ctypes.c_int) for name in ("vocabulary", "pages", "cache_pages")),
         ("advance", ctypes.c_int),
         ("eps", ctypes.c_float),
     ]
@@ -83,7 +86,7 @@ class Form:
     @property
     def sums(self) -> int:
         """Tiles whose sums a warp holds at once: a thread adds up one sum of all warps."""
-        return self.tiles or min(MOST_SUMS, 32 * self.warps // (self.batch * ROWS))
+        return self.tiles or min(MOST_SUMS, 32 * self.warps // (self.batch * ROWS)) // 2 * 2
 
     def beside(self, config: Config) -> int:
         """Bytes of shared memory beside the ring, at most."""
@@ -96,14 +99,14 @@ class Form:
 
     def depth(self, config: Config) -> int:
         """Stages of the ring."""
-        return self.stages or (ROOM - self.beside(config)) // (self.stage_bytes + 16)
+        return self.stages or (ROOM - ALIGNED - self.beside(config)) // (self.stage_bytes + 16)
 
     def shared(self, config: Config) -> int:
         """Bytes of shared memory of a block."""
-        return self.beside(config) + self.depth(config) * (self.stage_bytes + 16) + 128
+        return self.beside(config) + self.depth(config) * (self.stage_bytes + 16) + ALIGNED
 
-    def flags(self, config: Config) -> tuple[str, ...]:
-        """The compiler's flags."""
+    def flags(self, config: Config, parts: int) -> tuple[str, ...]:
+        """The compiler's flags. parts: of a sequence's keys, for attention."""
         named = {
             "BITS": self.bits,
             "BATCH": self.batch,
@@ -113,6 +116,7 @@ class Form:
             "TILES": self.sums,
             "HEAD": config.head,
             "GROUP": config.heads // config.kv_heads,
+            "PARTS": parts,
         }
         return tuple(f"-D{name}={value}" for name, value in named.items())
 
@@ -197,6 +201,11 @@ def module(*flags: str):
     return cuda_c.load(KERNELS / "mega.cu", flags=flags)
 
 
+def launched(kernel, grid: int, block: int, shared: int, *arguments) -> None:
+    """Launch on PyTorch's stream."""
+    kernel[grid, block, shared, stream()](*arguments)
+
+
 class Megakernel:
     """Decodes greedily, a step for each launch, as `plain.Plain` does.
 
@@ -254,7 +263,6 @@ class Megakernel:
             config.vocabulary,
             cache.table.shape[1],
             cache.k.shape[1],
-            self.parts,
             advance,
             config.eps,
         )
@@ -277,8 +285,8 @@ class Megakernel:
             *(matrices[name] for name in order),
             self.sizes,
         ]
-        kernel = load(*form.flags(config)).decode_token
-        self.launch = kernel[blocks, 32 * (form.warps + 1), form.shared(config)]
+        kernel = load(*form.flags(config, self.parts)).decode_token
+        self.launch = partial(launched, kernel, blocks, 32 * (form.warps + 1), form.shared(config))
 
     def step(self) -> None:
         """One token of each sequence."""

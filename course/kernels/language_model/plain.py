@@ -8,7 +8,9 @@ from pathlib import Path
 
 import torch
 
+from course.kernels.attention.problem import stream
 from course.kernels.language_model.problem import Cache, Config
+from course.kernels.language_model.reference import STACKED
 from utils import cuda_c
 from utils.occupancy import ceil_div
 from utils.tools import yours
@@ -57,49 +59,51 @@ class Plain:
         """One token of each sequence."""
         config, weights, batch = self.config, self.weights, self.batch
         width = config.width
-        embed = self.kernels.embed[(ceil_div(width, THREADS), batch), THREADS]
-        embed(self.x, weights["embedding"], self.token, width)
+        columns = ceil_div(width, THREADS), batch
+        self._run("embed", columns, THREADS, self.x, weights["embedding"], self.token, width)
         for layer in range(config.layers):
             self._layer(layer)
         self._norm_gemv(self.logits, weights["norm"], weights["embedding"])
-        argmax = self.kernels.argmax[(BLOCKS, batch), THREADS]
-        argmax(self.best, self.logits, config.vocabulary)
-        self.kernels.next_token[1, batch](self.token, self.position, self.best)
+        self._run("argmax", (BLOCKS, batch), THREADS, self.best, self.logits, config.vocabulary)
+        self._run("next_token", 1, batch, self.token, self.position, self.best)
+
+    def _run(self, name: str, grid, block, *arguments, shared: int = 0) -> None:
+        """Launch a kernel on PyTorch's stream."""
+        self.kernels[name][grid, block, shared, stream()](*arguments)
 
     def _layer(self, layer: int) -> None:
         config, batch = self.config, self.batch
-        weights = {name: self.weights[name][layer] for name in self.weights if name in STACKED}
+        weights = {name: self.weights[name][layer] for name in STACKED}
         heads, kv_heads, head = config.heads, config.kv_heads, config.head
         cache = self.cache
         pages, layer_pages = cache.table.shape[1], layer * cache.k.shape[1]
         where = [cache.k, cache.v, cache.table, self.position]
         self._norm_gemv(self.qkv, weights["norm_1"], weights["qkv"])
-        turn = self.kernels.rope_append[(heads + 2 * kv_heads, batch), head // 2]
         sizes = heads, kv_heads, head, pages, layer_pages, config.theta
-        turn(self.qkv, *where, *sizes)
-        attend = self.kernels[f"attend<{head}>"][(self.parts, heads, batch), KEYS]
-        attend(self.part, self.qkv, *where, kv_heads, pages, layer_pages)
-        join = self.kernels.join[(heads, batch), head]
-        join(self.attended, self.part, self.position, self.parts)
+        self._run("rope_append", (heads + 2 * kv_heads, batch), head // 2, self.qkv, *where, *sizes)
+        sizes = kv_heads, pages, layer_pages
+        grid = self.parts, heads, batch
+        self._run(f"attend<{head}>", grid, KEYS, self.part, self.qkv, *where, *sizes)
+        joined = self.attended, self.part, self.position, self.parts
+        self._run("join", (heads, batch), head, *joined)
         self._gemv_add(self.attended, weights["out"])
-        swiglu = self.kernels.norm_swiglu[self._rows(config.hidden)]
-        gain, both = weights["norm_2"], weights["gate_up"]
-        swiglu(self.hidden, self.x, gain, both, config.hidden, config.width, config.eps)
+        self._swiglu(weights["norm_2"], weights["gate_up"])
         self._gemv_add(self.hidden, weights["down"])
 
     def _rows(self, rows: int) -> tuple:
-        """The launch in which a warp has a row, with `width` floats in shared memory."""
-        return (ceil_div(rows, WARPS), self.batch), THREADS, 4 * self.config.width
+        """Grid and block in which a warp has a row."""
+        return (ceil_div(rows, WARPS), self.batch), THREADS
 
     def _norm_gemv(self, out, gain, weight) -> None:
         rows, width = weight.shape
-        launch = self.kernels.norm_gemv[self._rows(rows)]
-        launch(out, self.x, gain, weight, rows, width, self.config.eps)
+        arguments = out, self.x, gain, weight, rows, width, self.config.eps
+        self._run("norm_gemv", *self._rows(rows), *arguments, shared=4 * width)
+
+    def _swiglu(self, gain, weight) -> None:
+        hidden, width = self.config.hidden, self.config.width
+        arguments = self.hidden, self.x, gain, weight, hidden, width, self.config.eps
+        self._run("norm_swiglu", *self._rows(hidden), *arguments, shared=4 * width)
 
     def _gemv_add(self, y, weight) -> None:
         rows, columns = weight.shape
-        launch = self.kernels.gemv_add[(ceil_div(rows, WARPS), self.batch), THREADS]
-        launch(self.x, y, weight, rows, columns)
-
-
-STACKED = ("norm_1", "qkv", "out", "norm_2", "gate_up", "down")
+        self._run("gemv_add", *self._rows(rows), self.x, y, weight, rows, columns)

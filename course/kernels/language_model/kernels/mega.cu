@@ -30,6 +30,17 @@ struct Token {
         }
     }
 
+    // What all blocks need of each layer, and nobody has read yet, begins its way into L2.
+    __device__ void fetch_gains() {
+        constexpr int LINE = 128 / sizeof(number);
+        int thread = blockIdx.x * 32 * WARPS + threadIdx.x;
+        for (int i = thread * LINE; i < sizes.layers * sizes.width;
+             i += gridDim.x * 32 * WARPS * LINE) {
+            asm volatile("prefetch.global.L2 [%0];" ::"l"(weights.norm_1 + i));
+            asm volatile("prefetch.global.L2 [%0];" ::"l"(weights.norm_2 + i));
+        }
+    }
+
     // Norm, queries, keys and values; queries and keys turned; keys and values into the cache.
     // A tile has four pairs of a head: rows r and r + 4 are columns i and i + HEAD / 2.
     __device__ void project(int layer) {
@@ -37,8 +48,8 @@ struct Token {
         const float scale = rsqrtf(HEAD) * 1.44269504f;  // log2(e): weights are powers of 2
         by.multiply(
             weights.qkv.of_layer(layer),
-            [&](Activations& a, int chunk, bool is_first) {
-                by.load_normed(a, chunk, is_first, between.x, gain, sizes.width);
+            [&](Activations& x, int chunk, bool is_first) {
+                by.load_normed(x, chunk, is_first, between.x, gain, sizes.width);
             },
             [&](int tile, int sequence, int row, float left, float right) {
                 if (row >= PAIRS)
@@ -69,18 +80,23 @@ struct Token {
             });
     }
 
+    // By one thread for each number; an atomic addition, because nobody waits for what was there.
+    __device__ void add(int sequence, int row, float sum) {
+        atomicAdd(&between.x[sequence * sizes.width + row], sum);
+    }
+
     // x += out times what attention gave.
     __device__ void add_attended(int layer) {
         int columns = sizes.heads * HEAD;
         by.multiply(
             weights.out.of_layer(layer),
-            [&](Activations& a, int chunk, bool) {
-                by.load(a, chunk, columns, [&](float (&y)[EIGHT], int sequence, int column) {
+            [&](Activations& x, int chunk, bool) {
+                by.load(x, chunk, columns, [&](float (&y)[EIGHT], int sequence, int column) {
                     attended(y, sizes, between, sequence, column);
                 });
             },
             [&](int tile, int sequence, int row, float sum, float) {
-                between.x[sequence * sizes.width + tile * ROWS + row] += sum;
+                add(sequence, tile * ROWS + row, sum);
             });
     }
 
@@ -89,8 +105,8 @@ struct Token {
         const number* gain = weights.norm_2 + (size_t)layer * sizes.width;
         by.multiply(
             weights.gate_up.of_layer(layer),
-            [&](Activations& a, int chunk, bool is_first) {
-                by.load_normed(a, chunk, is_first, between.x, gain, sizes.width);
+            [&](Activations& x, int chunk, bool is_first) {
+                by.load_normed(x, chunk, is_first, between.x, gain, sizes.width);
             },
             [&](int tile, int sequence, int row, float gate, float up) {
                 if (row >= PAIRS)
@@ -106,8 +122,8 @@ struct Token {
     __device__ void add_down(int layer) {
         by.multiply(
             weights.down.of_layer(layer),
-            [&](Activations& a, int chunk, bool) {
-                by.load(a, chunk, sizes.hidden, [&](float (&y)[EIGHT], int sequence, int column) {
+            [&](Activations& x, int chunk, bool) {
+                by.load(x, chunk, sizes.hidden, [&](float (&y)[EIGHT], int sequence, int column) {
                     size_t at = (size_t)sequence * sizes.hidden + column;
                     Eight from = *(const Eight*)(between.hidden + at);
                     for (int j = 0; j < EIGHT; ++j)
@@ -115,7 +131,7 @@ struct Token {
                 });
             },
             [&](int tile, int sequence, int row, float sum, float) {
-                between.x[sequence * sizes.width + tile * ROWS + row] += sum;
+                add(sequence, tile * ROWS + row, sum);
             });
     }
 
@@ -124,8 +140,8 @@ struct Token {
         unsigned long long most = 0;
         by.multiply(
             weights.head,
-            [&](Activations& a, int chunk, bool is_first) {
-                by.load_normed(a, chunk, is_first, between.x, weights.norm, sizes.width);
+            [&](Activations& x, int chunk, bool is_first) {
+                by.load_normed(x, chunk, is_first, between.x, weights.norm, sizes.width);
             },
             [&](int tile, int sequence, int row, float sum, float) {
                 float logit = sum * by.norm_of(sequence, sizes.width, sizes.eps);
@@ -203,6 +219,7 @@ __global__ void __launch_bounds__(32 * (WARPS + 1), 1)
     Grid grid = {arrived};
     note_positions(shared, position, frequency);
     of.embed(token);
+    of.fetch_gains();
     grid.sync();  // x is there
     for (int layer = 0; layer < sizes.layers; ++layer) {
         fetch_keys(shared, sizes, cache, layer);

@@ -9,12 +9,17 @@
 #ifndef GROUP
 #define GROUP 4  // heads of queries that share a head of keys
 #endif
+#ifndef PARTS
+#define PARTS 8  // of a sequence's keys, for attention
+#endif
 
 constexpr int PAGE = 16;  // positions of a page of the cache
 constexpr int EIGHT = 8;  // numbers that a lane takes at once: 16 bytes
 constexpr int PAD = 32;  // numbers behind a row in shared memory: rows begin in other banks
 constexpr int PAIRS = ROWS / 2;  // of rows of a tile: row r belongs to row r + PAIRS
+constexpr int TWO = 2;  // tiles that a warp multiplies together
 constexpr int SUMS = TILES * BATCH * ROWS;  // that a block's warps add up at once
+static_assert(TILES % TWO == 0 && STAGES >= TWO, "tiles come by twos");
 static_assert(SUMS % 32 == 0 && SUMS <= 32 * WARPS, "a thread has one sum, and warps are whole");
 
 using number = __nv_bfloat16;
@@ -28,7 +33,6 @@ struct Sizes {
     int layers, width, heads, kv_heads, hidden, vocabulary;
     int pages;  // of a sequence, in the table
     int cache_pages;  // of a layer
-    int parts;  // of attention
     int advance;  // by how much positions move on: 1; 0 keeps them where they are, to be timed
     float eps;
 };
@@ -37,8 +41,8 @@ struct Sizes {
 struct Between {
     float* x;  // [width]: what goes through all layers
     float* q;  // [heads, HEAD], turned, times the scale of scores
-    float* results;  // [heads, parts, HEAD]: weighted sums of values
-    float2* states;  // [heads, parts]: the largest score, and the sum of weights
+    float* results;  // [heads, PARTS, HEAD]: weighted sums of values
+    float2* states;  // [heads, PARTS]: the largest score, and the sum of weights
     number* hidden;  // [hidden]
     float* logits;  // [vocabulary]
     unsigned long long* best;  // the largest logit's rank
@@ -83,7 +87,7 @@ struct Multiplier {
     // This warp's columns of the activations, by shared memory into the order of products.
     // source(y, sequence, column) gives 8 neighbours; behind the last column all are 0.
     template <class Source>
-    __device__ void load(Activations& a, int chunk, int columns, Source source) {
+    __device__ void load(Activations& x, int chunk, int columns, Source source) {
         int lane = threadIdx.x % 32;
         int warp = threadIdx.x / 32;
         int first = chunk * CHUNK + warp * SLICE;
@@ -103,27 +107,27 @@ struct Multiplier {
         __syncwarp();
 #pragma unroll
         for (int step = 0; step < STEPS; ++step)
-            a[step].all = lane / 4 < BATCH
+            x[step].all = lane / 4 < BATCH
                               ? *(const uint4*)&own[lane / 4][step * 32 + lane % 4 * EIGHT]
                               : make_uint4(0, 0, 0, 0);
     }
 
-    // All of this block's tiles. load(a, chunk, whether it is the chunk's first time);
+    // All of this block's tiles. load(x, chunk, whether it is the chunk's first time);
     // store(tile, sequence, row, sum, the sum of row ± PAIRS).
     template <class Load, class Store>
     __device__ void multiply(const Matrix& matrix, Load load, Store store) {
         int stride = gridDim.x;
-        Activations a;
+        Activations x;
         for (int first = share.first; first < matrix.tiles; first += TILES * stride) {
-            float sums[TILES][4] = {};
+            float sums[TILES / TWO][4] = {};
             for (int chunk = 0; chunk < matrix.chunks; ++chunk) {
                 bool is_first = first == share.first;
                 if (is_first || matrix.chunks > 1)
-                    load(a, chunk, is_first);
+                    load(x, chunk, is_first);
 #pragma unroll
-                for (int i = 0; i < TILES; ++i)
+                for (int i = 0; i < TILES; i += TWO)
                     if (first + i * stride < matrix.tiles)
-                        take_stage(sums[i], a);
+                        take_two(sums[i / TWO], x, first + (i + 1) * stride < matrix.tiles);
             }
             add_up(sums);
             use_sums([&](int i, int sequence, int row, float sum, float other) {
@@ -134,24 +138,36 @@ struct Multiplier {
         share.pass(matrix.tiles);
     }
 
-    __device__ void take_stage(float (&sum)[4], const Activations& a) {
-        barrier_wait(&shared.ring.full[place.stage], place.parity);
-        multiply_stage(sum, a, shared.ring.stages[place.stage]);
+    // Multiplies the ring's next two stages; where there is one alone, it stands for both.
+    __device__ void take_two(float (&sums)[4], const Activations& x, bool are_two) {
+        Place first = place;
+        place.next();
+        Place second = are_two ? place : first;
+        if (are_two)
+            place.next();
+        barrier_wait(&shared.ring.full[first.stage], first.parity);
+        barrier_wait(&shared.ring.full[second.stage], second.parity);
+        const auto& stages = shared.ring.stages;
+        multiply_stages(sums, x, stages[first.stage], stages[second.stage]);
         __syncwarp();  // all lanes have read
         if (threadIdx.x % 32 == 0)
-            barrier_arrive(&shared.ring.empty[place.stage]);
-        place.next();
+            barrier_arrive(&shared.ring.empty[first.stage]);
+        if (threadIdx.x % 32 == 0 && are_two)
+            barrier_arrive(&shared.ring.empty[second.stage]);
     }
 
     // Each warp has summed its own columns: leave that where all can add it up. In two halves, so
     // that a warp may write the next tiles' while others still read.
-    __device__ void add_up(const float (&sums)[TILES][4]) {
-        int lane = threadIdx.x % 32;
+    __device__ void add_up(const float (&sums)[TILES / TWO][4]) {
+        int row = threadIdx.x % 32 / 4;
+        int sequence = threadIdx.x % 4 * 2;
         turn ^= 1;
-        if (lane / 4 < BATCH)
-            for (int i = 0; i < TILES; ++i)
-                *(float2*)&shared.partial[turn][i][threadIdx.x / 32][lane / 4][lane % 4 * 2] =
-                    make_float2(sums[i][0], sums[i][1]);
+#pragma unroll
+        for (int i = 0; i < TILES; ++i)
+            for (int s = 0; s < 2; ++s)
+                if (sequence + s < BATCH)
+                    shared.partial[turn][i][threadIdx.x / 32][sequence + s][row] =
+                        sums[i / TWO][i % TWO * 2 + s];
         sync_warps();
     }
 
@@ -171,14 +187,14 @@ struct Multiplier {
         use(i, sequence, row, sum, other);
     }
 
-    // ---- the norm: what it multiplies all numbers of x by can wait until after the product
+    // ---- the norm: what it multiplies all numbers by can wait until after the product
 
-    // Loads x times gain, and the first time sums up the squares of x.
-    __device__ void load_normed(Activations& a, int chunk, bool is_first, const float* x,
+    // Loads numbers times gain, and the first time sums up the numbers' squares.
+    __device__ void load_normed(Activations& x, int chunk, bool is_first, const float* numbers,
                                 const number* gain, int width) {
         float squares[BATCH] = {};
-        load(a, chunk, width, [&](float (&y)[EIGHT], int sequence, int column) {
-            const float* from = x + (size_t)sequence * width + column;
+        load(x, chunk, width, [&](float (&y)[EIGHT], int sequence, int column) {
+            const float* from = numbers + (size_t)sequence * width + column;
             float4 both[2] = {((const float4*)from)[0], ((const float4*)from)[1]};
             Eight gains = *(const Eight*)(gain + column);
             for (int j = 0; j < EIGHT; ++j) {
@@ -247,11 +263,11 @@ struct Task {
     int sequence, kv_head, part, first, end;
 
     __device__ Task(const Shared& shared, const Sizes& sizes, int task) {
-        part = task % sizes.parts;
-        kv_head = task / sizes.parts % sizes.kv_heads;
-        sequence = task / sizes.parts / sizes.kv_heads;
+        part = task % PARTS;
+        kv_head = task / PARTS % sizes.kv_heads;
+        sequence = task / PARTS / sizes.kv_heads;
         int length = shared.position[sequence] + 1;
-        int chunk = (length + sizes.parts - 1) / sizes.parts;
+        int chunk = (length + PARTS - 1) / PARTS;
         first = part * chunk;
         end = min(first + chunk, length);
     }
@@ -347,17 +363,17 @@ __device__ inline void keep_part(const Shared& shared, const Sizes& sizes, const
             result += weight * shared.found[w][g][column];
         }
         size_t row = task.sequence * sizes.heads + task.kv_head * GROUP + g;
-        row = row * sizes.parts + task.part;
+        row = row * PARTS + task.part;
         between.results[row * HEAD + column] = result;
         if (column == 0)
             between.states[row] = make_float2(most, sum);
     }
 }
 
-// Attention of all sequences and heads, each in `parts` parts of about equal length.
+// Attention of all sequences and heads, each in PARTS parts of about equal length.
 __device__ inline void attend(Shared& shared, const Sizes& sizes, const Between& between,
                               const Cache& cache, int layer) {
-    int tasks = BATCH * sizes.kv_heads * sizes.parts;
+    int tasks = BATCH * sizes.kv_heads * PARTS;
     for (int i = blockIdx.x; i < tasks; i += gridDim.x) {
         Task task(shared, sizes, i);
         attend_part(shared, sizes, between, cache, layer, task);
@@ -370,7 +386,7 @@ __device__ inline void attend(Shared& shared, const Sizes& sizes, const Between&
 // The keys and values that `attend` will read begin their way into L2 while others still multiply.
 __device__ inline void fetch_keys(const Shared& shared, const Sizes& sizes, const Cache& cache,
                                   int layer) {
-    int tasks = BATCH * sizes.kv_heads * sizes.parts;
+    int tasks = BATCH * sizes.kv_heads * PARTS;
     for (int i = blockIdx.x; i < tasks; i += gridDim.x) {
         Task task(shared, sizes, i);
         for (int key = task.first + threadIdx.x; key < task.end; key += 32 * WARPS) {
@@ -381,22 +397,31 @@ __device__ inline void fetch_keys(const Shared& shared, const Sizes& sizes, cons
     }
 }
 
-// 8 columns of what attention gives: its parts as one.
+// 8 columns of what attention gives: its parts as one. All loads are on their way together.
 __device__ inline void attended(float (&y)[EIGHT], const Sizes& sizes, const Between& between,
                                 int sequence, int column) {
-    size_t row = (size_t)(sequence * sizes.heads + column / HEAD) * sizes.parts;
+    size_t row = (size_t)(sequence * sizes.heads + column / HEAD) * PARTS;
     const float* results = between.results + row * HEAD + column % HEAD;
-    Found found;
-#pragma unroll 8
-    for (int p = 0; p < sizes.parts; ++p) {
-        float2 state = between.states[row + p];
+    float2 states[PARTS];
+    float most = -INFINITY, sum = 0;
+#pragma unroll
+    for (int p = 0; p < PARTS; ++p) {
+        states[p] = between.states[row + p];
+        most = fmaxf(most, states[p].x);
+    }
+#pragma unroll
+    for (int p = 0; p < PARTS; ++p) {
+        float weight = weight_of(states[p].x, most);
+        sum += weight * states[p].y;
         const float4* from = (const float4*)(results + p * HEAD);
         float4 low = from[0], high = from[1];
         float part[EIGHT] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-        found.add(state.x, state.y, part);
+        for (int j = 0; j < EIGHT; ++j)
+            y[j] += weight * part[j];
     }
+    float factor = 1 / sum;
     for (int j = 0; j < EIGHT; ++j)
-        y[j] = found.result[j] / found.sum;
+        y[j] *= factor;
 }
 
 // A logit as an integer that is ordered alike, above its column's complement: of equals the first.

@@ -174,20 +174,13 @@ union Words {
 // A warp's columns of up to 8 sequences: a lane has those of sequence lane / 4.
 using Activations = Words[STEPS];
 
-// sum (sequences x rows of weights) += a b. The sequences 8 to 15 of the product are none.
-__device__ inline void mma(float (&sum)[4], unsigned a_0, unsigned a_2, unsigned b_0,
-                           unsigned b_1) {
+// sums (rows of two tiles x sequences) += a b: words 0 and 2 of a are the first tile's.
+__device__ inline void mma(float (&sums)[4], unsigned a_0, unsigned a_1, unsigned a_2, unsigned a_3,
+                           unsigned b_0, unsigned b_1) {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
         "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-        : "r"(a_0), "r"(0), "r"(a_2), "r"(0), "r"(b_0), "r"(b_1));
-}
-
-// The same of 32 columns: a lane has 8 neighbours, 32 step + 8 (lane % 4) and on, of row lane / 4. In
-// which order a product takes columns is free, as long as both factors have the same.
-__device__ inline void multiply(float (&sum)[4], const Words& a, const unsigned (&b)[4]) {
-    mma(sum, a.word[0], a.word[1], b[0], b[1]);
-    mma(sum, a.word[2], a.word[3], b[2], b[3]);
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+        : "r"(a_0), "r"(a_1), "r"(a_2), "r"(a_3), "r"(b_0), "r"(b_1));
 }
 
 __device__ inline unsigned bits_of(__nv_bfloat162 both) {
@@ -227,35 +220,53 @@ __device__ inline void numbers_of(unsigned (&b)[4], const Words& codes, int step
 #endif
 }
 
-// sum += a times this warp's columns of a stage. Of a sum a lane has sequence lane / 4, rows
-// 2 (lane % 4) and the next.
-__device__ inline void multiply_stage(float (&sum)[4], const Activations& a,
-                                      const unsigned char* stage) {
+// The scale of a group of columns of this lane's row.
+__device__ inline float scale_of(const unsigned char* stage, int group) {
+#if BITS == 16
+    return 1;
+#else
+    return (
+        float)((const __nv_bfloat16*)(stage + CODES_BYTES))[group * ROWS + threadIdx.x % 32 / 4];
+#endif
+}
+
+// The numbers of 32 columns of two tiles times those of the sequences: a lane has 8 neighbouring
+// columns, 32 step + 8 (lane % 4) and on, of either tile's row lane / 4. In which order a product takes
+// columns is free, as long as both factors have the same. Two sums, so that neither product waits.
+__device__ inline void multiply_step(float (&sums)[2][4], const unsigned (&first)[4],
+                                     const unsigned (&second)[4], const Words& x) {
+    mma(sums[0], first[0], second[0], first[1], second[1], x.word[0], x.word[1]);
+    mma(sums[1], first[2], second[2], first[3], second[3], x.word[2], x.word[3]);
+}
+
+// sums += this warp's columns of two stages, of two tiles, times x. Of the sums a lane has row
+// lane / 4 of the first tile and sequences 2 (lane % 4) and the next, then the same of the second.
+__device__ inline void multiply_stages(float (&sums)[4], const Activations& x,
+                                       const unsigned char* first, const unsigned char* second) {
     constexpr int STEPS_OF_16_BYTES = 16 / BITS;
-    constexpr int STEPS_OF_GROUP = GROUP_COLUMNS / 32;
+    constexpr int STEPS_OF_SUM = BITS == 16 ? (STEPS + 1) / 2 : GROUP_COLUMNS / 32;
     int lane = threadIdx.x % 32;
     int warp = threadIdx.x / 32;
-    const uint4* own = (const uint4*)stage + warp * (STEPS / STEPS_OF_16_BYTES) * 32 + lane;
-    float part[4] = {};  // of a group of columns with one scale
-    Words codes;
+    int own = warp * (STEPS / STEPS_OF_16_BYTES) * 32 + lane;
+    Words codes[2];
 #pragma unroll
-    for (int step = 0; step < STEPS; ++step) {
-        if (step % STEPS_OF_16_BYTES == 0)
-            codes.all = own[step / STEPS_OF_16_BYTES * 32];
-        unsigned b[4];
-        numbers_of(b, codes, step);
-        if (BITS == 16) {
-            multiply(sum, a[step], b);
-            continue;
+    for (int begin = 0; begin < STEPS; begin += STEPS_OF_SUM) {
+        float part[2][4] = {};
+#pragma unroll
+        for (int step = begin; step < min(begin + STEPS_OF_SUM, STEPS); ++step) {
+            if (step % STEPS_OF_16_BYTES == 0) {
+                codes[0].all = ((const uint4*)first)[own + step / STEPS_OF_16_BYTES * 32];
+                codes[1].all = ((const uint4*)second)[own + step / STEPS_OF_16_BYTES * 32];
+            }
+            unsigned a[2][4];
+            numbers_of(a[0], codes[0], step);
+            numbers_of(a[1], codes[1], step);
+            multiply_step(part, a[0], a[1], x[step]);
         }
-        multiply(part, a[step], b);
-        if (step % STEPS_OF_GROUP == STEPS_OF_GROUP - 1) {
-            int group = warp * (SLICE / GROUP_COLUMNS) + step / STEPS_OF_GROUP;
-            auto scales = (const __nv_bfloat162*)(stage + CODES_BYTES);
-            float2 scale = __bfloat1622float2(scales[group * ROWS / 2 + lane % 4]);
-            sum[0] += scale.x * part[0];
-            sum[1] += scale.y * part[1];
-            part[0] = part[1] = 0;
-        }
+        int group = warp * (SLICE / GROUP_COLUMNS) + begin / STEPS_OF_SUM;
+        float scale[2] = {scale_of(first, group), scale_of(second, group)};
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+            sums[i] += scale[i / 2] * (part[0][i] + part[1][i]);
     }
 }

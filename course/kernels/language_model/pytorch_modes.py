@@ -1,0 +1,147 @@
+"""A token in PyTorch, in every mode that its users would try: the race's rivals.
+
+The model is told of everything that helps: one matrix for queries, keys and values, one for gate and
+up; a cache whose length is known, so that attention needs no mask; angles computed before.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from course.kernels.language_model import reference
+from course.kernels.language_model.problem import Config
+from course.kernels.mnist_cnn.pytorch_modes import as_graph
+from course.kernels.report import Report
+
+#: A group's heads may stand as queries of one head: the same without a mask, keys are read once
+ATTENTION = {
+    "flash": (SDPBackend.FLASH_ATTENTION, False),
+    "flash folded": (SDPBackend.FLASH_ATTENTION, True),
+    "cudnn": (SDPBackend.CUDNN_ATTENTION, False),
+    "cudnn folded": (SDPBackend.CUDNN_ATTENTION, True),
+    "efficient folded": (SDPBackend.EFFICIENT_ATTENTION, True),
+    "math folded": (SDPBackend.MATH, True),
+}
+COMPILE = {"dynamic": False, "fullgraph": True}
+
+
+class Token:
+    """One token of each sequence at one position, greedily; keys of earlier ones are random.
+
+    weights: of bfloat16. attention: a name of ATTENTION.
+    """
+
+    def __init__(self, config: Config, weights: dict, batch: int, position: int, attention: str):
+        self.config, self.weights = config, weights
+        self.position = position
+        self.backend, self.folded = ATTENTION[attention]
+        device, dtype = weights["qkv"].device, weights["qkv"].dtype
+        shape = config.layers, 2, batch, config.kv_heads, position + 1, config.head
+        self.cache = torch.randn(shape, dtype=dtype, device=device)
+        angle = reference.angles(config, torch.tensor([position], device=device))
+        self.cos, self.sin = torch.cos(angle).to(dtype), torch.sin(angle).to(dtype)
+        self.token = torch.zeros(batch, dtype=torch.int64, device=device)
+
+    def turned(self, x) -> torch.Tensor:
+        """x [batch, heads, head], turned by the position's angles."""
+        left, right = x.chunk(2, -1)
+        cos, sin = self.cos, self.sin
+        return torch.cat([left * cos - right * sin, right * cos + left * sin], -1)
+
+    def attend(self, q, k, v) -> torch.Tensor:
+        """q [batch, heads, head] against k, v [batch, kv_heads, keys, head]."""
+        batch, heads, head = q.shape
+        shape = (batch, k.shape[1], -1, head) if self.folded else (batch, heads, 1, head)
+        out = functional.scaled_dot_product_attention(
+            q.reshape(shape), k, v, enable_gqa=not self.folded
+        )
+        return out.reshape(batch, heads * head)
+
+    def layer(self, x, number: int) -> torch.Tensor:
+        """x [batch, width] through a layer."""
+        config = self.config
+        own = {name: self.weights[name][number] for name in reference.STACKED}
+        y = functional.rms_norm(x, x.shape[-1:], own["norm_1"], config.eps)
+        rows = functional.linear(y, own["qkv"]).unflatten(-1, (-1, config.head))
+        counts = config.heads, config.kv_heads, config.kv_heads
+        q, k, v = rows.split(counts, 1)
+        keys, values = self.cache[number]
+        keys[:, :, self.position] = self.turned(k)
+        values[:, :, self.position] = v
+        mixed = self.attend(self.turned(q), keys, values)
+        x = x + functional.linear(mixed, own["out"])
+        y = functional.rms_norm(x, x.shape[-1:], own["norm_2"], config.eps)
+        gate, up = functional.linear(y, own["gate_up"]).chunk(2, -1)
+        return x + functional.linear(functional.silu(gate) * up, own["down"])
+
+    def logits(self, token) -> torch.Tensor:
+        """[batch, vocabulary], after the token [batch]."""
+        x = self.weights["embedding"][token]
+        for number in range(self.config.layers):
+            x = self.layer(x, number)
+        y = functional.rms_norm(x, x.shape[-1:], self.weights["norm"], self.config.eps)
+        return functional.linear(y, self.weights["embedding"])
+
+    def next(self, token) -> torch.Tensor:
+        """The most likely token [batch]."""
+        return self.logits(token).argmax(-1)
+
+    def runs(self, compile: str | None = None) -> Callable:
+        """What computes a token. compile: a mode of torch.compile."""
+        function = self.next
+        if compile:
+            function = torch.compile(self.next, mode=compile, **COMPILE)
+
+        @torch.inference_mode()
+        def run():
+            with sdpa_kernel(self.backend):
+                return function(self.token)
+
+        return run
+
+
+def rivals(report: Report, name: str, config: Config, weights: dict, batch: int, position: int):
+    """PyTorch's modes that run here: eager in all ways of attention, compiled in the fastest.
+
+    Returns label -> function. A mode that fails is told in the report.
+    """
+    runs = {}
+
+    def put(label, make):
+        def made():
+            run = make()
+            run()
+            torch.cuda.synchronize()
+            return run
+
+        run = report.attempt(f"{name} {label}", made)
+        if run is not None:
+            runs[label] = run
+
+    def token(attention):
+        return Token(config, weights, batch, position, attention)
+
+    put("eager", lambda: token("flash").runs())
+    for attention in ATTENTION:
+        put(f"graph, {attention}", lambda attention=attention: as_graph(token(attention).runs()))
+    graphs = [label for label in runs if label.startswith("graph")]
+    best = min(graphs, key=lambda label: milliseconds(runs[label])).removeprefix("graph, ")
+    for mode in ("default", "max-autotune-no-cudagraphs"):
+        label = f"{mode.removesuffix('-no-cudagraphs')} and graph, {best}"
+        put(label, lambda mode=mode: as_graph(token(best).runs(mode)))
+    put(f"max-autotune, {best}", lambda: token(best).runs("max-autotune"))
+    return runs
+
+
+def milliseconds(run: Callable, repeats: int = 20) -> float:
+    """Of one call, roughly: to choose by, never to record."""
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    run()
+    start.record()
+    for _ in range(repeats):
+        run()
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end) / repeats
