@@ -180,7 +180,7 @@ def place(lane, register, half):
 FRAGMENT = Exercise(
     id="tensor_cores.fragment",
     title="Who holds what",
-    minutes=6,
+    minutes=5,
     kind="function",
     task=(
         "A fragment of A for `mma.m16n8k16` has 16 by 16 numbers: each of 32 lanes has 4 registers,"
@@ -301,7 +301,7 @@ def eights_exchanged(a):
 REGISTERS = Exercise(
     id="tensor_cores.registers",
     title="Your own fragments",
-    minutes=20,
+    minutes=15,
     one_block=True,
     kind="cuda_c",
     kernel_name="product",
@@ -426,7 +426,7 @@ def address(row, column):
 SWIZZLE = Exercise(
     id="tensor_cores.swizzle",
     title="The swizzled tile",
-    minutes=5,
+    minutes=4,
     kind="function",
     task=(
         "A box has 64 columns of bf16 numbers, so a row has 128 bytes, or 8 pieces of 16 bytes. It"
@@ -586,7 +586,7 @@ ADDS = "            sum += slots[slot][lane] * slots[slot][(lane + 1) % 32];\n"
 RING = Exercise(
     id="tensor_cores.ring",
     title="More than one slot",
-    minutes=12,
+    minutes=10,
     kind="cuda_c",
     kernel_name="ring",
     path="build/ring_of_slots.cu",
@@ -652,23 +652,6 @@ EXERCISES = (WMMA, FRAGMENT, REGISTERS, SWIZZLE, RING)
 # ---- questions: before a cell shows the answer, and at the end
 
 QUIZZES = (
-    one_of(
-        "tensor_cores.q_formats",
-        (
-            "Predict: matrices of random numbers are rounded to bfloat16 and multiplied, and the "
-            "result is rounded again. How large is the largest error, beside a typical element?"
-        ),
-        ("about a hundred-thousandth", "That is float32's, with 24 bits of precision."),
-        ("about a thousandth", "That is TF32's, with 11 bits of precision."),
-        (
-            "about a fiftieth",
-            (
-                "8 bits of precision: half a step is 2⁻⁸ of a number, and the largest "
-                "elements are five times as large as a typical one."
-            ),
-        ),
-        answer="c",
-    ),
     Quiz(
         id="tensor_cores.q_feed",
         question="A warp has a tile of 64 × 64 sums. For 16 steps along k it reads 64 × 16 numbers "
@@ -764,8 +747,8 @@ QUIZZES = (
         (
             "faster",
             (
-                "No bit flips, so each cycle needs less energy, and more cycles fit under the power"
-                " limit."
+                "Hardly a bit flips, so each cycle needs less energy, and more cycles fit under the"
+                " power limit."
             ),
         ),
         answer="c",

@@ -41,6 +41,29 @@ def number_formats():
     return fig
 
 
+def hands(gets: np.ndarray, giver: int):
+    """The four sums that each of 32 lanes gets; those that are not 0 stand out.
+
+    gets: [32, 4]. giver: the lane that gave a one, which is framed.
+    """
+    lit = {lane: np.flatnonzero(sums) for lane, sums in enumerate(gets) if np.any(sums)}
+    words = "; ".join(f"lane {lane}: {' and '.join(map(str, at))}" for lane, at in lit.items())
+    alt = f"Lane {giver} gives a one. Sums that are not 0: {words or 'none'}"
+    sheet = svg.Drawing(700, 330, alt=alt)
+    for lane, sums in enumerate(gets):
+        x = 10 + 172 * (lane % 4)
+        y = 10 + 40 * (lane // 4)
+        edge = {"line": ACCENT, "thick": 3} if lane == giver else {"line": svg.GREY}
+        sheet.box(x, y, 164, 34, rx=8, **edge)
+        sheet.text_from(x + 8, y + 17, f"lane {lane}", size=14)
+        for number, value in enumerate(sums):
+            left = x + 68 + 23 * number
+            sheet.box(left, y + 7, 20, 20, fill=ALARM if value else svg.FAINT)
+            if value:
+                sheet.text(left + 10, y + 17, f"{value:g}", size=13, colour="white")
+    return sheet
+
+
 def owners(lane_of: np.ndarray, title: str, mark: int = 6):
     """Which lane of a warp holds each element of a small matrix.
 
@@ -198,6 +221,43 @@ def descriptor():
         ylim=(1.8, -0.7),
     )
     return fig
+
+
+# ---- the way to the tensor cores
+
+STOPS = ("global memory", "registers", "shared memory", "registers", "tensor core")
+#: How a number of A travels, rung by rung: (from which stop, to which, by what)
+WAYS = {
+    "rung 15, wmma": ((0, 1, "load"), (1, 2, "store"), (2, 3, "load"), (3, 4, "mma")),
+    "rung 16, mma.sync": ((0, 2, "cp.async"), (2, 3, "ldmatrix"), (3, 4, "mma")),
+    "rung 18, wgmma": ((0, 2, "TMA"), (2, 4, "wgmma")),
+}
+
+
+def ways():
+    """Which way a number of A takes to a tensor core, and through whose registers."""
+    said = {name: sum(STOPS[to] == "registers" for _, to, _ in hops) for name, hops in WAYS.items()}
+    often = ("never", "once", "twice")
+    words = "; ".join(f"{name}: {often[count]} in registers" for name, count in said.items())
+    sheet = svg.Drawing(760, 320, alt=f"The way of a number of A from global memory. {words}")
+    middles = [190 + 130 * stop for stop in range(len(STOPS))]
+    for middle, stop in zip(middles, STOPS, strict=True):
+        if stop == "registers":
+            sheet.box(middle - 45, 30, 90, 284, fill=svg.FAINT, rx=8)
+        sheet.text(middle, 16, stop, size=14)
+    for row, (name, hops) in enumerate(WAYS.items()):
+        y = 96 + 90 * row
+        sheet.text_from(6, y, name, size=14)
+        for start, end, by in hops:
+            left, right = middles[start] + 9, middles[end] - 9
+            middle = (left + right) / 2
+            high = 60 if end - start > 1 else 0  # over the registers
+            curve = f"M{left} {y}Q{middle} {y - high} {right - 4} {y}"
+            sheet.add("path", d=curve, style=f"fill:none;stroke:{svg.INK}", stroke_width=2)
+            sheet.text(middle, y - 14 - high / 2, by, size=14)
+        stops = {0, *(end for _, end, _ in hops)}
+        sheet.dots([(middles[stop], y) for stop in sorted(stops)], 18, colour=ACCENT)
+    return sheet
 
 
 # ---- time
@@ -364,23 +424,37 @@ def tile_order(
     return fig
 
 
+#: What a cluster's blocks ask for: (name, which block asks, where its middle is, and the middles of
+#: the places where it arrives)
+PIECES = (
+    ("A, block 0's rows", 0, 100, (70,)),
+    ("B, left half", 0, 280, (185, 440)),
+    ("B, right half", 1, 460, (300, 555)),
+    ("A, block 1's rows", 1, 640, (670,)),
+)
+
+
 def cluster():
-    """What the two blocks of a cluster fetch, and what each gets."""
-    alt = "A cluster: each block fetches its 128 rows of A, and half of B's columns for both"
-    fig, axes = _picture(7, 3, alt)
+    """What each of a cluster's two blocks asks for, and what arrives in its shared memory."""
+    asked = [[name for name, asks, *_ in PIECES if asks == block] for block in range(2)]
+    both = " and ".join(name for name, *_, goals in PIECES if len(goals) == 2)
+    words = "; ".join(f"block {n} asks for {' and '.join(names)}" for n, names in enumerate(asked))
+    sheet = svg.Drawing(740, 318, alt=f"A cluster: {words}. {both} arrive in both blocks")
+    colours = BLOCK_COLOURS[0], BLOCK_COLOURS[4]
+    for name, asks, middle, goals in PIECES:
+        sheet.named(middle - 78, 10, 156, 36, name, colours[asks], size=15)
+        sheet.text(middle, 62, f"block {asks} asks", size=14)
+        for goal in goals:
+            sheet.arrow(middle, 76, goal, 188, colour=svg.strong(colours[asks]), thick=2.5)
+            sheet.named(goal - 52, 192, 104, 36, name.split("'")[0], colours[asks], size=14)
     for block in range(2):
-        colour = BLOCK_COLOURS[block]
-        top = 3 + 2 * block
-        left = 2 + 2 * block
-        _box(axes, 0, top, colour, 1.4, 2)
-        _text(axes, 0.7, top + 1, "A")
-        _box(axes, left, 1, colour, 2, 1.4)
-        _text(axes, left + 1, 1.7, f"half of B, by block {block}", SMALL)
-        _box(axes, 2, top, "white", 4, 2, edge=INK)
-        words = f"block {block}: 128 × 256 of C\nneeds its rows of A, and both halves of B"
-        _text(axes, 4, top + 1, words, 8)
-    _finish(axes, (0, 6.1), 7.1, alt)
-    return fig
+        sheet.box(10 + 370 * block, 182, 350, 90, line=svg.INK, rx=8)
+        words = f"block {block}: its shared memory, on an SM of its own"
+        sheet.text(185 + 370 * block, 252, words, size=14)
+    sheet.text(
+        370, 300, "Each piece has 16 KiB. A block asks for two of them and gets three.", size=14
+    )
+    return sheet
 
 
 # ---- helpers

@@ -7,10 +7,10 @@ shown before are understood in one: what readers who took the chapters without h
 Brysbaert's mean for English non-fiction is 238 words ("How many words do we read per minute?",
 Journal of Memory and Language 109, 2019, https://doi.org/10.1016/j.jml.2019.104047). Running a cell
 and looking at what it shows takes 10 seconds, and the wait is added where a computer without a GPU
-is busy for longer. An exercise says its own minutes, and so does a cell that asks for one line to
-be changed. Code that a cell shows, such as a kernel out of its file or the lines in which two files
-differ, is read as well as code that stands in it. Instructors' notes and what is folded under
-*Going further* are not counted: nobody must read them.
+is busy for longer. An exercise says its own minutes, and so does a cell that asks for more than
+one line to be changed; one line is a minute. Code that a cell shows, such as a kernel out of its
+file or the lines in which two files differ, is read as well as code that stands in it. Instructors'
+notes and what is folded under *Going further* are not counted: nobody must read them.
 """
 
 import re
@@ -35,6 +35,7 @@ WHOLE = 120  # minutes of a chapter: an evening
 CLOSE = 0.1  # of the minutes by the rule: how far what a chapter states may be from it,
 STEP = 5  # minutes: and never asked to be nearer than half of it, to which lists are rounded
 BREAK_IT = "break-it"  # the tag of a cell that shows what a changed line did
+BUILD = "minutes"  # in such a cell's metadata: minutes to write, where it is more than a line
 WAIT = "wait"  # in a cell's metadata: seconds that it takes without a GPU, where it is over 10
 
 LINK = re.compile(r"\]\([^)]*\)")
@@ -115,6 +116,7 @@ def asks_to_write(cell):
 def minutes_of(cells):
     """The Minutes of a notebook's cells."""
     stretches, exercises, seen = [0.0], set(), set()
+    to_build = 0
     for cell in unfolded(cells):
         tags = cell.metadata.get("tags", [])
         checked = CHECK.search(cell.source) if cell.cell_type == "code" else None
@@ -125,11 +127,12 @@ def minutes_of(cells):
         elif "exercises.quiz(" in cell.source:
             stretches[-1] += QUESTION
         elif BREAK_IT in tags:
+            to_build += cell.metadata.get(BUILD, 0)
             stretches[-1] += CHANGE + reading(cell, seen)
         elif "exercise" not in tags:
             stretches[-1] += reading(cell, seen)
     to_solve = sum(EXERCISES[id].minutes for id in exercises)
-    return Minutes(sum(stretches), to_solve, tuple(stretches))
+    return Minutes(sum(stretches), to_solve + to_build, tuple(stretches))
 
 
 def is_close(stated, by_rule):

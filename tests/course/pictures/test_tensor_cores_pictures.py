@@ -58,6 +58,30 @@ def test_what_a_patch_wants():
     assert pictures.wanted(64, 32, 16, 132) == (16, 9)
 
 
+def test_hands_name_the_lanes_and_sums_that_are_not_zero():
+    gets = np.zeros((32, 4))
+    gets[4, :2] = 1
+    gets[31, 3] = 2
+    alt = pictures.hands(gets, 6).alt
+    assert alt == "Lane 6 gives a one. Sums that are not 0: lane 4: 0 and 1; lane 31: 3"
+    assert pictures.hands(0 * gets, 6).alt.endswith("none")
+
+
+def test_each_way_leads_from_memory_to_the_tensor_core():
+    for hops in pictures.WAYS.values():
+        starts, ends = [hop[0] for hop in hops], [hop[1] for hop in hops]
+        assert starts == [0, *ends[:-1]] and pictures.STOPS[ends[-1]] == "tensor core"
+    alt = pictures.ways().alt
+    assert "wmma: twice" in alt and "mma.sync: once" in alt and "wgmma: never" in alt
+
+
+def test_a_block_of_a_cluster_asks_for_two_pieces_and_gets_three():
+    for block in range(2):
+        asks = [name for name, asks, *_ in pictures.PIECES if asks == block]
+        gets = [name for name, *_, goals in pictures.PIECES for x in goals if x // 370 == block]
+        assert len(asks) == 2 and len(gets) == 3 and set(asks) < set(gets)
+
+
 def test_every_picture_is_drawn_and_says_what_it_shows():
     lanes = np.arange(128).reshape(16, 8) % 32
     for figure in (
@@ -69,7 +93,9 @@ def test_every_picture_is_drawn_and_says_what_it_shows():
         pictures.descriptor(),
         pictures.ring(4, 1658, 1024),
         pictures.tile_order(8, 8, (1, 4), 12),
-        pictures.cluster(),
     ):
         assert len(figure.alt) > 20
         assert figure._repr_mimebundle_()["text/html"]
+    for drawing in (pictures.hands(lanes.reshape(32, 4), 6), pictures.ways(), pictures.cluster()):
+        assert len(drawing.alt) > 20
+        assert "<svg" in drawing.svg()

@@ -75,6 +75,14 @@ def test_code_that_a_cell_shows_is_read_too():
     assert minutes.reading(shown) == pytest.approx(minutes.LINE + minutes.RUN)
 
 
+def test_a_cell_that_asks_for_more_than_a_line_says_its_minutes():
+    change = code("tried(kernel)", minutes.BREAK_IT)
+    plain = minutes.minutes_of([change])
+    change.metadata[minutes.BUILD] = 12
+    built = minutes.minutes_of([change])
+    assert built.exercises == plain.exercises + 12 and built.stretches == plain.stretches
+
+
 def test_short_chapters_may_be_rounded_to_five_minutes():
     assert minutes.is_close(5, 2.9) and minutes.is_close(110, 100)
     assert not minutes.is_close(10, 7) and not minutes.is_close(112, 100)
