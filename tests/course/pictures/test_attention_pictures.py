@@ -169,7 +169,7 @@ def test_the_ladder_is_a_share_of_cudnn(monkeypatch, capsys):
         lambda *names: [entry(name, known[name]) if name in known else None for name in names],
     )
     fig = pictures.ladder(["naive", "mma"])
-    assert "NVIDIA X: mma 75.0%" in fig.alt and "naive" not in fig.alt
+    assert "NVIDIA X: tensor cores: mma 75.0%" in fig.alt and "three kernels" not in fig.alt
     assert pictures.ladder(["naive"], causal=True) is None
     assert "not recorded yet" in capsys.readouterr().out
 
