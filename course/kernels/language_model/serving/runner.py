@@ -5,6 +5,7 @@ prompt: a token's keys and values are written before anybody of the step looks, 
 beyond the own position. So a runner knows nothing of sequences, prompts or requests.
 """
 
+import contextlib
 from typing import Protocol
 
 import numpy as np
@@ -31,6 +32,17 @@ class Runner(Protocol):
         """
 
 
+@contextlib.contextmanager
+def one_thread():
+    """Products of a few rows are too small to be shared out: threads would wait for each other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
 class PyTorchRunner:
     """The reference model, in whatever type its weights have, where they are."""
 
@@ -53,7 +65,8 @@ class PyTorchRunner:
         """See Runner."""
         inputs = [x.to(self.k.device) for x in (tokens, positions, tables)]
         cache = Cache(self.k, self.v, inputs[2])
-        logits = reference.decode(self.config, self.weights, cache, inputs[0], inputs[1])
+        with one_thread():
+            logits = reference.decode(self.config, self.weights, cache, inputs[0], inputs[1])
         return logits[wanted.to(logits.device)]
 
 
@@ -100,19 +113,21 @@ def rows_of(plan: Plan) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch
 
     wanted: the last row of each chunk that is its sequence's last.
     """
-    tokens, positions, tables, wanted = [], [], [], []
+    tokens, positions, wanted = [], [], []
+    rows = sum(chunk.count for chunk in plan.chunks)
     most = max(len(chunk.sequence.table) for chunk in plan.chunks)
+    tables = np.zeros((rows, most), np.int32)
     for chunk in plan.chunks:
         sequence, ends = chunk.sequence, chunk.first + chunk.count
+        first = len(tokens)
         tokens += sequence.tokens[chunk.first : ends]
         positions += range(chunk.first, ends)
-        table = sequence.table + [0] * (most - len(sequence.table))
-        tables += [table] * chunk.count
+        tables[first : len(tokens), : len(sequence.table)] = sequence.table
         if chunk.is_last:
             wanted.append(len(tokens) - 1)
     return (
         torch.tensor(tokens),
         torch.tensor(positions),
-        torch.tensor(tables, dtype=torch.int32),
+        torch.from_numpy(tables),
         torch.tensor(wanted, dtype=torch.int64),
     )

@@ -15,6 +15,7 @@ SGLang, 2023, who keep a tree; vLLM and this file keep a hash of each block and 
 import hashlib
 from array import array
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from utils.occupancy import ceil_div
@@ -112,14 +113,55 @@ class Plan:
     preempted: list[Sequence] = field(default_factory=list)
 
 
-class Scheduler:
-    """First come, first served. budget: tokens of a step; places: sequences that run at once."""
+# ---- what may be decided otherwise
 
-    def __init__(self, blocks: int, budget: int = 64, places: int = 16, sharing: bool = True):
+
+def may_enter(needed: int, free: int, running: int) -> bool:
+    """Whether the next in the line begins. needed: blocks for its tokens; running: sequences.
+
+    A block for each one that runs stays free, or somebody would soon be preempted.
+    """
+    return needed + running <= free
+
+
+def victim(running: list[Sequence]) -> Sequence:
+    """Who gives all blocks back where there are none left: the one that came last."""
+    return running[-1]
+
+
+def must_copy(users: int) -> bool:
+    """Whether a block that so many sequences have is copied before one of them writes into it."""
+    return users > 1
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The three decisions."""
+
+    may_enter: Callable = may_enter
+    victim: Callable = victim
+    must_copy: Callable = must_copy
+
+
+class Scheduler:
+    """First come, first served. budget: tokens of a step; places: sequences that run at once.
+
+    sharing: whether blocks of equal prefixes are shared.
+    """
+
+    def __init__(
+        self,
+        blocks: int,
+        budget: int = 64,
+        places: int = 16,
+        sharing: bool = True,
+        rules: Rules | None = None,
+    ):
         if budget < places:
             raise ValueError(f"a step of {budget} tokens has no room for {places} sequences")
         self.pool = Pool(blocks)
         self.budget, self.places, self.sharing = budget, places, sharing
+        self.rules = rules or Rules()
         self.waiting = deque()
         self.running = []  # in the order in which they came
 
@@ -191,8 +233,7 @@ class Scheduler:
     def _admit(self, sequence: Sequence) -> bool:
         """Give blocks for all its tokens to one that waits, if there are enough.
 
-        A block for each one that runs stays free, or they would soon have to be preempted. The last
-        token is always computed, since its logits are wanted.
+        The last token is always computed, since its logits are wanted.
         """
         found = []
         while self.sharing and BLOCK * (len(found) + 1) < len(sequence.tokens):
@@ -202,8 +243,10 @@ class Scheduler:
             found.append(block)
         new = ceil_div(len(sequence.tokens), BLOCK) - len(found)
         brought_back = sum(block in self.pool.free for block in found)
-        spare = len(self.pool.free) - new - brought_back - len(self.running)
-        if spare < 0 or len(self.running) == self.places:
+        needed, running = new + brought_back, len(self.running)
+        if running == self.places or needed > len(self.pool.free):
+            return False
+        if not self.rules.may_enter(needed, len(self.pool.free), running):
             return False
         sequence.table = [self.pool.share(block) for block in found]
         sequence.table += [self.pool.take() for _ in range(new)]
@@ -216,10 +259,10 @@ class Scheduler:
         number = sequence.cached // BLOCK
         while sequence in self.running:
             fresh = number == len(sequence.table)
-            if not fresh and self.pool.users[sequence.table[number]] == 1:
+            if not fresh and not self.rules.must_copy(self.pool.users[sequence.table[number]]):
                 return True
             if not self.pool.free:
-                self._preempt(self.running[-1], plan)
+                self._preempt(self.rules.victim(self.running), plan)
             elif fresh:
                 sequence.table.append(self.pool.take())
             else:  # others have it, too: copy on write
@@ -235,6 +278,7 @@ class Scheduler:
         self._empty(sequence)
         self.waiting.appendleft(sequence)
         plan.preempted.append(sequence)
+        plan.chunks = [chunk for chunk in plan.chunks if chunk.sequence is not sequence]
 
     def _empty(self, sequence: Sequence) -> None:
         for block in reversed(sequence.table):  # of a prefix, the end is forgotten first

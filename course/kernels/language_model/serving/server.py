@@ -346,16 +346,24 @@ class Background:
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._error = None
 
-    def __enter__(self):
+    def start(self) -> "Background":
+        """Begin; returns when requests are taken. Raises ServerError where that cannot be."""
         self._thread.start()
         self._started.wait()
         if self._error:
             raise self._error
         return self
 
-    def __exit__(self, *_):
+    def stop(self) -> None:
+        """End; what runs has a second to do so."""
         self._loop.call_soon_threadsafe(self._ending.set)
         self._thread.join()
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        self.stop()
 
     def _run(self):
         asyncio.run(self._serve())
@@ -375,3 +383,9 @@ class Background:
     def url(self) -> str:
         """Where the server is."""
         return self.server.url
+
+    @property
+    def blocks_taken(self) -> int:
+        """Blocks of the cache that somebody has."""
+        pool = self.server.service.engine.scheduler.pool
+        return len(pool.users) - len(pool.free)
