@@ -17,13 +17,17 @@ from course.kernels.language_model.serving.batch import BatchRunner
 from course.kernels.many_gpus import communicator as comm
 from course.kernels.many_gpus.choices import choose
 from course.kernels.many_gpus.model import TRIP
-from utils import has_gpu
+from utils import has_gpu, results
 
 DEVICE = "cuda" if has_gpu() else "cpu"
+BANDWIDTH = 4.2e12  # bytes a second of an H200's memory, and
+SHARE = 0.5  # what plain products in a graph reach of it: assumptions of a prediction
 ROOM = 1 << 22  # bytes of a communicator for messages
 ROUNDED = 0.03  # of the largest logit: what roundings to bfloat16 in another order explain
 BFLOAT16 = 1  # as communicator.all_reduce_together names it
-HALF = Config(2, 128, 4, 2, 64, 96, 64, theta=10_000.0)  # to try it: a head for each of two ranks
+#: To try it: a head of keys for each of two ranks, or of four
+HALF = Config(2, 128, 4, 2, 64, 96, 64, theta=10_000.0)
+QUARTER = replace(HALF, kv_heads=4)
 
 
 # ---- whose is what
@@ -107,19 +111,25 @@ def predicted(
     ranks: int,
     position: int = 1000,
     batch: int = 1,
-    bandwidth: float = 4.2e12,
-    share: float = 0.5,
-    latency: float = 4 * TRIP,
+    alone: float | None = None,
 ) -> Prediction:
-    """What a token takes: its bytes at a share of the bandwidth (bytes a second), and sums.
+    """What a token takes: an equal share of one device's time, and the sums.
 
-    latency: seconds of a short all-reduce in a CUDA graph. Messages are short: their bytes cost
-    nothing. share: what plain products in a graph reach of the bandwidth.
+    alone: seconds of one device, where they are known; else what its bytes take at SHARE of
+    BANDWIDTH. Messages are short, so that their latency alone counts.
     """
-    bytes = config.bytes_per_token(position, batch=batch)
-    alone = bytes / (share * bandwidth)
-    sums = (2 * config.layers + 1) * latency
+    alone = alone or config.bytes_per_token(position, batch=batch) / (SHARE * BANDWIDTH)
+    sums = (2 * config.layers + 1) * latency(ranks)
     return Prediction(ranks, alone, alone / ranks + sums, sums)
+
+
+def latency(ranks: int) -> float:
+    """Seconds of a short all-reduce in a CUDA graph: as recorded, or some trips over the link."""
+    for name in (f"many_gpus/{ranks}/all_reduce/4096", "many_gpus/all_reduce/4096"):
+        entry = results.find(f"{name}/ours/graph")
+        if entry:
+            return entry["value"]
+    return 4 * TRIP
 
 
 # ---- ranks in one process
