@@ -1,54 +1,105 @@
 """Pictures of *A CNN by hand*."""
 
+import base64
+import io
+
 import numpy as np
+import torch
+from PIL import Image
+from torch.nn import functional
 
-from course.kernels.mnist_cnn import SHAPES, layers
-from course.pictures.shapes import arrow, box, numbered, plain, word
+from course.kernels.mnist_cnn import SHAPES, layers, pytorch
+from course.pictures.shapes import numbered, plain
+from utils import data
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, INK, chart, figure
-from utils.plots.svg import Drawing, strong
+from utils.plots.svg import GREY, Drawing, strong
 
-#: What flows from layer to layer: name, channels, side of the picture (0: a plain vector), and the
-#: step that leads there.
+#: What flows from step to step of the network: the step that leads there, and what it leaves
 STAGES = (
-    ("pixels", 1, 28, ""),
-    ("", 32, 28, "conv1\nbn1, ReLU"),
-    ("", 32, 14, "max-pool"),
-    ("", 64, 14, "conv2\nbn2, ReLU"),
-    ("", 64, 7, "max-pool"),
-    ("", 128, 0, "fc1\nReLU"),
-    ("logits", 10, 0, "fc2"),
+    ("", "the pixels", "28 × 28"),
+    ("conv1, bn1, ReLU", "4 of 32 maps", "28 × 28 each"),
+    ("max-pool", "4 of 32 maps", "14 × 14 each"),
+    ("conv2, bn2, ReLU", "4 of 64 maps", "14 × 14 each"),
+    ("max-pool", "4 of 64 maps", "7 × 7 each"),
+    ("fc1, ReLU", "128 numbers", "as 16 × 8"),
+    ("fc2", "10 logits", "0 to 9"),
 )
+SHOWN = 4  # maps of a stage
+PIXEL, COLUMN = 2.4, 104  # on the sheet: a pixel's side, a stage's width
 
 
-def network():
-    """What flows between the layers, as boxes: pictures as high as their side and as wide as they
-    have channels; vectors in another colour, as high as they have numbers.
+def network(weights: dict, digit: int = 0):
+    """What a test digit becomes on its way through the network, at one scale: the brighter the
+    larger.
+
+    weights: by name, as `pytorch.initial_weights` gives them; digit: which of the first ones. A
+    batch of 16 goes through, since batch norm asks all of them.
     """
-    fig, axes = chart(
-        9.5,
-        2.6,
-        alt="The network: one 28 by 28 picture, 32 pictures of 28 by 28, pooled to 14 by 14, 64 "
-        "pictures of "
-        "14 by 14, pooled to 7 by 7, a vector of 128 numbers, ten logits.",
-    )
-    left = 0.0
-    for name, channels, side, step in STAGES:
-        height, width = (side, 2 + channels / 8) if side else (channels / 5, 2)
-        box(axes, left, -height / 2, width, height, BLOCK_COLOURS[0 if side else 1], line=1)
-        size = f"{channels} × {side} × {side}" if side else f"{channels}"
-        word(axes, left + width / 2, -16, f"{name}\n{size}".strip(), va="top")
+    images, _ = data.mnist("test", subset=True)
+    values = [stage[digit].numpy() for stage in stages(weights, images[:16])]
+    logits = values[-1]
+    said = ", ".join(f"{name}: {logit:.1f}" for name, logit in enumerate(logits))
+    alt = f"A digit on its way: {'; '.join(' '.join(stage).strip() for stage in STAGES)}. {said}."
+    middle, tall = 190, 4 * 28 * PIXEL + 30
+    sheet = Drawing(COLUMN * len(STAGES) + 8, middle + tall / 2 + 40, alt=alt)
+    for n, ((step, what, size), stage) in enumerate(zip(STAGES, values, strict=True)):
+        x = COLUMN * n + COLUMN / 2
+        sheet.text(x - COLUMN / 2, 14, step, size=11, colour=strong(ACCENT))
         if step:
-            word(axes, left - 4.5, 15.5, step, va="bottom", color=ACCENT)
-            arrow(axes, left - 8.4, 0, left - 0.6, 0, line=1)
-        left += width + 9
-    legend = "blue: pictures, height: side, width: channels; orange: vectors, height: numbers"
-    word(axes, left / 2 - 4, -27, legend, va="top", color=ACCENT)
-    axes.set(
-        xlim=(-2, left - 7),
-        ylim=(-30, 24),
-    )
-    axes.set_axis_off()
-    return fig
+            sheet.arrow(x - COLUMN / 2 - 14, 28, x - COLUMN / 2 + 14, 28)
+        sheet.text(x, sheet.height - 28, what, size=12)
+        sheet.text(x, sheet.height - 12, size, size=11, colour=GREY)
+        if n == len(STAGES) - 1:
+            _logits(sheet, x - 34, middle, stage)
+        else:
+            _maps(sheet, x, middle, stage)
+    return sheet
+
+
+def stages(weights: dict, images: np.ndarray) -> list[torch.Tensor]:
+    """What flows from step to step, for images uint8 [B, 28, 28]: pixels to logits, as STAGES."""
+    model = pytorch.model_from(weights)
+    with torch.no_grad():
+        x = pytorch.scaled(torch.from_numpy(images))[:, None]
+        one = functional.relu(model.bn1(model.conv1(x)))
+        small = functional.max_pool2d(one, 2)
+        two = functional.relu(model.bn2(model.conv2(small)))
+        smaller = functional.max_pool2d(two, 2)
+        wide = functional.relu(model.fc1(smaller.flatten(1)))
+        return [x, one, small, two, smaller, wide, model.fc2(wide)]
+
+
+def _maps(sheet, x, middle, stage) -> None:
+    """The first maps of a stage [maps, side, side] below one another, or its numbers as one."""
+    maps = stage[:SHOWN] if stage.ndim == 3 else stage.reshape(1, 16, 8)
+    largest = max(np.abs(maps).max(), 1e-9)
+    _, high, wide = maps.shape
+    step = high * PIXEL + 8
+    top = middle - step * len(maps) / 2
+    for n, each in enumerate(maps):
+        grey = np.uint8(255 * np.clip(each / largest, 0, 1))
+        box = {"width": wide * PIXEL, "height": high * PIXEL}
+        place = {"x": x - box["width"] / 2, "y": top + n * step}
+        sheet.add("image", href=_png(grey), image_rendering="pixelated", **place, **box)
+
+
+def _logits(sheet, x, middle, logits) -> None:
+    """A bar for each digit, to the right for what is above 0; the largest in another colour."""
+    longest = max(np.abs(logits).max(), 1e-9)
+    for digit, logit in enumerate(logits):
+        y = middle + 22 * (digit - 4.5)
+        length = 26 * abs(logit) / longest
+        left = x + 40 if logit > 0 else x + 40 - length
+        colour = BLOCK_COLOURS[4] if logit == logits.max() else BLOCK_COLOURS[0]
+        sheet.text(x, y, digit, size=12)
+        sheet.box(left, y - 7, length, 14, fill=colour)
+
+
+def _png(grey: np.ndarray) -> str:
+    """An array of uint8 as an image in an address."""
+    memory = io.BytesIO()
+    Image.fromarray(grey).save(memory, "png")
+    return "data:image/png;base64," + base64.b64encode(memory.getvalue()).decode()
 
 
 def digits(

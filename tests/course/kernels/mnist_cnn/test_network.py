@@ -216,12 +216,22 @@ def test_the_square_reads_what_is_drawn():
 
 def test_pictures_say_what_they_show():
     for fig in (
-        pictures.network(),
         pictures.weights_by_layer(),
         pictures.losses({"one": [2.0, 1.0], "two": [2.0, 1.1]}),
         pictures.distances({"one": np.array([1e-7, 1e-3])}),
     ):
         assert fig.alt and fig._repr_mimebundle_()["text/html"]
+
+
+def test_a_digits_way_through_the_network_ends_in_its_logits():
+    images, _ = mnist("test", subset=True)
+    weights = pytorch.initial_weights(0)
+    sheet = pictures.network(weights, 2)
+    with torch.no_grad():
+        logits = pytorch.model_from(weights)(torch.from_numpy(images[:16]))[2]
+    assert sheet.alt.endswith(f"8: {logits[8]:.1f}, 9: {logits[9]:.1f}.")
+    assert sheet.svg().count("<image ") == 1 + 4 * pictures.SHOWN + 1
+    assert sheet.svg().count(f"fill:{pictures.BLOCK_COLOURS[4]}") == 1
 
 
 def test_a_pixel_was_used_by_nine_outputs_with_the_taps_turned():
