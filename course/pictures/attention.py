@@ -218,8 +218,8 @@ def one_block(tile: int):
     drawing.text_from(right + 26, y - 11, "in registers, for each query:", size=14)
     drawing.text_from(right + 26, y + 9, "its numbers, and m, l, o", size=14)
     drawing.box(right, y + 40, 18, 18, line=svg.GREY, stroke_dasharray="3 3")
-    drawing.text_from(right + 26, y + 49, "scores that are gone,", size=14)
-    drawing.text_from(right + 26, y + 69, "or belong to other blocks", size=14)
+    drawing.text_from(right + 26, y + 49, "no memory is needed for these:", size=14)
+    drawing.text_from(right + 26, y + 69, "gone, to come, or another block's", size=14)
     return drawing
 
 
