@@ -19,7 +19,7 @@ def keep(ctx, inputs, output):
 SAVED = TorchExercise(
     id="pytorch_extensions.saved",
     title="What must be kept?",
-    minutes=5,
+    minutes=4,
     task=(
         "y = scale · tanh(x) has the slope scale - y²/scale. Its backward pass is written:"
         " `(kept,) = ctx.saved_tensors; return dy * (ctx.scale - kept * kept / ctx.scale), None`."
@@ -180,7 +180,7 @@ def scaled_backward(dy, x, scale):
 BROADCAST = TorchExercise(
     id="pytorch_extensions.broadcast",
     title="The gradient of a broadcast",
-    minutes=8,
+    minutes=7,
     task=(
         "y = x · scale, where either may be broadcast to the other's shape, as in NumPy: [4, 3] and"
         " [3], [4, 3] and [4, 1], [4, 3] and [], a tensor of one number. Return dx and dscale: dx"
@@ -194,7 +194,7 @@ def scaled_backward(dy, x, scale):
     judge=lambda answer, rng: trials.judge_broadcast(answer, rng),
     tried="Both gradients agree with PyTorch's own for twelve pairs of shapes.",
     hints=(
-        "A number that was used in several places gets the sum of their gradients (section 2).",
+        "A number that was used in several places gets the sum of their gradients (section 3).",
         "Which axes were stretched? Those that x or scale lacks, and those of length 1.",
         "`tensor.sum_to_size(shape)` adds up just these.",
     ),
@@ -406,7 +406,7 @@ def register(operator, slopes):
 REGISTER = TorchExercise(
     id="pytorch_extensions.register",
     title="Register both gradients",
-    minutes=12,
+    minutes=10,
     task=(
         "`operator(x, a, b, c)` computes y = a x² + b x + c, and the operator"
         " `slopes(dy, x, a, b)` computes dy · (2 a x + b). Give the first its gradient by means of"
@@ -433,7 +433,7 @@ def register(operator, slopes):
         " the compiler's tracing pass."
     ),
     hints=(
-        "Section 1 has all of it: `setup_context` of `Polynomial` is `keep` here, and its"
+        "Section 2 has all of it: `setup_context` of `Polynomial` is `keep` here, and its"
         " `backward` computes with PyTorch what `slopes` computes with a kernel.",
         "`inputs` are the four arguments of the call: `x, ctx.a, ctx.b, _ = inputs`.",
         "`(x,) = ctx.saved_tensors`, and then `slopes(dy, x, ctx.a, ctx.b)` is the gradient of x."

@@ -5,4 +5,5 @@ routes/    one module a route: how PyTorch gets to know the kernel
 rules.py   gradients, fake kernels, batching, autocast: the same for each route
 versions.py  one wheel, tried with several versions of PyTorch
 features.py  what must work, tried on each route; bench.py times them on a GPU
+doors.py   six of these, tried on any function of a tensor; circle.py trains two neurons with one
 """

@@ -193,11 +193,11 @@ SQUARE = 8  # pixels
 YES, NO = "#0072B2", "#D55E00"  # dots of the two kinds
 
 
-def learnt(points, inside, answer):
+def learnt(points, inside, answer, radius=None):
     """Where a network says yes, and the points that it was trained on.
 
     points: [n, 2]. inside: [n, 1], 1 or 0. answer: the network, of places [m, 2] as `points` are to
-    numbers [m, 1]; above one half is a yes.
+    numbers [m, 1]; above one half is a yes. radius: of the circle, to draw it as well.
     """
     said_yes = answer(points) > 0.5
     right = int((said_yes == (inside > 0.5)).sum())
@@ -206,6 +206,9 @@ def learnt(points, inside, answer):
     sheet = Drawing(size + 250, size, alt=alt)
     sheet.cells(_corners_of_yes(points, answer), SQUARE, fill=GREEN)
     sheet.box(0.5, 0.5, size - 1, size - 1, line=GREY)
+    if radius is not None:
+        ring = {"style": "fill:none", "stroke": INK, "stroke_dasharray": "5 4"}
+        sheet.add("circle", cx=size / 2, cy=size / 2, r=radius * size / (2 * REACH), **ring)
     for row, (colour, what) in enumerate(((YES, "inside"), (NO, "outside"))):
         kind = inside[:, 0] > 0.5 if colour == YES else inside[:, 0] <= 0.5
         sheet.dots(_on_the_sheet(points[kind]), 9, colour=colour)
@@ -271,6 +274,85 @@ def _key(sheet, x, label, does, is_ready):
     middle = x + KEY / 2 - 11
     sheet.text(middle, 22, label, size=14, colour=ink, font_weight="bold")
     sheet.text(middle, 44, does if is_ready else "not there", size=9.5, colour=ink)
+
+
+# ---- who takes an activation
+
+DOOR, DOOR_HIGH = 130, 58  # pixels from one to the next, and of a box
+#: What became of a try, as `course.extensions.doors` says it: colour, sign
+OUTCOMES = {
+    "right": (GREEN, "✓"),
+    "an error": ("none", "✗"),
+    "wrong, silently": ("#F4B183", "✗"),
+}
+
+
+def doors(tried):
+    """Which doors are open to an activation. tried: door -> what became of it, one of OUTCOMES."""
+    words = "; ".join(f"{name}: {became}" for name, became in tried.items())
+    sheet = Drawing(DOOR * len(tried), DOOR_HIGH + 4, alt=f"{words}.")
+    for place, (name, became) in enumerate(tried.items()):
+        colour, sign = OUTCOMES[became]
+        ink = INK if colour == "none" else ON_COLOUR
+        x = DOOR * place + 1
+        sheet.box(x, 2, DOOR - 10, DOOR_HIGH, fill=colour, line=GREY, rx=4)
+        middle = x + DOOR / 2 - 5
+        sheet.text(middle, 22, name, size=14, colour=ink, font_weight="bold")
+        sheet.text(middle, 44, f"{sign} {became}", size=SMALL, colour=ink)
+    return sheet
+
+
+# ---- a view, and a kernel that reads memory as it lies
+
+CELL, SHORT, LEVEL = 40, 26, 50  # pixels: a number's box, and from row to row
+
+
+def as_it_lies(memory, view, copied=False):
+    """What a view means, and what comes out of a kernel that copies numbers as they lie.
+
+    memory: the tensor that the view was cut from, whose numbers all differ. The result lies as
+    `torch.empty_like(view)` does. copied: the kernel is given `view.contiguous()` instead.
+    """
+    meant = view.flatten().tolist()
+    came = _copied_in_a_row(view.contiguous() if copied else view, torch.empty_like(view))
+    ends = "as it should" if came == meant else "which is not the same"
+    alt = f"The view means {_list_of(meant)}; out come {_list_of(came)}, {ends}."
+    long = max(memory.numel(), len(meant))
+    sheet = Drawing(CELL * long + 90, 3 * LEVEL, alt=alt)
+    in_memory = memory.flatten().tolist()
+    wrong = OUTCOMES["wrong, silently"][0]
+    rows = {
+        "memory": [(number, GREEN if number in meant else "none") for number in in_memory],
+        "the view": [(number, GREEN) for number in meant],
+        "comes out": [
+            (number, GREEN if number == right else wrong)
+            for number, right in zip(came, meant, strict=True)
+        ],
+    }
+    for row, (words, numbers) in enumerate(rows.items()):
+        sheet.text_from(0, LEVEL * row + 4 + SHORT / 2, words, size=14)
+        for place, (number, fill) in enumerate(numbers):
+            _number(sheet, 90 + CELL * place, LEVEL * row + 4, number, fill)
+    return sheet
+
+
+def _copied_in_a_row(x, y):
+    """What y holds after a kernel has copied the numbers of x to it as they lie in memory."""
+    places = (y.numel(),), (1,)
+    y.as_strided(*places).copy_(x.as_strided(*places))
+    return y.flatten().tolist()
+
+
+def _number(sheet, x, y, number, fill):
+    """A number in its box."""
+    sheet.box(x, y, CELL - 6, SHORT, fill=fill, line=GREY, rx=3)
+    ink = INK if fill == "none" else ON_COLOUR
+    sheet.text(x + CELL / 2 - 3, y + SHORT / 2, f"{number:g}", colour=ink)
+
+
+def _list_of(numbers):
+    """Numbers with commas between them."""
+    return ", ".join(f"{number:g}" for number in numbers)
 
 
 # ---- what streams did

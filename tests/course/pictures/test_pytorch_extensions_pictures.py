@@ -57,6 +57,8 @@ def test_what_is_learnt_is_asked_of_the_network():
     inside = torch.tensor([[1.0], [0.0], [0.0], [0.0]])
     drawn = pictures.learnt(points, inside, lambda at: (at[:, :1] > -1).float())
     assert drawn.alt == "The network is right about 1 of 4 points."
+    assert "<circle" not in drawn.svg()
+    assert "<circle" in pictures.learnt(points, inside, lambda at: at[:, :1], radius=1.0).svg()
     assert len(pictures._corners_of_yes(points, lambda at: torch.ones(len(at), 1))) == 40 * 40
     assert pictures._corners_of_yes(points, lambda at: torch.zeros(len(at), 1)) == []
     assert len(pictures._on_the_sheet(points)) == 3  # one point lies beyond the edge
@@ -89,3 +91,25 @@ def test_a_function_is_drawn_as_it_ran():
     assert "x = 1, 3 goes into forward, y = 2, 18 comes out" in sheet.alt
     assert "ctx keeps x, y, factor" in sheet.alt
     assert "dy = 1, 1 goes into backward, dx = 4, 12 comes out" in sheet.alt
+
+
+def test_doors_tell_what_is_wrong_from_what_is_refused():
+    drawn = pictures.doors({"a call": "right", "a view": "wrong, silently", "export": "an error"})
+    assert drawn.alt == "a call: right; a view: wrong, silently; export: an error."
+    assert drawn.svg().count("✗") == 2
+    assert drawn.svg().count(pictures.GREEN) == 1
+
+
+def test_a_kernel_that_knows_no_strides_reads_numbers_as_they_lie():
+    memory = torch.arange(16.0).reshape(4, 4)
+    cut = pictures.as_it_lies(memory, memory[:, ::2]).alt
+    assert cut.startswith(
+        "The view means 0, 2, 4, 6, 8, 10, 12, 14; out come 0, 1, 2, 3, 4, 5, 6, 7"
+    )
+    assert pictures.as_it_lies(memory, memory[:, ::2], copied=True).alt.endswith("as it should.")
+    assert pictures.as_it_lies(memory, memory.t()).alt.endswith("as it should.")
+    assert pictures.as_it_lies(memory, memory[1:3]).alt.endswith("as it should.")
+    turned_and_cut = memory.t()[:, ::2]
+    for copied in (False, True):
+        drawn = pictures.as_it_lies(memory, turned_and_cut, copied)
+        assert drawn.alt.endswith("which is not the same.")
