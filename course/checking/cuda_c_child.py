@@ -1,10 +1,10 @@
 """The child process that launches a learner's CUDA C kernel (see engines.run_cuda_c).
 
-Arguments: the .cu file, the kernel's name, a folder that holds jobs.pickle (a list of engines.Job),
-after how many seconds of CPU time a launch is given up, which ends the process with SIGXCPU, how
-many seconds all may take together, and perhaps "check", to watch every access. For each job it
-writes N.pickle (the buffers after the launch; with "check" what was counted, else None), or
-failure.json ([reason, message]) and stops.
+Arguments: the .cu file, the kernel's name, a folder that holds jobs.pickle (a list of engines.Job)
+and their arrays (the file `arrays`, which both processes map), after how many seconds of CPU time a
+launch is given up, which ends the process with SIGXCPU, how many seconds all may take together, and
+perhaps "check", to watch every access. For each job that is done it writes N.json (with "check"
+what was counted, else null), or failure.json ([reason, message]) and stops.
 
 Without arguments it imports what that takes, and waits: for each message in its standard input, a
 socket, a copy of it does what the arguments in the message say (see loaded.py).
@@ -15,6 +15,7 @@ import ctypes
 import gc
 import json
 import math
+import mmap
 import os
 import pickle
 import resource
@@ -24,6 +25,8 @@ import sys
 import time
 from pathlib import Path
 
+#: The file in the folder that holds all arrays
+ARRAYS = "arrays"
 #: CPU time until the kernel is there; bytes that a file may have, and new memory
 COMPILE_SECONDS = 120
 MOST_BYTES = 1 << 30
@@ -47,17 +50,17 @@ def main(path, kernel_name, folder, each, total, check=""):
         limit_memory()  # before the learner's file is loaded: its variables may be initialized
         module, kernel = load(path, kernel_name, check=bool(check))
         begin = time.process_time()
-        for number, job in enumerate(jobs):
+        for number, (grid, block, zone, place, arguments) in enumerate(jobs):
             part = folder / f"{number}.part"
             limit(int(each))
-            after = launch(kernel, *job)
+            launch(kernel, grid, block, zone, mapped(folder, place, writable=True), arguments)
             used = time.process_time() - begin
             if used > int(total):
                 says = f"{number + 1} launches took {used:.0f} seconds together."
                 raise Failure("too_slow", says)
             counts = module.counts() if check else None
-            part.write_bytes(pickle.dumps((after, counts)))
-            os.replace(part, folder / f"{number}.pickle")
+            part.write_text(json.dumps(counts))
+            os.replace(part, folder / f"{number}.json")
     except Failure as failure:
         (folder / "failure.json").write_text(json.dumps(failure.args))
 
@@ -113,12 +116,25 @@ def load(path, kernel_name, check):
         raise Failure("missing_kernel", str(error)) from None
 
 
+def mapped(folder, place, writable=False):
+    """The flat arrays of one job as they lie in the file: no job sees those of another.
+
+    place: an engines.Place.
+    """
+    import numpy as np
+
+    start, size, flats = place
+    access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
+    with open(folder / ARRAYS, "r+b" if writable else "rb") as file:
+        room = mmap.mmap(file.fileno(), size, access=access, offset=start)
+    return {name: np.frombuffer(room, *at) for name, at in flats.items()}
+
+
 def launch(kernel, grid, block, zone, buffers, arguments):
-    """The buffers after a launch of one job's arguments; Failure says what went wrong."""
+    """Launch one job's arguments, on the buffers themselves; Failure says what went wrong."""
     from utils import has_gpu
 
-    to_memory = to_device if has_gpu() else aligned
-    flats = {name: to_memory(flat) for name, flat in buffers.items()}
+    flats = {name: to_device(flat) for name, flat in buffers.items()} if has_gpu() else buffers
     values = []
     for name, value in arguments.items():
         if name in flats:
@@ -126,23 +142,14 @@ def launch(kernel, grid, block, zone, buffers, arguments):
         values.append(value)
     try:
         kernel[grid, block](*values)
-        return {name: f.copy_to_host() if has_gpu() else f for name, f in flats.items()}
+        if has_gpu():
+            for name, flat in flats.items():
+                flat.copy_to_host(buffers[name])
     except TypeError as error:
         as_many = len(kernel.signature.parameters) == len(values)
         raise Failure("wrong_dtype" if as_many else "wrong_arity", str(error)) from None
     except Exception as error:
         raise Failure("crashed", str(error)) from None
-
-
-def aligned(array):
-    """A copy that begins where an allocation of cudaMalloc could: at a multiple of 256 bytes."""
-    import numpy as np
-
-    room = np.empty(array.nbytes + 256, np.uint8)
-    start = -room.ctypes.data % 256
-    copy = room[start : start + array.nbytes].view(array.dtype)
-    copy[:] = array
-    return copy
 
 
 def to_device(array):

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import mmap
 import pickle
 import signal
 import sys
@@ -12,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import cuda
 
-from course.checking import loaded
+from course.checking import cuda_c_child, loaded
 from course.checking.model import InOut, Out
 from course.checking.text import shown
 from course.checking.watched import Watched
@@ -30,6 +31,7 @@ CHILD_SECONDS = 600  # by the clock, on a busy computer: what is endless ends by
 LAUNCH_SECONDS = 4  # of CPU time, for one launch; whole ones, so it may be nearly one more
 ORDER_SECONDS = 30  # for all launches of one order, which take a good computer two or three
 GPU_ORDER_SECONDS = 60  # where to wait for a GPU, which others may use, takes CPU time, too
+DEVICE_ALIGNMENT = 256  # bytes
 MOST_ZONE = 1 << 16  # elements before and behind an array
 LOST_TWICE = (
     "The process in which it ran was killed, and killed again at a second try. Does this computer "
@@ -284,16 +286,18 @@ def run_cuda_c(path, kernel_name, cases, rng, environment, check=False):
     """
     engine = "GPU" if has_gpu() and FORCE_CPU not in environment else "CPU"
     jobs, runs = [], []
-    for shape, launch, arguments, expected in cases:
-        arrays = host_arrays(arguments, expected, rng)
-        zone = zone_for(launch, arrays)
-        before = guarded(arrays, zone, rng)
-        scalars = {n: None if n in before else a for n, a in arrays.items()}
-        jobs.append(Job(launch.grid, launch.block, zone, before, scalars))
-        initial = arrays[output_name(arguments)]
-        run = Run(shape, launch, engine, expected, initial, initial, arguments)
-        runs.append((run, arrays, before, zone))
     with scratch_folder() as folder:
+        with (folder / cuda_c_child.ARRAYS).open("wb") as file:
+            for shape, launch, arguments, expected in cases:
+                arrays = host_arrays(arguments, expected, rng)
+                zone = zone_for(launch, arrays)
+                before = guarded(arrays, zone, rng)
+                place = written(file, before)
+                scalars = {n: None if n in before else a for n, a in arrays.items()}
+                jobs.append(Job(launch.grid, launch.block, zone, place, scalars))
+                initial = arrays[output_name(arguments)]
+                run = Run(shape, launch, engine, expected, initial, initial, arguments)
+                runs.append((run, arrays, before, zone, place))
         (folder / "jobs.pickle").write_bytes(pickle.dumps([tuple(job) for job in jobs]))
         order_seconds = GPU_ORDER_SECONDS if engine == "GPU" else ORDER_SECONDS
         seconds = str(LAUNCH_SECONDS), str(order_seconds)
@@ -315,11 +319,12 @@ def run_cuda_c(path, kernel_name, cases, rng, environment, check=False):
 def collect_all(runs, folder):
     """The runs of which the child process has left a result, with their evidence."""
     done = []
-    for number, (run, arrays, before, zone) in enumerate(runs):
-        result = folder / f"{number}.pickle"
+    for number, (run, arrays, before, zone, place) in enumerate(runs):
+        result = folder / f"{number}.json"
         if not result.exists():
             break
-        after, run.counts = pickle.loads(result.read_bytes())
+        run.counts = json.loads(result.read_text())
+        after = cuda_c_child.mapped(folder, place)
         output = output_name(run.arguments)
         collect(run, arrays, before, after, zone, output)
         if run.counts:
@@ -354,8 +359,30 @@ class Job(NamedTuple):
     grid: tuple
     block: tuple
     zone: int
-    buffers: dict  # array -> the flat buffer that holds it, between its guard zones
-    arguments: dict  # every argument in order; arrays, which are in `buffers`, as None
+    place: tuple  # of a Place
+    arguments: dict  # every argument in order; arrays, which lie in the file, as None
+
+
+class Place(NamedTuple):
+    """Where a job's flat arrays lie, each between its guard zones, in the file that holds all."""
+
+    start: int  # of pages that are the job's own
+    bytes: int
+    flats: dict  # array -> (type, elements, bytes from start on)
+
+
+def written(file, flats):
+    """Write the flat arrays of a job behind those of the others: their Place.
+
+    Each begins where an allocation of cudaMalloc could.
+    """
+    start = file.seek(rounded(file.tell(), mmap.ALLOCATIONGRANULARITY))
+    places = {}
+    for name, flat in flats.items():
+        at = file.seek(rounded(file.tell(), DEVICE_ALIGNMENT)) - start
+        places[name] = flat.dtype, flat.size, at
+        file.write(flat)
+    return tuple(Place(start, file.tell() - start, places))
 
 
 def run_child(arguments, environment):

@@ -15,7 +15,7 @@ def uniform(rng, *shape):
 
 def with_small(rng, values):
     """These values, some of them 0 and some far smaller than they were."""
-    values[rng.random(values.shape) < SHARE] *= SMALL
+    np.multiply(values, SMALL, out=values, where=rng.random(values.shape) < SHARE)
     return with_zeros(rng, values, SHARE)
 
 
@@ -31,7 +31,7 @@ def some_zeros(rng, *shape):
 
 def with_zeros(rng, values, share=1 / 8):
     """These values, a share of them exactly 0: a zero means neither "nothing" nor "the end"."""
-    values[rng.random(values.shape) < share] = 0
+    np.putmask(values, rng.random(values.shape) < share, 0)
     return values
 
 

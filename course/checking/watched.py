@@ -35,7 +35,8 @@ class Log:
     def most_of_one_thread(self):
         """How many elements the thread wrote that wrote the most."""
         last_writer = np.asarray(self.last_writer)
-        return int(np.bincount(last_writer[last_writer >= 0]).max(initial=0))
+        _, elements = np.unique(last_writer[last_writer >= 0], return_counts=True)
+        return int(elements.max(initial=0))
 
     def wrote(self, element):
         thread = now.rank + 1024 * now.block.linear
