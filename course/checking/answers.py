@@ -1,5 +1,6 @@
 """Wrong answers that say only what differs from the right one."""
 
+import functools
 import inspect
 import itertools
 import linecache
@@ -31,12 +32,18 @@ def but(answer, *changes):
     a kernel gives a kernel.
     """
     function = getattr(answer, "py_func", answer)
-    source = replace(textwrap.dedent(inspect.getsource(function)), *changes)
+    source = replace(source_of(function), *changes)
     filename = f"<{function.__module__}.{function.__name__}, change {next(_numbers)}>"
     linecache.cache[filename] = len(source), None, source.splitlines(True), filename
     namespace = {}
     exec(compile(source, filename, "exec"), function.__globals__, namespace)
     return namespace[function.__name__]
+
+
+@functools.cache
+def source_of(function):
+    """Its source from the margin on; an exercise changes its solution again and again."""
+    return textwrap.dedent(inspect.getsource(function))
 
 
 def changed(solution, *changes):
