@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 from tests import spent
 from tests.processes import completed
@@ -16,6 +17,7 @@ while time.process_time() < 0.5: pass
 print("done", flush=True)
 input()
 """
+LINE = re.compile(r" +(\d+\.\d) +(\d)  (\S+)")
 TESTS = f"""
 import subprocess, sys
 import pytest
@@ -46,11 +48,34 @@ def test_a_child_counts_while_it_lives_and_afterwards():
 def test_files_are_listed_with_their_seconds(tmp_path):
     (tmp_path / "test_busy.py").write_text(TESTS)
     (tmp_path / "test_idle.py").write_text("def test_b(): pass\ndef test_c(): pass\n")
+    (tmp_path / "test_waits.py").write_text("import time\ndef test_d(): time.sleep(0.7)\n")
     command = [sys.executable, "-m", "pytest", "-p", "tests.spent", "-q", "."]
     environment = {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     said = completed(command, cwd=tmp_path, env=environment).stdout
-    assert re.search(r"CPU seconds: \d+ for 3 tests, \d+ to find them", said)
-    dearest = said.partition("the dearest files:\n")[2].splitlines()
-    busy, idle = (re.fullmatch(r" +(\d+\.\d) +(\d)  (\S+)", line) for line in dearest[:2])
+    assert re.search(r"CPU seconds: \d+ for 4 tests, \d+ to find them", said)
+    _, dearest, waited = re.split("the dearest files:\n|files that waited longest:\n", said)
+    busy, idle, waits = map(LINE.fullmatch, dearest.splitlines()[:3])
     assert busy.groups()[1:] == ("1", "test_busy.py") and float(busy[1]) > 0.4
-    assert idle.groups()[1:] == ("2", "test_idle.py")
+    assert {idle[3], waits[3]} == {"test_idle.py", "test_waits.py"}
+    longest = next(line for line in map(LINE.fullmatch, waited.splitlines()) if line[3] != busy[3])
+    assert longest[3] == "test_waits.py" and float(longest[1]) > 0.6
+    assert re.search(r"^without work: \d+ s of a core, in tenths of the run( \d+){10}$", said, re.M)
+
+
+def test_idle_seconds_stand_in_their_tenth_and_beside_who_ran(monkeypatch):
+    clock = SimpleNamespace(now=0.0, idle=0.0)
+    monkeypatch.setattr(spent.time, "monotonic", lambda: clock.now)
+    monkeypatch.setattr(spent, "idle_seconds", lambda: clock.idle)
+    cores = spent.Cores()
+    for now, idle, worker, file in [
+        (1, 0, "gw0", "a"),
+        (50, 4, "gw1", "b"),  # so far only a reported
+        (100, 10, "gw0", "b"),
+    ]:
+        clock.now, clock.idle = now, idle
+        cores.look(worker, file)
+    assert cores.tenths() == [0, 0, 0, 0, 0, 4, 0, 0, 0, 6]
+    assert cores.beside == {"a": 7, "b": 3}
+    said = list(cores.lines())
+    assert "10 s of a core, in tenths of the run 0 0 0 0 0 4 0 0 0 6" in said[1]
+    assert said[2].startswith("workers were done 50 0 s before the last")
