@@ -2,8 +2,13 @@
 alone.
 """
 
-import gc
 import os
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # a core each: threads would wait for one another
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # OpenBLAS reads it when NumPy is imported
+
+# isort: split
+import gc
 import signal
 import sys
 import tempfile
@@ -14,16 +19,13 @@ import pytest
 import utils  # noqa: F401    before any test imports numba: it chooses the GPU or the CPU engines
 from tests.browser import MISSING as NO_BROWSER
 from tests.browser import browser, page, shared_page  # noqa: F401    fixtures
+from tests.kernels import SELDOM
 
 if (
     "PYTEST_XDIST_WORKER" not in os.environ
 ):  # a worker inherits the folder from the run it belongs to
     _scratch = tempfile.TemporaryDirectory(prefix="cuda-course-")  # removed when the run ends
     os.environ["CUDA_COURSE_PROGRESS"] = str(Path(_scratch.name) / "progress.json")
-
-
-if "PYTEST_XDIST_WORKER" in os.environ:  # a core each: OpenMP's threads would wait for one another
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 # What NumPy and PyTorch free stays with the process, and with those that it starts: to give it back
@@ -101,6 +103,7 @@ def pytest_collection():
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(*SELDOM)
         gc.enable()
 
 

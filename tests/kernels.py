@@ -10,6 +10,7 @@ night kernels start as JupyterLab starts them (tests/tiers.py).
 import atexit
 import contextlib
 import ctypes
+import gc
 import importlib
 import io
 import json
@@ -29,6 +30,8 @@ PACKAGES = """
 #: not a copy
 READ_AT_START = ("IPYTHON", "JUPYTER", "KMP", "LD_", "MALLOC", "MKL", "MPL", "NUMBA", "OMP")
 READ_AT_START += ("OPENBLAS", "PYTORCH", "TORCH", "TRITON", "XDG", "HOME", "LANG", "LC_")
+#: How many new objects make a collection, and how many of these an older generation's
+SELDOM = 20_000, 20, 20
 KERNEL = ["-m", "ipykernel_launcher"]
 MOST_BYTES = 1 << 20  # of a message
 _CHILD_SUBREAPER = 36  # of prctl
@@ -149,8 +152,12 @@ def serve():
     """For each message on standard input, a socket, say the process id of a new copy."""
     del sys.path[0]  # this folder, which no kernel has
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
+    gc.disable()
     for name in PACKAGES:
         importlib.import_module(name)
+    gc.freeze()  # what is copied is no garbage: a collection would look at it, and copy its pages
+    gc.set_threshold(*SELDOM)
+    gc.enable()
     line = socket.socket(fileno=os.dup(0))
     while True:
         message, sinks, _, _ = socket.recv_fds(line, MOST_BYTES, 2)
