@@ -3,9 +3,11 @@
 --every N: each N-th mutant only. --kind: only exercises of this kind. --draw N: so many of them,
 by chance, as --seed S has it. --days N: those whose turn is today, each one every N days.
 --afresh: those again that were tried before, too. --known: only those that were tried before, and
-of these the accepted ones again. Prints each mutant that is accepted, the numbers, and in one line
-whether all were found; ends with status 1 where one is left that equivalents.json does not name. A
-run over all mutants of an exercise writes what became of them into build/mutants.json.
+of these the accepted ones again. --by-day: as `make test` hands them in, in one order of the
+threads and with fewer inputs drawn; what it rejects is rejected at night, too. Prints each mutant
+that is accepted, the numbers, and in one line whether all were found; ends with status 1 where one
+is left that equivalents.json does not name. A run over all mutants of an exercise writes what
+became of them into build/mutants.json.
 
 To change the solution in course/exercises in the same way fails `make test` wherever a mutant is
 rejected here: its test_solution_passes hands the solution to the same check.
@@ -13,6 +15,7 @@ rejected here: its test_solution_passes hands the solution to the same check.
 
 import argparse
 import collections
+import dataclasses
 import json
 import os
 import random
@@ -22,7 +25,7 @@ from datetime import date
 from pathlib import Path
 
 from course import exercises
-from tests.mutants import cpp, journal, python
+from tests.mutants import cpp, journal, python, trial
 from tests.mutants.trial import outcome_of, warm_up
 
 #: An outcome of a check, in the words that are used of mutants
@@ -81,6 +84,7 @@ def arguments():
     parser.add_argument("--days", type=int)
     parser.add_argument("--afresh", action="store_true")
     parser.add_argument("--known", action="store_true")
+    parser.add_argument("--by-day", action="store_true")
     return parser.parse_args()
 
 
@@ -100,7 +104,11 @@ def main():
     given = arguments()
     before = {} if given.afresh else journal.known()
     entries = []
+    if given.by_day:
+        trial.DRAWN.update(trial.DRAWN_BY_DAY)
     for exercise in chosen(given, date.today().toordinal()):
+        if given.by_day:
+            exercise = dataclasses.replace(exercise, orders=1)
         for entry in map(named, tried(exercise, given.every, before, given.known)):
             entries.append(entry)
             if entry["status"] in journal.OPEN:

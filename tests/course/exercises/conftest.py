@@ -3,6 +3,7 @@
 import pytest
 
 from course.checking import apart, drawn, limits, report
+from tests.mutants.trial import DRAWN_BY_DAY
 
 
 @pytest.fixture(autouse=True)
@@ -28,5 +29,5 @@ def pictures_undrawn(monkeypatch):
 @pytest.fixture
 def few_draws(monkeypatch):
     """What is right is right in each draw: a few of them show that none is rejected."""
-    monkeypatch.setattr(drawn, "CALLS", 30)
-    monkeypatch.setattr(drawn, "LAUNCHES", 2)
+    for name, count in DRAWN_BY_DAY.items():
+        monkeypatch.setattr(drawn, name, count)
