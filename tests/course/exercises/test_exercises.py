@@ -367,10 +367,11 @@ SLIPS = [
 ]
 
 
+@pytest.mark.usefixtures("in_this_process", "pictures_undrawn")
 @pytest.mark.parametrize("id, answer, words", SLIPS, ids=[slip[2] for slip in SLIPS])
 def test_a_natural_slip_is_told_by_name(id, answer, words, tmp_path, request):
     exercise = exercises.EXERCISES[id]
-    assert words in repr(exercises.check(id, hand_in(exercise, answer, tmp_path, request)))
+    assert words in repr(check_answer(exercise, hand_in(exercise, answer, tmp_path, request)))
 
 
 @pytest.mark.parametrize("path", CHAPTER_FILES)
