@@ -23,7 +23,7 @@ COVERS = {
     "triton": "add-picture",
     "fusion": "loss-picture",
     "low_precision": "bits-picture",
-    "pytorch_extensions": "dispatcher-before",
+    "pytorch_extensions": "circle-relu",
     "mnist_cnn": "network",
     "beating_pytorch": "race-chart",
     "many_gpus": "tree-steps",
