@@ -1,0 +1,99 @@
+"""Large batches and several ranks, on the CPU runtime: against float64, and against one device."""
+
+import pytest
+import torch
+
+from course.kernels.language_model import problem, reference
+from course.kernels.language_model.problem import EIGHT_BILLION, ONE_BILLION, TOY
+from course.kernels.language_model.rightness import DEVICE
+from course.kernels.language_model.serving import parallel, rightness
+from course.kernels.language_model.serving.batch import BatchRunner
+from course.kernels.language_model.serving.engine import Engine, Request
+from course.kernels.language_model.serving.scheduler import Scheduler
+from tests.course.kernels.language_model.serving.alone import alone, everything
+
+
+def test_a_batch_is_right():
+    assert rightness.check() > 0
+
+
+def test_a_wrong_block_is_noticed():
+    """The check that holds the runner to float64 sees a table that is off by one."""
+
+    class Shifted(BatchRunner):
+        def step(self, tokens, positions, tables, wanted):
+            return super().step(
+                tokens, positions, (tables + (positions[:, None] > 20)) % 12, wanted
+            )
+
+    assert rightness.error(make=Shifted) > 3
+
+
+def test_an_engine_serves_with_it():
+    """Choices copy blocks, and one of them is preempted: all get what they would get alone."""
+    config = rightness.CASE
+    weights = problem.weights(config, 0, torch.bfloat16, DEVICE)
+    engine = Engine(BatchRunner(config, weights, 5, 80), Scheduler(5, budget=16, places=4))
+    requests = [Request([3] * 30, 12, choices=2), Request([5] * 28, 8)]
+    for request in requests:
+        engine.add(request)
+    tokens, preempted = {}, 0
+    while engine.busy:
+        for drawn in engine.step():
+            tokens.setdefault((drawn.request, drawn.choice), []).append(drawn.token)
+        preempted += len(engine.plan.preempted)
+    assert preempted
+    for request in requests:
+        expected = alone(BatchRunner(config, weights, 5, 80), request.prompt, request.most)
+        for choice in range(request.choices):
+            assert tokens[request, choice] == expected
+
+
+@pytest.mark.parametrize(("ranks", "config"), [(2, parallel.HALF), (4, parallel.QUARTER)])
+def test_ranks_together_are_one_device(ranks, config):
+    between, apart = parallel.errors(ranks, config, steps=3)
+    assert between == 0
+    assert 0 < apart <= parallel.ROUNDED
+
+
+def test_shares_are_the_whole_in_float64():
+    """A layer's halves, by the reference's own functions: their sum is the layer."""
+    config, ranks = TOY, 2
+    weights = problem.weights(config, 0, torch.float64)
+    x = torch.randn(1, 5, config.width, dtype=torch.float64)
+    positions = torch.arange(5)
+
+    def halves(config, weights):
+        q, k, v = reference.queries_keys_values(config, x, weights["qkv"][1], positions)
+        mixed = reference.attend(q, k, v, positions).flatten(-2) @ weights["out"][1].T
+        return mixed, reference.swiglu(x, weights["gate_up"][1], weights["down"][1])
+
+    shares = [
+        halves(parallel.config_of(config, ranks), parallel.share_of(config, weights, rank, ranks))
+        for rank in range(ranks)
+    ]
+    for whole, parts in zip(halves(config, weights), zip(*shares, strict=True), strict=True):
+        torch.testing.assert_close(sum(parts), whole, rtol=1e-12, atol=1e-12)
+        assert (parts[0] - whole).abs().max() > 0.1
+    rows = [parallel.vocabulary_of(config, rank, ranks) for rank in range(ranks)]
+    assert rows == [slice(0, 128), slice(128, 256)]
+
+
+def test_what_cannot_be_shared_out():
+    with pytest.raises(ValueError, match="2 kv_heads cannot be shared out to 4 ranks"):
+        parallel.config_of(TOY, 4)
+
+
+def test_predictions():
+    """Long tokens gain more from a second device, and sums alone keep it from twice."""
+    small, large = (parallel.predicted(c, 2).speedup for c in (ONE_BILLION, EIGHT_BILLION))
+    assert 1 < small < large < 2
+    told = parallel.predicted(ONE_BILLION, 2, alone=1e-3)
+    assert told.together == pytest.approx(0.5e-3 + told.sums)
+    assert told.sums == pytest.approx(33 * parallel.latency(2))
+
+
+def test_an_empty_engine_does_nothing():
+    weights = problem.weights(rightness.CASE, 0, torch.bfloat16, DEVICE)
+    engine = Engine(BatchRunner(rightness.CASE, weights, 2, 32), Scheduler(2))
+    assert engine.step() == [] == everything(engine)
