@@ -3,9 +3,9 @@
 #include "types.h"
 
 #if defined(__APPLE__) || (defined(__PIC__) && !defined(__PIE__))
-// A library that is loaded later: the room for the faster model is small, and would be full after a
-// few libraries.
-#define CUDA_CPU_TLS __thread
+// A library that is loaded later: the room for the fastest model is small, and would be full after
+// a few libraries. Nothing outside of it asks for these, so that one look-up serves them all.
+#define CUDA_CPU_TLS __thread __attribute__((visibility("hidden")))
 #else
 #define CUDA_CPU_TLS __thread __attribute__((tls_model("initial-exec")))
 #endif
