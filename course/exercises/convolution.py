@@ -849,8 +849,8 @@ SLOPES = Exercise(
         "The forward pass filtered a picture x (h × w) with `taps` (side × side, odd), as large as"
         " the picture, zeros beyond its edges. Given `dy`, the derivative (slope) of the loss by"
         " each result, write `dx`, its derivative by each pixel: which results did this pixel go"
-        " into, and by which tap? One thread writes one element of `dx`. Leave out what lies beyond"
-        " the edges instead of multiplying it by 0."
+        " into, and by which tap? The launch has a thread for each element of `dx`. Leave out what"
+        " lies beyond the edges instead of multiplying it by 0."
     ),
     starter="""%%writefile build/slopes.cu
 // dy: h x w. taps: side x side, side odd. The forward pass was "same":
