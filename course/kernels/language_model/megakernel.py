@@ -33,6 +33,7 @@ PAIRS = ROWS // 2
 PAD = 32  # numbers behind a row of activations in shared memory
 ROOM = 227 << 10  # bytes of shared memory of a block
 ALIGNED = 128  # bytes that alignment may cost
+NOTED = 4 * 512 + 512  # bytes for rows of keys, positions and the like
 MOST_SUMS = 4  # tiles whose sums a warp holds at once, at most
 KEYS = 128  # of a part of attention, about
 CPU_BLOCKS = 3  # on the CPU runtime
@@ -55,7 +56,7 @@ class Form:
     """How the megakernel is compiled. bits: of a weight: 16, 8 or 4.
 
     warps: that multiply; slice: columns of a stage for each of them. stages: None for as many as
-    there is room for. tiles: whose sums a warp holds at once; None for the most that fit.
+    there is room for. flight: stages on their way at once, None for all. tiles: whose sums a block adds up at once; None for the most that fit.
     """
 
     bits: int = 16
@@ -63,6 +64,7 @@ class Form:
     warps: int = 8
     slice: int = 256
     stages: int | None = None
+    flight: int | None = None
     tiles: int | None = None
 
     def __post_init__(self):
@@ -95,7 +97,7 @@ class Form:
         partial = 2 * self.sums * self.warps * self.batch * ROWS * 4
         found = self.warps * group * (config.head + 2) * 4
         turn = self.batch * config.head * 4
-        return activations + partial + found + turn + self.warps * self.batch * 4 + 512
+        return activations + partial + found + turn + self.warps * self.batch * 4 + NOTED
 
     def depth(self, config: Config) -> int:
         """Stages of the ring."""
@@ -113,6 +115,7 @@ class Form:
             "WARPS": self.warps,
             "SLICE": self.slice,
             "STAGES": self.depth(config),
+            "FLIGHT": self.flight or self.depth(config),
             "TILES": self.sums,
             "HEAD": config.head,
             "GROUP": config.heads // config.kv_heads,
@@ -244,15 +247,18 @@ class Megakernel:
         def floats(*shape):
             return torch.empty(batch, *shape, device=device)
 
+        def numbers(*shape):
+            return torch.empty(batch, *shape, dtype=torch.bfloat16, device=device)
+
         self.logits = floats(config.vocabulary)
         self.best = torch.zeros(batch, dtype=torch.uint64, device=device)
         between = [
             torch.zeros(1, dtype=torch.uint32, device=device),
             floats(config.width),
             floats(config.heads, config.head),
-            floats(config.heads, self.parts, config.head),
+            numbers(config.heads, self.parts, config.head),
             floats(config.heads, self.parts, 2),
-            torch.empty(batch, config.hidden, dtype=torch.bfloat16, device=device),
+            numbers(config.hidden),
         ]
         self.sizes = Sizes(
             config.layers,

@@ -13,6 +13,9 @@ struct Weights {
     Matrix qkv, out, gate_up, down, head;
 };
 
+// The products of a layer, and the last one.
+enum Kind { PROJECT, ADD_ATTENDED, SWIGLU, ADD_DOWN, PREDICT };
+
 struct Token {
     Shared& shared;
     const Sizes& sizes;
@@ -20,6 +23,7 @@ struct Token {
     const Between& between;
     const Cache& cache;
     Multiplier by;
+    unsigned long long best = 0;  // of this thread's logits, as ranked
 
     // x = the embeddings of the sequences' tokens, each number by one thread of the grid.
     __device__ void embed(const int* token) {
@@ -33,126 +37,198 @@ struct Token {
     // What all blocks need of each layer, and nobody has read yet, begins its way into L2.
     __device__ void fetch_gains() {
         constexpr int LINE = 128 / sizeof(number);
-        int thread = blockIdx.x * 32 * WARPS + threadIdx.x;
-        for (int i = thread * LINE; i < sizes.layers * sizes.width;
-             i += gridDim.x * 32 * WARPS * LINE) {
+        int stride = gridDim.x * 32 * WARPS * LINE;
+        int first = (blockIdx.x * 32 * WARPS + threadIdx.x) * LINE;
+        for (int i = first; i < sizes.layers * sizes.width; i += stride) {
             asm volatile("prefetch.global.L2 [%0];" ::"l"(weights.norm_1 + i));
             asm volatile("prefetch.global.L2 [%0];" ::"l"(weights.norm_2 + i));
         }
     }
 
-    // Norm, queries, keys and values; queries and keys turned; keys and values into the cache.
-    // A tile has four pairs of a head: rows r and r + 4 are columns i and i + HEAD / 2.
-    __device__ void project(int layer) {
-        const number* gain = weights.norm_1 + (size_t)layer * sizes.width;
+    // One code for all products: five would not fit into the cache of instructions.
+    __device__ void multiply(Kind kind, int layer) {
+        const Matrix matrix = matrix_of(kind, layer);
+        const number* gain = gain_of(kind, layer);
+        int stride = gridDim.x;
+        int begin = by.share.first;
+        int sequence = threadIdx.x / ROWS % BATCH;
+        float factor = 1;
+        Activations x;
+#pragma unroll 1
+        for (int first = begin; first < matrix.tiles; first += TILES * stride) {
+#pragma unroll 1
+            for (int i = 0; i < TILES && first + i * stride < matrix.tiles; i += TWO) {
+                bool is_first = first == begin && i == 0;
+                float sums[4] = {};
+#pragma unroll 1
+                for (int chunk = 0; chunk < matrix.chunks; ++chunk) {
+                    if (is_first || matrix.chunks > 1)
+                        load(x, kind, gain, chunk, is_first);
+                    by.take_two(sums, x, first + (i + 1) * stride < matrix.tiles);
+                }
+                by.leave(sums, i);
+            }
+            sync_warps();  // all warps have left their sums
+            if (first == begin && gain)
+                factor = norm_of(sequence);
+            if (threadIdx.x < SUMS) {
+                int tile = first + threadIdx.x / (ROWS * BATCH) * stride;
+                float sum =
+                    factor * by.sum_of(threadIdx.x / (ROWS * BATCH), sequence, threadIdx.x % ROWS);
+                float other = __shfl_xor_sync(~0u, sum, PAIRS);
+                if (tile < matrix.tiles)
+                    store(kind, layer, tile, sequence, threadIdx.x % ROWS, sum, other);
+            }
+            by.turn ^= 1;  // a warp may leave its next sums while others still read
+        }
+        by.share.pass(matrix.tiles);
+    }
+
+    __device__ Matrix matrix_of(Kind kind, int layer) const {
+        switch (kind) {
+            case PROJECT:
+                return weights.qkv.of_layer(layer);
+            case ADD_ATTENDED:
+                return weights.out.of_layer(layer);
+            case SWIGLU:
+                return weights.gate_up.of_layer(layer);
+            case ADD_DOWN:
+                return weights.down.of_layer(layer);
+            default:
+                return weights.head;
+        }
+    }
+
+    // Of the norm before a product; null where there is none.
+    __device__ const number* gain_of(Kind kind, int layer) const {
+        if (kind == PREDICT)
+            return weights.norm;
+        size_t place = (size_t)layer * sizes.width;
+        if (kind == PROJECT)
+            return weights.norm_1 + place;
+        return kind == SWIGLU ? weights.norm_2 + place : nullptr;
+    }
+
+    // ---- what a product begins with
+
+    __device__ void load(Activations& x, Kind kind, const number* gain, int chunk, bool is_first) {
+        int warp = threadIdx.x / 32;
+        int begin = chunk * CHUNK + warp * SLICE;
+        float squares[BATCH] = {};
+#pragma unroll
+        for (int sequence = 0; sequence < BATCH; ++sequence)
+            for (int i = threadIdx.x % 32 * EIGHT; i < SLICE; i += 32 * EIGHT) {
+                float y[EIGHT] = {};
+                if (gain)
+                    normed(y, squares[sequence], gain, sequence, begin + i);
+                else if (kind == ADD_DOWN)
+                    hidden(y, sequence, begin + i);
+                else if (begin + i < sizes.heads * HEAD)
+                    attended(y, sizes, between, sequence, begin + i);
+                by.put(sequence, i, y);
+            }
+        by.take(x);
+        if (gain && is_first)
+            keep_squares(squares, chunk);
+    }
+
+    // Numbers of x times gain; what the norm multiplies them by can wait until after the product.
+    __device__ void normed(float (&y)[EIGHT], float& squares, const number* gain, int sequence,
+                           int column) {
+        if (column >= sizes.width)
+            return;
+        const float4* from = (const float4*)(between.x + (size_t)sequence * sizes.width + column);
+        float4 low = from[0], high = from[1];
+        Eight gains = *(const Eight*)(gain + column);
+        const float x[EIGHT] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+        for (int j = 0; j < EIGHT; ++j) {
+            squares += x[j] * x[j];
+            y[j] = x[j] * (float)gains.x[j];
+        }
+    }
+
+    __device__ void hidden(float (&y)[EIGHT], int sequence, int column) {
+        if (column >= sizes.hidden)
+            return;
+        size_t at = (size_t)sequence * sizes.hidden + column;
+        Eight from = *(const Eight*)(between.hidden + at);
+        for (int j = 0; j < EIGHT; ++j)
+            y[j] = (float)from.x[j];
+    }
+
+    // The squares of this warp's columns, chunk after chunk.
+    __device__ void keep_squares(const float (&squares)[BATCH], int chunk) {
+#pragma unroll
+        for (int sequence = 0; sequence < BATCH; ++sequence) {
+            float sum = squares[sequence];
+            for (int other = 16; other > 0; other /= 2)
+                sum += __shfl_xor_sync(~0u, sum, other);
+            float& own = shared.squares[threadIdx.x / 32][sequence];
+            if (threadIdx.x % 32 == 0)
+                own = chunk ? own + sum : sum;
+        }
+    }
+
+    // One over the root of a sequence's mean square.
+    __device__ float norm_of(int sequence) const {
+        float sum = 0;
+        for (int w = 0; w < WARPS; ++w)
+            sum += shared.squares[w][sequence];
+        return rsqrtf(__fdividef(sum, sizes.width) + sizes.eps);
+    }
+
+    // ---- what becomes of a product: each thread has one sum, and that of row ± PAIRS
+
+    __device__ void store(Kind kind, int layer, int tile, int sequence, int row, float sum,
+                          float other) {
+        if (kind == PREDICT) {
+            int column = tile * ROWS + row;
+            between.logits[(size_t)sequence * sizes.vocabulary + column] = sum;
+            best = max(best, ranked(sum, column));
+        } else if (kind == ADD_ATTENDED || kind == ADD_DOWN) {
+            // atomic, because nobody waits for what was there; each number has one thread
+            atomicAdd(&between.x[sequence * sizes.width + tile * ROWS + row], sum);
+        } else if (row < PAIRS && kind == SWIGLU) {
+            // four rows of the gate, and those of up
+            float value = __fdividef(sum, 1 + __expf(-sum)) * other;
+            between.hidden[sequence * sizes.hidden + tile * PAIRS + row] = (number)value;
+        } else if (row < PAIRS) {
+            store_pair(layer, tile, sequence, row, sum, other);
+        }
+    }
+
+    // Two numbers of a head, half a head apart: a query, key or value. A tile has four such pairs.
+    __device__ void store_pair(int layer, int tile, int sequence, int row, float left,
+                               float right) {
         const float scale = rsqrtf(HEAD) * 1.44269504f;  // log2(e): weights are powers of 2
-        by.multiply(
-            weights.qkv.of_layer(layer),
-            [&](Activations& x, int chunk, bool is_first) {
-                by.load_normed(x, chunk, is_first, between.x, gain, sizes.width);
-            },
-            [&](int tile, int sequence, int row, float left, float right) {
-                if (row >= PAIRS)
-                    return;
-                int head = tile / (HEAD / ROWS);
-                int i = tile % (HEAD / ROWS) * PAIRS + row;
-                float factor = by.norm_of(sequence, sizes.width, sizes.eps);
-                left *= factor;
-                right *= factor;
-                bool is_value = head >= sizes.heads + sizes.kv_heads;
-                if (!is_value) {
-                    float2 turn = shared.turn[sequence][i];
-                    float turned = left * turn.x - right * turn.y;
-                    right = right * turn.x + left * turn.y;
-                    left = turned;
-                }
-                if (head < sizes.heads) {
-                    float* q = between.q + (sequence * sizes.heads + head) * HEAD;
-                    q[i] = left * scale;
-                    q[i + HEAD / 2] = right * scale;
-                    return;
-                }
-                number* to = is_value ? cache.values : cache.keys;
-                to += cache.at(sizes, layer, sequence, shared.position[sequence],
-                               (head - sizes.heads) % sizes.kv_heads);
-                to[i] = (number)left;
-                to[i + HEAD / 2] = (number)right;
-            });
+        int head = tile / (HEAD / ROWS);
+        int i = tile % (HEAD / ROWS) * PAIRS + row;
+        bool is_value = head >= sizes.heads + sizes.kv_heads;
+        if (!is_value) {
+            float2 turn = shared.turn[sequence][i];
+            float turned = left * turn.x - right * turn.y;
+            right = right * turn.x + left * turn.y;
+            left = turned;
+        }
+        if (head < sizes.heads) {
+            float* q = between.q + (sequence * sizes.heads + head) * HEAD;
+            q[i] = left * scale;
+            q[i + HEAD / 2] = right * scale;
+            return;
+        }
+        number* to = is_value ? cache.values : cache.keys;
+        int kv_head = head - sizes.heads - (is_value ? sizes.kv_heads : 0);
+        to += cache.at(sizes, layer, shared.row_of_new[sequence], kv_head);
+        to[i] = (number)left;
+        to[i + HEAD / 2] = (number)right;
     }
 
-    // By one thread for each number; an atomic addition, because nobody waits for what was there.
-    __device__ void add(int sequence, int row, float sum) {
-        atomicAdd(&between.x[sequence * sizes.width + row], sum);
-    }
-
-    // x += out times what attention gave.
-    __device__ void add_attended(int layer) {
-        int columns = sizes.heads * HEAD;
-        by.multiply(
-            weights.out.of_layer(layer),
-            [&](Activations& x, int chunk, bool) {
-                by.load(x, chunk, columns, [&](float (&y)[EIGHT], int sequence, int column) {
-                    attended(y, sizes, between, sequence, column);
-                });
-            },
-            [&](int tile, int sequence, int row, float sum, float) {
-                add(sequence, tile * ROWS + row, sum);
-            });
-    }
-
-    // Norm, gate and up: hidden = silu(gate) up. A tile has four rows of the gate and those of up.
-    __device__ void swiglu(int layer) {
-        const number* gain = weights.norm_2 + (size_t)layer * sizes.width;
-        by.multiply(
-            weights.gate_up.of_layer(layer),
-            [&](Activations& x, int chunk, bool is_first) {
-                by.load_normed(x, chunk, is_first, between.x, gain, sizes.width);
-            },
-            [&](int tile, int sequence, int row, float gate, float up) {
-                if (row >= PAIRS)
-                    return;
-                float factor = by.norm_of(sequence, sizes.width, sizes.eps);
-                gate *= factor;
-                float value = gate / (1 + expf(-gate)) * up * factor;
-                between.hidden[sequence * sizes.hidden + tile * PAIRS + row] = (number)value;
-            });
-    }
-
-    // x += down times hidden.
-    __device__ void add_down(int layer) {
-        by.multiply(
-            weights.down.of_layer(layer),
-            [&](Activations& x, int chunk, bool) {
-                by.load(x, chunk, sizes.hidden, [&](float (&y)[EIGHT], int sequence, int column) {
-                    size_t at = (size_t)sequence * sizes.hidden + column;
-                    Eight from = *(const Eight*)(between.hidden + at);
-                    for (int j = 0; j < EIGHT; ++j)
-                        y[j] = (float)from.x[j];
-                });
-            },
-            [&](int tile, int sequence, int row, float sum, float) {
-                add(sequence, tile * ROWS + row, sum);
-            });
-    }
-
-    // Norm and head: logits, and the largest one's rank. A thread's sums are all of one sequence.
-    __device__ void predict() {
-        unsigned long long most = 0;
-        by.multiply(
-            weights.head,
-            [&](Activations& x, int chunk, bool is_first) {
-                by.load_normed(x, chunk, is_first, between.x, weights.norm, sizes.width);
-            },
-            [&](int tile, int sequence, int row, float sum, float) {
-                float logit = sum * by.norm_of(sequence, sizes.width, sizes.eps);
-                int column = tile * ROWS + row;
-                between.logits[(size_t)sequence * sizes.vocabulary + column] = logit;
-                most = max(most, ranked(logit, column));
-            });
+    // The largest of all threads' logits: a thread's are all of one sequence.
+    __device__ void tell_best() {
         for (int other = 1; other < ROWS; other *= 2)
-            most = max(most, __shfl_xor_sync(~0u, most, other));
+            best = max(best, __shfl_xor_sync(~0u, best, other));
         if (threadIdx.x < SUMS && threadIdx.x % ROWS == 0)
-            atomicMax(&between.best[threadIdx.x / ROWS % BATCH], most);
+            atomicMax(&between.best[threadIdx.x / ROWS % BATCH], best);
     }
 };
 
@@ -183,7 +259,7 @@ __device__ void note_positions(Shared& shared, const int* position, const float*
 // token, position: of each sequence; both move on. frequency: angles of pairs at position 1.
 // The matrices as megakernel.packed lays them out, all layers; all else as in Between, Cache, Sizes.
 __global__ void __launch_bounds__(32 * (WARPS + 1), 1)
-    decode_token(int* token, int* position, unsigned* arrived, float* x, float* q, float* results,
+    decode_token(int* token, int* position, unsigned* arrived, float* x, float* q, number* results,
                  float* states, number* hidden, float* logits, unsigned long long* best,
                  number* keys, number* values, const int* table, const float* frequency,
                  const number* embedding, const number* norm_1, const number* norm_2,
@@ -218,23 +294,27 @@ __global__ void __launch_bounds__(32 * (WARPS + 1), 1)
     Token of = {shared, sizes, weights, between, cache, {shared}};
     Grid grid = {arrived};
     note_positions(shared, position, frequency);
+    sync_warps();  // positions are there
+    note_rows(shared, sizes, cache);
     of.embed(token);
     of.fetch_gains();
     grid.sync();  // x is there
-    for (int layer = 0; layer < sizes.layers; ++layer) {
-        fetch_keys(shared, sizes, cache, layer);
-        of.project(layer);
-        grid.sync();  // queries, and the new key and value
+#pragma unroll 1
+    for (int n = 0; n <= PREDICT * sizes.layers; ++n) {
+        int layer = n / PREDICT;
+        Kind kind = layer == sizes.layers ? PREDICT : (Kind)(n % PREDICT);
+        if (kind == PROJECT)
+            fetch_keys(shared, sizes, cache, layer);
+        of.multiply(kind, layer);
+        if (kind == PREDICT)
+            break;
+        grid.sync();  // queries, keys and values; or x; or hidden numbers
+        if (kind != PROJECT)
+            continue;
         attend(shared, sizes, between, cache, layer);
         grid.sync();  // all parts of attention
-        of.add_attended(layer);
-        grid.sync();  // x with attention
-        of.swiglu(layer);
-        grid.sync();  // hidden numbers
-        of.add_down(layer);
-        grid.sync();  // x for the next layer
     }
-    of.predict();
+    of.tell_best();
     sync_warps();  // this block has told its logits
     if (threadIdx.x == 0 && grid.last()) {
         *arrived = 0;

@@ -14,12 +14,11 @@
 #endif
 
 constexpr int PAGE = 16;  // positions of a page of the cache
+constexpr int MOST_KEYS = 512;  // of a part of attention whose pages are looked up but once
 constexpr int EIGHT = 8;  // numbers that a lane takes at once: 16 bytes
 constexpr int PAD = 32;  // numbers behind a row in shared memory: rows begin in other banks
 constexpr int PAIRS = ROWS / 2;  // of rows of a tile: row r belongs to row r + PAIRS
-constexpr int TWO = 2;  // tiles that a warp multiplies together
 constexpr int SUMS = TILES * BATCH * ROWS;  // that a block's warps add up at once
-static_assert(TILES % TWO == 0 && STAGES >= TWO, "tiles come by twos");
 static_assert(SUMS % 32 == 0 && SUMS <= 32 * WARPS, "a thread has one sum, and warps are whole");
 
 using number = __nv_bfloat16;
@@ -41,7 +40,7 @@ struct Sizes {
 struct Between {
     float* x;  // [width]: what goes through all layers
     float* q;  // [heads, HEAD], turned, times the scale of scores
-    float* results;  // [heads, PARTS, HEAD]: weighted sums of values
+    number* results;  // [heads, PARTS, HEAD]: weighted sums of values
     float2* states;  // [heads, PARTS]: the largest score, and the sum of weights
     number* hidden;  // [hidden]
     float* logits;  // [vocabulary]
@@ -52,12 +51,14 @@ struct Cache {
     number *keys, *values;
     const int* table;
 
-    // Where a row begins, in numbers.
-    __device__ size_t at(const Sizes& sizes, int layer, int sequence, int position,
-                         int kv_head) const {
-        size_t page = table[sequence * sizes.pages + position / PAGE];
-        page += (size_t)layer * sizes.cache_pages;
-        return ((page * PAGE + position % PAGE) * sizes.kv_heads + kv_head) * HEAD;
+    // Which row of a layer's has a position: the page table's word for it.
+    __device__ int row(const Sizes& sizes, int sequence, int position) const {
+        return table[sequence * sizes.pages + position / PAGE] * PAGE + position % PAGE;
+    }
+    // Where a head's numbers begin in a row of a layer.
+    __device__ size_t at(const Sizes& sizes, int layer, int row, int kv_head) const {
+        size_t all = (size_t)layer * sizes.cache_pages * PAGE + row;
+        return (all * sizes.kv_heads + kv_head) * HEAD;
     }
 };
 
@@ -69,73 +70,47 @@ struct Shared {
     float squares[WARPS][BATCH];
     float2 turn[BATCH][HEAD / 2];  // cosine and sine of each pair's angle
     int position[BATCH];
+    int row_of_key[MOST_KEYS];  // of the block's first part of attention, as Cache::row has it
+    int row_of_new[BATCH];  // of the position that this token adds
 };
 
 // 2 ** (score - most), and 0 where there is no score.
 __device__ inline float weight_of(float score, float most) {
-    return score == -INFINITY ? 0 : exp2f(score - most);
+    float power;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(score - most));
+    return score == -INFINITY ? 0 : power;
 }
 
-// ---- products: activations (sequences x columns) times a matrix
+// ---- products: a matrix times activations (columns x sequences)
 
+// What a warp does with the ring, and how a block adds up what its warps found.
 struct Multiplier {
     Shared& shared;
     Place place = {};
     Share share = {};
-    int turn = 0;  // which half of `partial` is free
+    int turn = 0;  // which half of `partial` is in use
 
-    // This warp's columns of the activations, by shared memory into the order of products.
-    // source(y, sequence, column) gives 8 neighbours; behind the last column all are 0.
-    template <class Source>
-    __device__ void load(Activations& x, int chunk, int columns, Source source) {
-        int lane = threadIdx.x % 32;
-        int warp = threadIdx.x / 32;
-        int first = chunk * CHUNK + warp * SLICE;
-        auto& own = shared.activations[warp];
-        __syncwarp();  // all lanes have read what was there
-#pragma unroll
-        for (int sequence = 0; sequence < BATCH; ++sequence)
-            for (int i = lane * EIGHT; i < SLICE; i += 32 * EIGHT) {
-                float y[EIGHT] = {};
-                if (first + i < columns)
-                    source(y, sequence, first + i);
-                Eight rounded;
-                for (int j = 0; j < EIGHT; ++j)
-                    rounded.x[j] = (number)y[j];
-                *(Eight*)&own[sequence][i] = rounded;
-            }
-        __syncwarp();
-#pragma unroll
-        for (int step = 0; step < STEPS; ++step)
-            x[step].all = lane / 4 < BATCH
-                              ? *(const uint4*)&own[lane / 4][step * 32 + lane % 4 * EIGHT]
-                              : make_uint4(0, 0, 0, 0);
+    // Eight numbers of this warp's columns of a sequence, to where all its lanes find them.
+    __device__ void put(int sequence, int column, const float (&y)[EIGHT]) {
+        Eight rounded;
+        for (int j = 0; j < EIGHT; ++j)
+            rounded.x[j] = (number)y[j];
+        *(Eight*)&shared.activations[threadIdx.x / 32][sequence][column] = rounded;
     }
 
-    // All of this block's tiles. load(x, chunk, whether it is the chunk's first time);
-    // store(tile, sequence, row, sum, the sum of row ± PAIRS).
-    template <class Load, class Store>
-    __device__ void multiply(const Matrix& matrix, Load load, Store store) {
-        int stride = gridDim.x;
-        Activations x;
-        for (int first = share.first; first < matrix.tiles; first += TILES * stride) {
-            float sums[TILES / TWO][4] = {};
-            for (int chunk = 0; chunk < matrix.chunks; ++chunk) {
-                bool is_first = first == share.first;
-                if (is_first || matrix.chunks > 1)
-                    load(x, chunk, is_first);
+    // What the warp's lanes have put, in the order of products.
+    __device__ void take(Activations& x) const {
+        int lane = threadIdx.x % 32;
+        __syncwarp();  // all lanes have put theirs
 #pragma unroll
-                for (int i = 0; i < TILES; i += TWO)
-                    if (first + i * stride < matrix.tiles)
-                        take_two(sums[i / TWO], x, first + (i + 1) * stride < matrix.tiles);
-            }
-            add_up(sums);
-            use_sums([&](int i, int sequence, int row, float sum, float other) {
-                if (first + i * stride < matrix.tiles)
-                    store(first + i * stride, sequence, row, sum, other);
-            });
+        for (int step = 0; step < STEPS; ++step) {
+            x[step].all = make_uint4(0, 0, 0, 0);
+            if (lane / 4 < BATCH)
+                x[step].all =
+                    *(const uint4*)&shared
+                         .activations[threadIdx.x / 32][lane / 4][step * 32 + lane % 4 * EIGHT];
         }
-        share.pass(matrix.tiles);
+        __syncwarp();  // all lanes have taken them
     }
 
     // Multiplies the ring's next two stages; where there is one alone, it stands for both.
@@ -156,71 +131,23 @@ struct Multiplier {
             barrier_arrive(&shared.ring.empty[second.stage]);
     }
 
-    // Each warp has summed its own columns: leave that where all can add it up. In two halves, so
-    // that a warp may write the next tiles' while others still read.
-    __device__ void add_up(const float (&sums)[TILES / TWO][4]) {
+    // Each warp has summed its own columns of the tiles i and i + 1: leave that for sum_of.
+    __device__ void leave(const float (&sums)[4], int i) {
         int row = threadIdx.x % 32 / 4;
         int sequence = threadIdx.x % 4 * 2;
-        turn ^= 1;
 #pragma unroll
-        for (int i = 0; i < TILES; ++i)
-            for (int s = 0; s < 2; ++s)
-                if (sequence + s < BATCH)
-                    shared.partial[turn][i][threadIdx.x / 32][sequence + s][row] =
-                        sums[i / TWO][i % TWO * 2 + s];
-        sync_warps();
+        for (int j = 0; j < 4; ++j)
+            if (sequence + j % 2 < BATCH)
+                shared.partial[turn][i + j / 2][threadIdx.x / 32][sequence + j % 2][row] = sums[j];
     }
 
-    // A thread has one sum of all warps: use(which tile, sequence, row, sum, the sum of row ± PAIRS).
-    template <class Use>
-    __device__ void use_sums(Use use) {
-        int n = threadIdx.x;
-        if (n >= SUMS)
-            return;
-        int i = n / (BATCH * ROWS);
-        int sequence = n / ROWS % BATCH;
-        int row = n % ROWS;
+    // The sum of all warps' columns.
+    __device__ float sum_of(int i, int sequence, int row) const {
         float sum = 0;
+#pragma unroll
         for (int w = 0; w < WARPS; ++w)
             sum += shared.partial[turn][i][w][sequence][row];
-        float other = __shfl_xor_sync(~0u, sum, PAIRS);
-        use(i, sequence, row, sum, other);
-    }
-
-    // ---- the norm: what it multiplies all numbers by can wait until after the product
-
-    // Loads numbers times gain, and the first time sums up the numbers' squares.
-    __device__ void load_normed(Activations& x, int chunk, bool is_first, const float* numbers,
-                                const number* gain, int width) {
-        float squares[BATCH] = {};
-        load(x, chunk, width, [&](float (&y)[EIGHT], int sequence, int column) {
-            const float* from = numbers + (size_t)sequence * width + column;
-            float4 both[2] = {((const float4*)from)[0], ((const float4*)from)[1]};
-            Eight gains = *(const Eight*)(gain + column);
-            for (int j = 0; j < EIGHT; ++j) {
-                float one = ((const float*)both)[j];
-                squares[sequence] += one * one;
-                y[j] = one * (float)gains.x[j];
-            }
-        });
-        if (!is_first)
-            return;
-        for (int sequence = 0; sequence < BATCH; ++sequence) {
-            float sum = squares[sequence];
-            for (int other = 16; other > 0; other /= 2)
-                sum += __shfl_xor_sync(~0u, sum, other);
-            float& own = shared.squares[threadIdx.x / 32][sequence];
-            if (threadIdx.x % 32 == 0)
-                own = chunk ? own + sum : sum;
-        }
-    }
-
-    // One over the root of a sequence's mean square; behind add_up.
-    __device__ float norm_of(int sequence, int width, float eps) const {
-        float sum = 0;
-        for (int w = 0; w < WARPS; ++w)
-            sum += shared.squares[w][sequence];
-        return rsqrtf(sum / width + eps);
+        return sum;
     }
 };
 
@@ -261,6 +188,7 @@ struct Found {
 // A part of attention that a block computes: keys from `first` to before `end`.
 struct Task {
     int sequence, kv_head, part, first, end;
+    bool is_noted;  // its keys' rows are in shared memory
 
     __device__ Task(const Shared& shared, const Sizes& sizes, int task) {
         part = task % PARTS;
@@ -270,8 +198,25 @@ struct Task {
         int chunk = (length + PARTS - 1) / PARTS;
         first = part * chunk;
         end = min(first + chunk, length);
+        is_noted = task == blockIdx.x && chunk <= MOST_KEYS;
+    }
+    __device__ int row(const Shared& shared, const Sizes& sizes, const Cache& cache,
+                       int key) const {
+        return is_noted ? shared.row_of_key[key - first] : cache.row(sizes, sequence, key);
     }
 };
+
+// Once in a token, where all layers find it: the rows of this block's keys, and those to be added.
+__device__ inline void note_rows(Shared& shared, const Sizes& sizes, const Cache& cache) {
+    if (threadIdx.x < BATCH)
+        shared.row_of_new[threadIdx.x] =
+            cache.row(sizes, threadIdx.x, shared.position[threadIdx.x]);
+    if (blockIdx.x >= BATCH * sizes.kv_heads * PARTS)
+        return;
+    Task task(shared, sizes, blockIdx.x);
+    for (int key = task.first + threadIdx.x; task.is_noted && key < task.end; key += 32 * WARPS)
+        shared.row_of_key[key - task.first] = cache.row(sizes, task.sequence, key);
+}
 
 constexpr int LANES = HEAD / EIGHT;  // that share a key
 constexpr int KEYS = 32 / LANES;  // of a warp at once
@@ -304,7 +249,8 @@ __device__ inline void add_keys(Found& found, const Eight (&k)[AT_ONCE], const E
     }
 }
 
-// A head of keys from `first` to before `end`, and the queries that share it, by a whole block.
+// A part of a head's keys, and the queries that share it, by a whole block. A lane has AT_ONCE keys on
+// their way together.
 __device__ inline void attend_part(Shared& shared, const Sizes& sizes, const Between& between,
                                    const Cache& cache, int layer, const Task& task) {
     int lane = threadIdx.x % 32;
@@ -318,6 +264,7 @@ __device__ inline void attend_part(Shared& shared, const Sizes& sizes, const Bet
     for (int g = 0; g < GROUP; ++g)
         for (int j = 0; j < EIGHT; ++j)
             q[g][j] = from[g * HEAD + j];
+#pragma unroll 1
     for (int first = task.first; first < task.end; first += AT_ONCE * WARPS * KEYS) {
         Eight k[AT_ONCE], v[AT_ONCE];
         bool is_there[AT_ONCE];
@@ -325,8 +272,8 @@ __device__ inline void attend_part(Shared& shared, const Sizes& sizes, const Bet
         for (int i = 0; i < AT_ONCE; ++i) {
             int key = first + (i * WARPS + warp) * KEYS + lane / LANES;
             is_there[i] = key < task.end;
-            key = min(key, task.end - 1);
-            size_t at = cache.at(sizes, layer, task.sequence, key, task.kv_head) + column;
+            int row = task.row(shared, sizes, cache, min(key, task.end - 1));
+            size_t at = cache.at(sizes, layer, row, task.kv_head) + column;
             k[i] = *(const Eight*)(cache.keys + at);
             v[i] = *(const Eight*)(cache.values + at);
         }
@@ -364,7 +311,7 @@ __device__ inline void keep_part(const Shared& shared, const Sizes& sizes, const
         }
         size_t row = task.sequence * sizes.heads + task.kv_head * GROUP + g;
         row = row * PARTS + task.part;
-        between.results[row * HEAD + column] = result;
+        between.results[row * HEAD + column] = (number)result;
         if (column == 0)
             between.states[row] = make_float2(most, sum);
     }
@@ -386,14 +333,13 @@ __device__ inline void attend(Shared& shared, const Sizes& sizes, const Between&
 // The keys and values that `attend` will read begin their way into L2 while others still multiply.
 __device__ inline void fetch_keys(const Shared& shared, const Sizes& sizes, const Cache& cache,
                                   int layer) {
-    int tasks = BATCH * sizes.kv_heads * PARTS;
-    for (int i = blockIdx.x; i < tasks; i += gridDim.x) {
-        Task task(shared, sizes, i);
-        for (int key = task.first + threadIdx.x; key < task.end; key += 32 * WARPS) {
-            size_t at = cache.at(sizes, layer, task.sequence, key, task.kv_head);
-            asm volatile("prefetch.global.L2 [%0];" ::"l"(cache.keys + at));
-            asm volatile("prefetch.global.L2 [%0];" ::"l"(cache.values + at));
-        }
+    if (blockIdx.x >= BATCH * sizes.kv_heads * PARTS)
+        return;
+    Task task(shared, sizes, blockIdx.x);
+    for (int key = task.first + threadIdx.x; task.is_noted && key < task.end; key += 32 * WARPS) {
+        size_t at = cache.at(sizes, layer, shared.row_of_key[key - task.first], task.kv_head);
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(cache.keys + at));
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(cache.values + at));
     }
 }
 
@@ -401,23 +347,22 @@ __device__ inline void fetch_keys(const Shared& shared, const Sizes& sizes, cons
 __device__ inline void attended(float (&y)[EIGHT], const Sizes& sizes, const Between& between,
                                 int sequence, int column) {
     size_t row = (size_t)(sequence * sizes.heads + column / HEAD) * PARTS;
-    const float* results = between.results + row * HEAD + column % HEAD;
+    const Eight* results = (const Eight*)(between.results + row * HEAD + column % HEAD);
     float2 states[PARTS];
+    Eight parts[PARTS];
     float most = -INFINITY, sum = 0;
 #pragma unroll
     for (int p = 0; p < PARTS; ++p) {
         states[p] = between.states[row + p];
+        parts[p] = results[p * (HEAD / EIGHT)];
         most = fmaxf(most, states[p].x);
     }
 #pragma unroll
     for (int p = 0; p < PARTS; ++p) {
         float weight = weight_of(states[p].x, most);
         sum += weight * states[p].y;
-        const float4* from = (const float4*)(results + p * HEAD);
-        float4 low = from[0], high = from[1];
-        float part[EIGHT] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
         for (int j = 0; j < EIGHT; ++j)
-            y[j] += weight * part[j];
+            y[j] += weight * (float)parts[p].x[j];
     }
     float factor = 1 / sum;
     for (int j = 0; j < EIGHT; ++j)

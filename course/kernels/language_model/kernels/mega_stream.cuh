@@ -9,7 +9,7 @@
 #define BITS 16  // of a weight: 16 (bfloat16), 8 (e4m3) or 4
 #endif
 #ifndef BATCH
-#define BATCH 1  // sequences, at most 8: the rows of a product
+#define BATCH 1  // sequences, at most 8: the columns of an mma
 #endif
 #ifndef WARPS
 #define WARPS 8  // that multiply
@@ -20,11 +20,16 @@
 #ifndef STAGES
 #define STAGES 6
 #endif
+#ifndef FLIGHT
+#define FLIGHT STAGES  // stages that are on their way at once: fewer leave room for other loads
+#endif
 #ifndef TILES
-#define TILES 4  // whose sums a warp holds at once
+#define TILES 4  // whose sums a block adds up at once
 #endif
 
-constexpr int ROWS = 8;  // of a tile: the columns of an mma
+constexpr int ROWS = 8;  // of a tile: half of an mma's
+constexpr int TWO = 2;  // tiles that a warp multiplies together
+static_assert(TILES % TWO == 0 && STAGES >= TWO, "tiles come by twos");
 constexpr int CHUNK = WARPS * SLICE;  // columns of a stage
 constexpr int STEPS = SLICE / 32;  // pairs of mma of a warp for each stage
 constexpr int GROUP_COLUMNS = 128;  // that share a scale, where weights have fewer than 16 bits
@@ -145,22 +150,29 @@ struct Copier {
     Ring& ring;
     Policy policy = evict_first();
     Place place = {0, 1};  // of a new barrier the phase before the first counts as ended
+    Place arriving = {};  // the first stage that may still be on its way
+    int on_their_way = 0;
     Share share = {};
 
     __device__ void copy(const Matrix& matrix) {
         int stride = gridDim.x;
-        for (int first = share.first; first < matrix.tiles; first += TILES * stride)
+        for (int two = share.first; two < matrix.tiles; two += TWO * stride)
             for (int chunk = 0; chunk < matrix.chunks; ++chunk)
-                for (int i = 0; i < TILES; ++i)
-                    if (first + i * stride < matrix.tiles)
-                        copy(matrix.stage(first + i * stride, chunk));
+                for (int tile = two; tile < min(two + TWO * stride, matrix.tiles); tile += stride)
+                    copy(matrix.stage(tile, chunk));
         share.pass(matrix.tiles);
     }
     __device__ void copy(const unsigned char* from) {
+        if (on_their_way == FLIGHT) {
+            barrier_wait(&ring.full[arriving.stage], arriving.parity);
+            arriving.next();
+            --on_their_way;
+        }
         barrier_wait(&ring.empty[place.stage], place.parity);
         barrier_expect(&ring.full[place.stage], STAGE_BYTES);
         bulk_copy(ring.stages[place.stage], from, STAGE_BYTES, &ring.full[place.stage], policy);
         place.next();
+        ++on_their_way;
     }
 };
 
@@ -187,12 +199,20 @@ __device__ inline unsigned bits_of(__nv_bfloat162 both) {
     return *(unsigned*)&both;
 }
 
+// (x & MASK) | y in one instruction.
+template <unsigned MASK>
+__device__ inline unsigned masked_or(unsigned x, unsigned y) {
+    unsigned result;
+    asm("lop3.b32 %0, %1, %2, %3, 0xEA;" : "=r"(result) : "r"(x), "n"(MASK), "r"(y));
+    return result;
+}
+
 // 8 codes of 4 bits to 8 numbers: 0x4300 with a code below is 128 + code.
 __device__ inline void decode(unsigned (&numbers)[4], unsigned codes) {
     const __nv_bfloat162 OFFSET = __floats2bfloat162_rn(136, 136);
 #pragma unroll
     for (int p = 0; p < 4; ++p) {
-        unsigned both = codes >> 4 * p & 0x000F000F | 0x43004300;
+        unsigned both = masked_or<0x000F000F>(codes >> 4 * p, 0x43004300);
         numbers[p] = bits_of(__hsub2(*(__nv_bfloat162*)&both, OFFSET));
     }
 }
