@@ -11,7 +11,14 @@ import pytest
 from course import exercises
 from tests.mutants import cpp, python
 from tests.mutants.__main__ import EQUIVALENTS, chosen, finish, mutants_of
-from tests.mutants.trial import as_answer, first_failure, outcome_of, whole_outcome
+from tests.mutants.trial import (
+    as_answer,
+    first_failure,
+    first_failure_in_c,
+    outcome_of,
+    whole_outcome,
+)
+from tests.needs import cpp_compiler
 
 SAMPLE = ("first_kernels.scale_guard", "meet_the_gpu.warp_and_lane", "synchronization.rotate_left")
 
@@ -56,6 +63,18 @@ def test_what_is_wrong_already_at_first_is_told_by_one_launch():
     assert first_failure(exercise, exercise.solution) is None
     assert first_failure(exercise, unguarded) == ("not yet", "off_by_one")
     assert whole_outcome(exercise, unguarded) == ("not yet", "off_by_one")
+
+
+def test_what_is_wrong_in_c_is_told_by_a_few_launches(tmp_path):
+    cpp_compiler()
+    exercise = exercises.EXERCISES["first_kernels.rotate"]
+    path = as_answer(exercise, exercise.solution, tmp_path)
+    assert first_failure_in_c(exercise, path) is None
+    path.write_text(exercise.solution.replace("src[y * width + x]", "src[x]"))
+    status, _ = first_failure_in_c(exercise, path)
+    assert status == "not yet"
+    path.write_text(exercise.solution.replace("x < width", "x <= width"))
+    assert first_failure_in_c(exercise, path) is None, "what stops a launch is looked at in whole"
 
 
 def test_equivalents_are_of_exercises_and_have_reasons():

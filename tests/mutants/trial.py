@@ -1,5 +1,6 @@
 """One answer's outcome, in a process of its own: it may hang, exit, or fill the memory."""
 
+import itertools
 import linecache
 import multiprocessing
 import os
@@ -22,6 +23,7 @@ from course.checking.trials import cases
 SECONDS = 300  # by the clock, until a trial is ended from outside
 EACH_SECONDS = 2  # of CPU time, for one launch or call
 MOST_BYTES = 2 << 30  # of memory that a trial may use beside what is there already
+FEW = 6  # launches of a file that are tried before all
 #: How much is drawn in a trial, as names in course/checking/drawn.py have it
 DRAWN = {"CALLS": 40}
 #: and by `make test`, which tries one order of the threads
@@ -78,8 +80,8 @@ def hand_in(exercise, source, folder, sender):
     vars(drawn).update(DRAWN)
     tempfile.tempdir = folder
     answer = as_answer(exercise, source, folder)
-    outcome = first_failure(exercise, answer) if exercise.kind == "numba" else None
-    sender.send(outcome or whole_outcome(exercise, answer))
+    first = FIRST.get(exercise.kind, lambda exercise, answer: None)
+    sender.send(first(exercise, answer) or whole_outcome(exercise, answer))
 
 
 def whole_outcome(exercise, answer):
@@ -111,6 +113,22 @@ def first_failure(exercise, kernel):
             finding = diagnose([run], exercise)
             return finding and with_status(finding.reason)
     return None
+
+
+def first_failure_in_c(exercise, path):
+    """The same of the first few launches of a file, where they end and leave something wrong."""
+    trials = itertools.islice(cases(exercise, 0), FEW)
+    small = [each for each in trials if np.prod(each[1].threads) <= cuda_c_files.WATCHED_THREADS]
+    rng = np.random.default_rng(0)
+    runs, failure = engines.run_cuda_c(
+        path, exercise.kernel_name, small, rng, cuda_c_files.ON_CPU, check=True
+    )
+    wrong = [run for run in runs if failed(run, exercise)]
+    finding = None if failure or not wrong else diagnose(wrong, exercise)
+    return finding and with_status(finding.reason)
+
+
+FIRST = {"numba": first_failure, "cuda_c": first_failure_in_c}
 
 
 def with_status(reason):
