@@ -6,6 +6,7 @@ them starts one process, Prepared, which imports it once. Each command is a copy
 """
 
 import atexit
+import gc
 import importlib
 import json
 import os
@@ -69,8 +70,11 @@ def become(out, err, module, *arguments):
 def serve(modules):
     """Import the modules, then run a command for each line of the input, one after another."""
     sys.path[0] = os.getcwd()
+    gc.disable()
     for module in modules:
         importlib.import_module(module)
+    gc.freeze()  # what is copied is no garbage: a collection would look at it, and copy its pages
+    gc.enable()
     for line in sys.stdin:
         copy = os.fork()
         if copy == 0:

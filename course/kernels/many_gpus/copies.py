@@ -7,6 +7,7 @@ been seen to import, and each rank is a copy of it with its own variables, folde
 
 import atexit
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -151,6 +152,7 @@ def serve():
         environment, folder, modules = json.loads(message)
         for name in modules:
             importlib.import_module(name)
+        gc.freeze()  # what is copied is no garbage: a collection would copy its pages
         if os.fork() == 0:
             line.close()
             return attended(ends, environment, folder)
