@@ -31,9 +31,9 @@ def neurons(weights, titles=(), limit: float | None = None):
     squares = colours.round().astype(np.uint8).reshape(-1, side, side, 3)
     frame = ((0, 0), (1, 1), (1, 1), (0, 0))
     squares = np.pad(squares, frame, constant_values=FRAME)
-    zero = ", ".join(f"{np.mean(each == 0):.0%}" for each in weights)
+    left = ", ".join(f"{np.count_nonzero(each):,}" for each in weights)
     named = f" ({', '.join(titles)})" if titles else ""
-    alt = f"{len(weights)} neurons{named}, {side} × {side} weights each; of them are 0: {zero}."
+    alt = f"{len(weights)} neurons{named}, {side} × {side} weights each; not 0 are {left}."
     return images(list(squares), list(titles), alt=alt, width=1.3 * len(weights))
 
 

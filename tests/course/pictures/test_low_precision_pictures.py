@@ -13,7 +13,7 @@ def test_a_neuron_is_a_picture_of_its_weights():
     weights = np.zeros((2, 16))
     weights[0, 5], weights[1, 0] = 0.5, -0.25
     picture = pictures.neurons(weights, limit=0.5)
-    assert "2 neurons, 4 × 4 weights each; of them are 0: 94%, 94%" in picture.alt
+    assert "2 neurons, 4 × 4 weights each; not 0 are 1, 1." in picture.alt
     first, second = (axes.images[0].get_array() for axes in picture.axes)
     assert tuple(first[2, 2]) == pictures.FOR  # behind the frame
     white, orange = np.full(3, pictures.WHITE), np.array(pictures.AGAINST)
