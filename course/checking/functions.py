@@ -11,6 +11,8 @@ from course.checking import by_call, drawn, engines, kept, limits
 from course.checking.rejected import Rejected, check_arity, crashed, parameters
 from course.checking.text import shown
 
+SHOWN = 40  # numbers of a tuple that are still told one by one
+
 
 def check_function(exercise, answer, seed):
     """A host function: the same idea without a launch. Values must be equal, of the right type."""
@@ -95,7 +97,7 @@ def rejected_function(name, exercise, calls, bad):
     arguments, expected, got = bad[0]
     given = ", ".join(f"{parameter}={value}" for parameter, value in arguments.items())
     called = f"{name}({given})"
-    evidence = f"`{called}` must return {expected}, and returned {shown(got)}."
+    evidence = f"`{called}` must return {difference(expected, got)}."
     returned = [got for _, _, got in bad]
     if all(value is None for value in returned):
         return Rejected("no_return", f"`{called}` returned None. Is there a `return`?")
@@ -108,6 +110,18 @@ def rejected_function(name, exercise, calls, bad):
         if explains(guess, calls):
             return Rejected(guess.reason, evidence, guess.says)
     return Rejected("wrong_value", evidence, *filter(None, [by_call.observations(calls, bad)]))
+
+
+def difference(expected, got) -> str:
+    """What must be returned, and what was; of long tuples the first place where they differ."""
+    alike = isinstance(got, tuple) and isinstance(expected, tuple) and len(got) == len(expected)
+    if not alike or len(expected) <= SHOWN:
+        return f"{expected}, and returned {shown(got)}"
+    place = next((n for n, e in enumerate(expected) if not same(got[n], e, real=True)), 0)
+    return (
+        f"{len(expected):,} numbers. The one at index {place} must be {expected[place]}, and is"
+        f" {shown(got[place])}"
+    )
 
 
 def no_number(value):

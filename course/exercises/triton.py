@@ -15,6 +15,7 @@ from course.checking.quiz import Quiz, one_of
 #: Clipped gradients are powers of two, so that each way of computing them gives the same digits
 DIGITS = 4
 TINY = 6  # from this shape on gradients are tiny
+LONG = 12  # this shape's gradient is longer than anybody would write into a condition
 #: Of the last call, how `play` tells `after`: breaks, graphs, whether the argument was changed
 LAST = {"breaks": 0, "graphs": 1, "changed": False}
 
@@ -41,7 +42,7 @@ def gradients(rng, shape):
     That of shape 0 is 0, every third is too long, others are as long as they may be, or shorter.
     Some are matrices.
     """
-    sides = ((4,), (4, 4))[shape // 3 % 2]
+    sides = (1 << 14,) if shape == LONG else ((4,), (4, 4))[shape // 3 % 2]
     signs = torch.from_numpy(rng.choice((-1.0, 1.0), sides).astype("float32"))
     value = 2.0 ** int(rng.integers(-1, 3)) if shape else 0.0
     value *= 2.0**-20 if shape >= TINY else 1
@@ -121,7 +122,7 @@ def clip(gradient, most):
     reference=clip_in_numbers,
     play=compiled_whole,
     after=without_a_break,
-    shapes=(3, 1, 2, 0, 6, 5, 9),
+    shapes=(3, 1, 2, 0, 6, 5, 9, LONG),
     hints=(
         "What makes Python wait for the tensor's value? The choice must become a part of the"
         " graph, as a value of its own.",
