@@ -6,11 +6,11 @@ Rows are filled up to one of a few sizes, so that a step is one launch of a grap
 rows that fill it up look at a block of their own. Without a GPU the same kernels run on the CPU
 runtime, and no graph.
 
-Of a rank of several, see `parallel`: between its parts a step yields what all ranks must add up.
+Of a rank of several, see `parallel`: within a layer a step adds up what all ranks have found.
 """
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import torch
 from torch.nn import functional
@@ -20,6 +20,7 @@ from course.kernels.attention.problem import stream
 from course.kernels.language_model.plain import module
 from course.kernels.language_model.problem import Config
 from course.kernels.language_model.reference import STACKED
+from course.kernels.language_model.serving.runner import one_thread
 from course.kernels.language_model.serving.scheduler import BLOCK
 from utils import has_gpu
 from utils.occupancy import ceil_div
@@ -75,7 +76,8 @@ class BatchRunner:
     def step(self, tokens, positions, tables, wanted):
         """See Runner."""
         rows = self.rows(len(tokens))
-        rows.fill(tokens, positions, tables, wanted)
+        with one_thread():
+            rows.fill(tokens, positions, tables, wanted)
         rows.run()
         return rows.logits[: len(wanted)]
 
@@ -141,8 +143,30 @@ class Rows:
     @torch.no_grad()
     def launch(self) -> None:
         """Queue the step's kernels; on a rank of several, with the sums between them."""
-        for part in self.parts():
+        runner, config = self.runner, self.runner.config
+        norm = functools.partial(functional.rms_norm, normalized_shape=(config.width,))
+        x = runner.weights["embedding"][self.tokens]
+        for layer, own in enumerate(runner.layers):
+            y = norm(x, weight=own["norm_1"], eps=config.eps)
+            qkv = functional.linear(y, own["qkv"])
+            x = x + self._summed(functional.linear(self._attended(layer, qkv), own["out"]))
+            y = norm(x, weight=own["norm_2"], eps=config.eps)
+            gate, up = functional.linear(y, own["gate_up"]).chunk(2, -1)
+            x = x + self._summed(functional.linear(functional.silu(gate) * up, own["down"]))
+        y = norm(x[self.wanted], weight=runner.weights["norm"], eps=config.eps)
+        own = runner.own_vocabulary
+        logits = functional.linear(y, runner.weights["embedding"][own])
+        if runner.add_up is not None:  # each rank has some columns, and zeros elsewhere
+            whole = logits.new_zeros(self.size, config.vocabulary)
+            whole[:, own] = logits
+            logits = self._summed(whole)
+        self.logits = logits
+
+    def _summed(self, part) -> torch.Tensor:
+        """A tensor, summed over all ranks."""
+        if self.runner.add_up is not None:
             self.runner.add_up(part)
+        return part
 
     def capture(self) -> None:
         """Make a CUDA graph of the step."""
@@ -157,35 +181,6 @@ class Rows:
         with torch.cuda.graph(graph):
             self.launch()
         self.graph = graph
-
-    def parts(self) -> Iterator[torch.Tensor]:
-        """The step. Yields what has to be summed over all ranks, in place; nothing of one rank."""
-        runner, config = self.runner, self.runner.config
-        is_alone = runner.add_up is None
-        norm = functools.partial(functional.rms_norm, normalized_shape=(config.width,))
-        x = runner.weights["embedding"][self.tokens]
-        for layer, own in enumerate(runner.layers):
-            y = norm(x, weight=own["norm_1"], eps=config.eps)
-            qkv = functional.linear(y, own["qkv"])
-            mixed = functional.linear(self._attended(layer, qkv), own["out"])
-            if not is_alone:
-                yield mixed
-            x = x + mixed
-            y = norm(x, weight=own["norm_2"], eps=config.eps)
-            gate, up = functional.linear(y, own["gate_up"]).chunk(2, -1)
-            mixed = functional.linear(functional.silu(gate) * up, own["down"])
-            if not is_alone:
-                yield mixed
-            x = x + mixed
-        y = norm(x[self.wanted], weight=runner.weights["norm"], eps=config.eps)
-        own = runner.own_vocabulary
-        logits = functional.linear(y, runner.weights["embedding"][own])
-        if not is_alone:  # each rank has some columns, and zeros elsewhere
-            whole = logits.new_zeros(self.size, config.vocabulary)
-            whole[:, own] = logits
-            yield whole
-            logits = whole
-        self.logits = logits
 
     def _attended(self, layer: int, qkv) -> torch.Tensor:
         """Turn queries and keys, append keys and values to the cache, and attend."""

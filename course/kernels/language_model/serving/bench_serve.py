@@ -106,7 +106,7 @@ def all_at_once(report: Report) -> None:
         found = serve(runner, [(0.0, request) for request in requests()], places=REQUESTS)
         assert found["tokens"] == expected, f"{found['tokens']} tokens, not {expected}"
         rates.append(found["tokens"] / found["seconds"])
-        report.put("races", f"{NAME} {repeat}", summary(found))
+        report.put("clock", f"{NAME} {repeat}", summary(found))
         if report.left() < 3 * found["seconds"]:
             break
     rate = statistics.median(rates)
@@ -121,7 +121,7 @@ def at_random(report: Report, runner: BatchRunner, rate: float) -> None:
         asked.append((now, request))
         now += chance.expovariate(rate)
     found = serve(runner, asked, places=REQUESTS)
-    report.put("races", f"{NAME} at random, {rate:.1f} per second", summary(found))
+    report.put("clock", f"{NAME} at random, {rate:.1f} per second", summary(found))
     for name, values in {"first_token": found["first"], "next_token": found["gaps"]}.items():
         cuts = statistics.quantiles(values, n=20)
         record(f"{NAME}/{name}", statistics.median(values), "s", (cuts[14] - cuts[4]) / 2)
@@ -141,7 +141,7 @@ def profile_steps(report: Report, runner: BatchRunner) -> None:
             rows.run()
         marks[1].record()
         torch.cuda.synchronize()
-        report.put("sweeps", f"step of {size}", round(marks[0].elapsed_time(marks[1]) / 5, 3))
+        report.put("clock", f"step of {size}, ms", marks[0].elapsed_time(marks[1]) / 5)
 
 
 def summary(found: dict) -> dict:
@@ -151,7 +151,7 @@ def summary(found: dict) -> dict:
     said["first token, median"] = statistics.median(found["first"])
     said["next token, median"] = statistics.median(found["gaps"])
     print(said, flush=True)
-    return {"ms": 1e3 * found["seconds"], **said}
+    return said
 
 
 def check(report: Report) -> None:

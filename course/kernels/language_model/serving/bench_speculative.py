@@ -53,12 +53,12 @@ def race(report: Report) -> None:
         each = [alone / time * count for time, count in found[ahead]]
         speedups[ahead] = alone / turn * count, (max(each) - min(each)) / 2
         told = {
-            "ms": turn / 1e3,
+            "µs of a turn": round(turn, 2),
             "tokens per turn": round(count, 3),
             "if all were accepted as often": round(tokens_per_turn(share, ahead), 3),
             "speedup": round(speedups[ahead][0], 3),
         }
-        report.put("races", f"{NAME}/{ahead}", told)
+        report.put("clock", f"{NAME}/{ahead}", told)
         print(ahead, told, flush=True)
         record(f"{NAME}/{ahead}/turn", turn / 1e6, "s")
         record(f"{NAME}/{ahead}/tokens_per_turn", count, "1")

@@ -9,6 +9,8 @@ from course.kernels.language_model.rightness import DEVICE
 from course.kernels.language_model.serving import parallel, rightness
 from course.kernels.language_model.serving.batch import BatchRunner
 from course.kernels.language_model.serving.engine import Engine, Request
+from course.kernels.language_model.serving.kernel_runner import KernelRunner
+from course.kernels.language_model.serving.runner import PyTorchRunner
 from course.kernels.language_model.serving.scheduler import Scheduler
 from tests.course.kernels.language_model.serving.alone import alone, everything
 
@@ -84,12 +86,29 @@ def test_what_cannot_be_shared_out():
         parallel.config_of(TOY, 4)
 
 
+@pytest.mark.parametrize(("ranks", "config"), [(2, parallel.HALF), (4, parallel.QUARTER)])
+def test_plain_ranks_are_one_device(ranks, config):
+    between, apart = parallel.plain_errors(ranks, config)
+    assert between == 0
+    assert 0 < apart <= parallel.IN_FLOAT32
+
+
+def test_ranks_that_add_up_unlike_are_told():
+    parts = [torch.zeros(4), torch.zeros(5)]
+    with parallel.Together(2) as together:
+        with pytest.raises(ValueError, match="do not add up the same"):
+            together.run([lambda part=part: together.add_up(part) for part in parts])
+        with pytest.raises(ValueError, match="do not add up the same"):
+            together.run([lambda: None, lambda: together.add_up(parts[0])])
+
+
 def test_predictions():
-    """Long tokens gain more from a second device, and sums alone keep it from twice."""
-    small, large = (parallel.predicted(c, 2).speedup for c in (ONE_BILLION, EIGHT_BILLION))
-    assert 1 < small < large < 2
+    """Long tokens gain more from a second device; kernels and sums keep it from twice."""
+    small, large = (parallel.predicted(c, 2) for c in (ONE_BILLION, EIGHT_BILLION))
+    assert 1 < small.speedup < large.speedup < 2
     told = parallel.predicted(ONE_BILLION, 2, alone=1e-3)
-    assert told.together == pytest.approx(0.5e-3 + told.sums)
+    assert told.alone == pytest.approx(1e-3)
+    assert told.together == pytest.approx(1e-3 - told.bytes / 2 + told.sums)
     assert told.sums == pytest.approx(33 * parallel.latency(2))
 
 
@@ -97,3 +116,17 @@ def test_an_empty_engine_does_nothing():
     weights = problem.weights(rightness.CASE, 0, torch.bfloat16, DEVICE)
     engine = Engine(BatchRunner(rightness.CASE, weights, 2, 32), Scheduler(2))
     assert engine.step() == [] == everything(engine)
+
+
+def test_the_plain_kernels_write_the_same():
+    """As a runner, with prompts in pieces and shared blocks: PyTorch's greedy tokens."""
+    weights = problem.weights(TOY, 0, torch.float32, DEVICE)
+    tokens = []
+    for kind in (KernelRunner, PyTorchRunner):
+        engine = Engine(kind(TOY, weights, 12), Scheduler(12, budget=8, places=4))
+        requests = [Request([3] * 20, 6, choices=2), Request([5, 6, 7], 8)]
+        for request in requests:
+            engine.add(request)
+        drawn = everything(engine)
+        tokens.append([(requests.index(d.request), d.choice, d.token) for d in drawn])
+    assert tokens[0] == tokens[1]
