@@ -34,10 +34,11 @@ PAD = 32  # numbers behind a row of activations in shared memory
 ROOM = 227 << 10  # bytes of shared memory of a block
 ALIGNED = 128  # bytes that alignment may cost
 NOTED = 4 * 512 + 512  # bytes for rows of keys, positions and the like
-MOST_SUMS = 4  # tiles whose sums a warp holds at once, at most
+MOST_SUMS = 8  # tiles whose sums a block adds up at once, at most
 KEYS = 128  # of a part of attention, about
 CPU_BLOCKS = 3  # on the CPU runtime
 MOST_BATCH = 8
+MOST_SLICE = 256  # 8 columns for each lane
 
 
 class Sizes(ctypes.Structure):
@@ -55,7 +56,8 @@ class Sizes(ctypes.Structure):
 class Form:
     """How the megakernel is compiled. bits: of a weight: 16, 8 or 4.
 
-    warps: that multiply; slice: columns of a stage for each of them. stages: None for as many as
+    warps: that multiply; slice: columns that each of them holds. pieces: stages of so many columns
+    of a tile. together: tiles that are multiplied together. stages: None for as many as
     there is room for. flight: stages on their way at once, None for all. tiles: whose sums a block adds up at once; None for the most that fit.
     """
 
@@ -63,14 +65,16 @@ class Form:
     batch: int = 1
     warps: int = 8
     slice: int = 256
+    pieces: int = 1
+    together: int = 2
     stages: int | None = None
     flight: int | None = None
     tiles: int | None = None
 
     def __post_init__(self):
         step = 32 if self.bits == 16 else GROUP
-        if self.slice % step:
-            raise ValueError(f"with {self.bits} bits a slice is a multiple of {step} columns")
+        if self.slice % (step * self.pieces) or self.slice > MOST_SLICE:
+            raise ValueError(f"with {self.bits} bits a piece is a multiple of {step} columns")
         if not 1 <= self.batch <= MOST_BATCH:
             raise ValueError(f"the megakernel takes 1 to {MOST_BATCH} sequences")
 
@@ -83,12 +87,12 @@ class Form:
     def stage_bytes(self) -> int:
         """Of a stage: its codes, and their scales."""
         scales = 0 if self.bits == 16 else ROWS * self.chunk // GROUP * 2
-        return ROWS * self.chunk * self.bits // 8 + scales
+        return (ROWS * self.chunk * self.bits // 8 + scales) // self.pieces
 
     @property
     def sums(self) -> int:
         """Tiles whose sums a warp holds at once: a thread adds up one sum of all warps."""
-        return self.tiles or min(MOST_SUMS, 32 * self.warps // (self.batch * ROWS)) // 2 * 2
+        return self.tiles or min(MOST_SUMS, 32 * self.warps // (self.batch * ROWS))
 
     def beside(self, config: Config) -> int:
         """Bytes of shared memory beside the ring, at most."""
@@ -114,6 +118,8 @@ class Form:
             "BATCH": self.batch,
             "WARPS": self.warps,
             "SLICE": self.slice,
+            "PIECES": self.pieces,
+            "TOGETHER": self.together,
             "STAGES": self.depth(config),
             "FLIGHT": self.flight or self.depth(config),
             "TILES": self.sums,
@@ -149,26 +155,29 @@ def packed(weight, form: Form) -> torch.Tensor:
 
 
 def in_stages(weight, form: Form, columns: int) -> torch.Tensor:
-    """[tiles, chunks, warps, steps, 8 rows, 4 lanes, columns / 32, 8]: as a stage has them.
+    """[tiles, chunks, pieces, warps, steps, 8 rows, 4 lanes, columns / 32, 8]: as stages have them.
 
     columns: those of which a lane reads 16 bytes at once, for each row.
     """
     weight = functional.pad(weight, (0, -weight.shape[-1] % form.chunk))
     chunks = weight.shape[-1] // form.chunk
-    shape = -1, ROWS, chunks, form.warps, form.slice // columns, columns // 32, 4, 8
-    return weight.reshape(shape).permute(0, 2, 3, 4, 1, 6, 5, 7).contiguous()
+    steps = form.slice // form.pieces // columns
+    shape = -1, ROWS, chunks, form.warps, form.pieces, steps, columns // 32, 4, 8
+    return weight.reshape(shape).permute(0, 2, 4, 3, 5, 1, 7, 6, 8).contiguous()
 
 
 def with_scales(weight: Quantized, form: Form) -> torch.Tensor:
     """The same of codes, and behind a stage's codes their scales."""
     steps = 16 // form.bits
     codes = in_stages(weight.codes, form, 32 * steps)
-    tiles, chunks = codes.shape[:2]
+    tiles, chunks, pieces = codes.shape[:3]
     bytes_ = nibbles(codes) if form.bits == 4 else e4m3(codes)
-    groups = form.chunk // GROUP
-    scales = functional.pad(weight.scales, (0, chunks * groups - weight.scales.shape[-1]))
-    scales = scales.reshape(tiles, ROWS, chunks, groups).permute(0, 2, 3, 1).contiguous()
-    both = bytes_.reshape(tiles, chunks, -1), scales.view(torch.uint8).reshape(tiles, chunks, -1)
+    groups = form.slice // GROUP // pieces  # of a warp in a stage
+    columns = chunks * form.chunk // GROUP
+    scales = functional.pad(weight.scales, (0, columns - weight.scales.shape[-1]))
+    scales = scales.reshape(tiles, ROWS, chunks, form.warps, pieces, groups)
+    scales = scales.permute(0, 2, 4, 3, 5, 1).contiguous().view(torch.uint8)
+    both = [part.reshape(tiles, chunks, pieces, -1) for part in (bytes_, scales)]
     return torch.cat(both, -1).flatten()
 
 

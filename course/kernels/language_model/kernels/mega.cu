@@ -26,10 +26,10 @@ struct Token {
     unsigned long long best = 0;  // of this thread's logits, as ranked
 
     // x = the embeddings of the sequences' tokens, each number by one thread of the grid.
-    __device__ void embed(const int* token) {
+    __device__ void embed() {
         int thread = blockIdx.x * 32 * WARPS + threadIdx.x;
         for (int i = thread; i < BATCH * sizes.width; i += gridDim.x * 32 * WARPS) {
-            size_t row = token[i / sizes.width];
+            size_t row = shared.token[i / sizes.width];
             between.x[i] = (float)weights.embedding[row * sizes.width + i % sizes.width];
         }
     }
@@ -57,14 +57,17 @@ struct Token {
 #pragma unroll 1
         for (int first = begin; first < matrix.tiles; first += TILES * stride) {
 #pragma unroll 1
-            for (int i = 0; i < TILES && first + i * stride < matrix.tiles; i += TWO) {
+            for (int i = 0; i < TILES && first + i * stride < matrix.tiles; i += TOGETHER) {
                 bool is_first = first == begin && i == 0;
-                float sums[4] = {};
+                int left = (matrix.tiles - first - i * stride + stride - 1) / stride;
+                float sums[TOGETHER / 2][4] = {};
 #pragma unroll 1
                 for (int chunk = 0; chunk < matrix.chunks; ++chunk) {
                     if (is_first || matrix.chunks > 1)
-                        load(x, kind, gain, chunk, is_first);
-                    by.take_two(sums, x, first + (i + 1) * stride < matrix.tiles);
+                        load(x, kind, layer, gain, chunk, is_first);
+#pragma unroll
+                    for (int piece = 0; piece < PIECES; ++piece)
+                        by.take_stages(sums, x, piece * PIECE_STEPS, min(left, TOGETHER));
                 }
                 by.leave(sums, i);
             }
@@ -111,49 +114,62 @@ struct Token {
 
     // ---- what a product begins with
 
-    __device__ void load(Activations& x, Kind kind, const number* gain, int chunk, bool is_first) {
-        int warp = threadIdx.x / 32;
-        int begin = chunk * CHUNK + warp * SLICE;
+    // This warp's columns of a chunk. All sequences' numbers are on their way together.
+    __device__ void load(Activations& x, Kind kind, int layer, const number* gain, int chunk,
+                         bool is_first) {
+        int column = threadIdx.x % 32 * EIGHT;
+        int begin = chunk * CHUNK + threadIdx.x / 32 * SLICE;
+        bool is_there = column < SLICE;
+        float y[BATCH][EIGHT] = {};
         float squares[BATCH] = {};
+        if (is_there && gain)
+            normed(y, squares, gain, begin + column, kind == PROJECT && layer == 0);
+        else if (is_there && kind == ADD_DOWN)
+            hidden(y, begin + column);
+        else if (is_there && begin + column < sizes.heads * HEAD)
 #pragma unroll
-        for (int sequence = 0; sequence < BATCH; ++sequence)
-            for (int i = threadIdx.x % 32 * EIGHT; i < SLICE; i += 32 * EIGHT) {
-                float y[EIGHT] = {};
-                if (gain)
-                    normed(y, squares[sequence], gain, sequence, begin + i);
-                else if (kind == ADD_DOWN)
-                    hidden(y, sequence, begin + i);
-                else if (begin + i < sizes.heads * HEAD)
-                    attended(y, sizes, between, sequence, begin + i);
-                by.put(sequence, i, y);
-            }
+            for (int sequence = 0; sequence < BATCH; ++sequence)
+                attended(y[sequence], sizes, between, sequence, begin + column);
+        if (is_there)
+            for (int sequence = 0; sequence < BATCH; ++sequence)
+                by.put(sequence, column, y[sequence]);
         by.take(x);
         if (gain && is_first)
             keep_squares(squares, chunk);
     }
 
     // Numbers of x times gain; what the norm multiplies them by can wait until after the product.
-    __device__ void normed(float (&y)[EIGHT], float& squares, const number* gain, int sequence,
-                           int column) {
+    // The first numbers are the embedding's: x is there one barrier later.
+    __device__ void normed(float (&y)[BATCH][EIGHT], float (&squares)[BATCH], const number* gain,
+                           int column, bool are_first) {
         if (column >= sizes.width)
             return;
-        const float4* from = (const float4*)(between.x + (size_t)sequence * sizes.width + column);
-        float4 low = from[0], high = from[1];
         Eight gains = *(const Eight*)(gain + column);
-        const float x[EIGHT] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-        for (int j = 0; j < EIGHT; ++j) {
-            squares += x[j] * x[j];
-            y[j] = x[j] * (float)gains.x[j];
+#pragma unroll
+        for (int sequence = 0; sequence < BATCH; ++sequence) {
+            if (are_first) {
+                size_t row = shared.token[sequence];
+                widen(y[sequence], weights.embedding + row * sizes.width + column);
+            } else {
+                const float* from = between.x + (size_t)sequence * sizes.width + column;
+                *(float4*)&y[sequence][0] = ((const float4*)from)[0];
+                *(float4*)&y[sequence][4] = ((const float4*)from)[1];
+            }
         }
+#pragma unroll
+        for (int sequence = 0; sequence < BATCH; ++sequence)
+            for (int j = 0; j < EIGHT; ++j) {
+                squares[sequence] += y[sequence][j] * y[sequence][j];
+                y[sequence][j] *= (float)gains.x[j];
+            }
     }
 
-    __device__ void hidden(float (&y)[EIGHT], int sequence, int column) {
+    __device__ void hidden(float (&y)[BATCH][EIGHT], int column) {
         if (column >= sizes.hidden)
             return;
-        size_t at = (size_t)sequence * sizes.hidden + column;
-        Eight from = *(const Eight*)(between.hidden + at);
-        for (int j = 0; j < EIGHT; ++j)
-            y[j] = (float)from.x[j];
+#pragma unroll
+        for (int sequence = 0; sequence < BATCH; ++sequence)
+            widen(y[sequence], between.hidden + (size_t)sequence * sizes.hidden + column);
     }
 
     // The squares of this warp's columns, chunk after chunk.
@@ -244,8 +260,9 @@ __device__ void copy_weights(Ring& ring, const Weights& weights, int layers) {
     copier.copy(weights.head);
 }
 
-// Each sequence's position, and the angles by which it turns pairs.
-__device__ void note_positions(Shared& shared, const int* position, const float* frequency) {
+// Each sequence's token and position, and the angles by which it turns pairs.
+__device__ void note_positions(Shared& shared, const int* token, const int* position,
+                               const float* frequency) {
     for (int n = threadIdx.x; n < BATCH * HEAD / 2; n += 32 * WARPS) {
         int sequence = n / (HEAD / 2);
         int i = n % (HEAD / 2);
@@ -253,6 +270,8 @@ __device__ void note_positions(Shared& shared, const int* position, const float*
         sincosf(position[sequence] * frequency[i], &turn.y, &turn.x);
         if (i == 0)
             shared.position[sequence] = position[sequence];
+        if (i == 0)
+            shared.token[sequence] = token[sequence];
     }
 }
 
@@ -293,12 +312,11 @@ __global__ void __launch_bounds__(32 * (WARPS + 1), 1)
     const Cache cache = {keys, values, table};
     Token of = {shared, sizes, weights, between, cache, {shared}};
     Grid grid = {arrived};
-    note_positions(shared, position, frequency);
+    note_positions(shared, token, position, frequency);
     sync_warps();  // positions are there
     note_rows(shared, sizes, cache);
-    of.embed(token);
+    of.embed();
     of.fetch_gains();
-    grid.sync();  // x is there
 #pragma unroll 1
     for (int n = 0; n <= PREDICT * sizes.layers; ++n) {
         int layer = n / PREDICT;

@@ -69,7 +69,7 @@ struct Shared {
     float found[WARPS][GROUP][HEAD + 2];
     float squares[WARPS][BATCH];
     float2 turn[BATCH][HEAD / 2];  // cosine and sine of each pair's angle
-    int position[BATCH];
+    int token[BATCH], position[BATCH];
     int row_of_key[MOST_KEYS];  // of the block's first part of attention, as Cache::row has it
     int row_of_new[BATCH];  // of the position that this token adds
 };
@@ -113,32 +113,39 @@ struct Multiplier {
         __syncwarp();  // all lanes have taken them
     }
 
-    // Multiplies the ring's next two stages; where there is one alone, it stands for both.
-    __device__ void take_two(float (&sums)[4], const Activations& x, bool are_two) {
-        Place first = place;
-        place.next();
-        Place second = are_two ? place : first;
-        if (are_two)
-            place.next();
-        barrier_wait(&shared.ring.full[first.stage], first.parity);
-        barrier_wait(&shared.ring.full[second.stage], second.parity);
-        const auto& stages = shared.ring.stages;
-        multiply_stages(sums, x, stages[first.stage], stages[second.stage]);
+    // Multiplies the ring's next `count` stages, of as many tiles; for those that there are not, the
+    // first one stands.
+    __device__ void take_stages(float (&sums)[TOGETHER / 2][4], const Activations& x, int from,
+                                int count) {
+        Place places[TOGETHER];
+        const unsigned char* stages[TOGETHER];
+#pragma unroll
+        for (int i = 0; i < TOGETHER; ++i) {
+            places[i] = i < count ? place : places[0];
+            if (i < count)
+                place.next();
+            barrier_wait(&shared.ring.full[places[i].stage], places[i].parity);
+            stages[i] = shared.ring.stages[places[i].stage];
+        }
+#pragma unroll
+        for (int i = 0; i < TOGETHER; i += 2)
+            multiply_stages(sums[i / 2], x, from, stages[i], stages[i + 1]);
         __syncwarp();  // all lanes have read
-        if (threadIdx.x % 32 == 0)
-            barrier_arrive(&shared.ring.empty[first.stage]);
-        if (threadIdx.x % 32 == 0 && are_two)
-            barrier_arrive(&shared.ring.empty[second.stage]);
+#pragma unroll
+        for (int i = 0; i < TOGETHER; ++i)
+            if (threadIdx.x % 32 == 0 && i < count)
+                barrier_arrive(&shared.ring.empty[places[i].stage]);
     }
 
-    // Each warp has summed its own columns of the tiles i and i + 1: leave that for sum_of.
-    __device__ void leave(const float (&sums)[4], int i) {
+    // Each warp has summed its own columns of the tiles i and on: leave that for sum_of.
+    __device__ void leave(const float (&sums)[TOGETHER / 2][4], int i) {
         int row = threadIdx.x % 32 / 4;
         int sequence = threadIdx.x % 4 * 2;
+        auto& to = shared.partial[turn];
 #pragma unroll
-        for (int j = 0; j < 4; ++j)
+        for (int j = 0; j < 2 * TOGETHER; ++j)
             if (sequence + j % 2 < BATCH)
-                shared.partial[turn][i + j / 2][threadIdx.x / 32][sequence + j % 2][row] = sums[j];
+                to[i + j / 2][threadIdx.x / 32][sequence + j % 2][row] = sums[j / 4][j % 4];
     }
 
     // The sum of all warps' columns.
@@ -343,18 +350,25 @@ __device__ inline void fetch_keys(const Shared& shared, const Sizes& sizes, cons
     }
 }
 
-// 8 columns of what attention gives: its parts as one. All loads are on their way together.
+// 8 neighbouring numbers of 16 bits.
+__device__ inline void widen(float (&y)[EIGHT], const number* from) {
+    Eight numbers = *(const Eight*)from;
+    for (int j = 0; j < EIGHT; ++j)
+        y[j] = (float)numbers.x[j];
+}
+
+// 8 columns of what attention gives: a sequence's parts as one.
 __device__ inline void attended(float (&y)[EIGHT], const Sizes& sizes, const Between& between,
                                 int sequence, int column) {
     size_t row = (size_t)(sequence * sizes.heads + column / HEAD) * PARTS;
-    const Eight* results = (const Eight*)(between.results + row * HEAD + column % HEAD);
-    float2 states[PARTS];
+    const number* results = between.results + row * HEAD + column % HEAD;
     Eight parts[PARTS];
+    float2 states[PARTS];
     float most = -INFINITY, sum = 0;
 #pragma unroll
     for (int p = 0; p < PARTS; ++p) {
         states[p] = between.states[row + p];
-        parts[p] = results[p * (HEAD / EIGHT)];
+        parts[p] = *(const Eight*)(results + p * HEAD);
         most = fmaxf(most, states[p].x);
     }
 #pragma unroll

@@ -15,7 +15,13 @@
 #define WARPS 8  // that multiply
 #endif
 #ifndef SLICE
-#define SLICE 256  // columns of a stage for each of them
+#define SLICE 256  // columns of activations that each of them holds, at most 256
+#endif
+#ifndef PIECES
+#define PIECES 1  // stages of so many columns of a tile
+#endif
+#ifndef TOGETHER
+#define TOGETHER 2  // tiles that a warp multiplies together: 2 or 4
 #endif
 #ifndef STAGES
 #define STAGES 6
@@ -24,34 +30,35 @@
 #define FLIGHT STAGES  // stages that are on their way at once: fewer leave room for other loads
 #endif
 #ifndef TILES
-#define TILES 4  // whose sums a block adds up at once
+#define TILES 8  // whose sums a block adds up at once
 #endif
 
 constexpr int ROWS = 8;  // of a tile: half of an mma's
-constexpr int TWO = 2;  // tiles that a warp multiplies together
-static_assert(TILES % TWO == 0 && STAGES >= TWO, "tiles come by twos");
-constexpr int CHUNK = WARPS * SLICE;  // columns of a stage
-constexpr int STEPS = SLICE / 32;  // pairs of mma of a warp for each stage
+static_assert(TOGETHER % 2 == 0 && TILES % TOGETHER == 0 && STAGES >= TOGETHER,
+              "a product has two");
+constexpr int CHUNK = WARPS * SLICE;  // columns of a block
+constexpr int STEPS = SLICE / 32;  // pairs of mma of a warp for each tile, ...
+constexpr int PIECE_STEPS = STEPS / PIECES;  // ... and for each stage
 constexpr int GROUP_COLUMNS = 128;  // that share a scale, where weights have fewer than 16 bits
-constexpr int CODES_BYTES = ROWS * CHUNK * BITS / 8;
-constexpr int SCALES = BITS == 16 ? 0 : ROWS * CHUNK / GROUP_COLUMNS;
+constexpr int CODES_BYTES = ROWS * CHUNK * BITS / 8 / PIECES;
+constexpr int SCALES = BITS == 16 ? 0 : ROWS * CHUNK / GROUP_COLUMNS / PIECES;
 constexpr int STAGE_BYTES = CODES_BYTES + SCALES * 2;
 
 using Barrier = unsigned long long;
 using Policy = unsigned long long;
 
 // A matrix in the order in which it is read: tiles of 8 rows, each in chunks of CHUNK columns, and
-// each of those a stage, as megakernel.packed lays it out.
+// each of those in PIECES stages, as megakernel.packed lays it out.
 struct Matrix {
     const unsigned char* stages;
     int tiles, chunks;
 
-    __device__ const unsigned char* stage(int tile, int chunk) const {
-        return stages + ((size_t)tile * chunks + chunk) * STAGE_BYTES;
+    __device__ const unsigned char* stage(int tile, int chunk, int piece) const {
+        return stages + (((size_t)tile * chunks + chunk) * PIECES + piece) * STAGE_BYTES;
     }
     // The same matrix of a later layer.
     __device__ Matrix of_layer(int layer) const {
-        return {stage(layer * tiles, 0), tiles, chunks};
+        return {stage(layer * tiles, 0, 0), tiles, chunks};
     }
 };
 
@@ -156,10 +163,13 @@ struct Copier {
 
     __device__ void copy(const Matrix& matrix) {
         int stride = gridDim.x;
-        for (int two = share.first; two < matrix.tiles; two += TWO * stride)
+        for (int first = share.first; first < matrix.tiles; first += TOGETHER * stride) {
+            int end = min(first + TOGETHER * stride, matrix.tiles);
             for (int chunk = 0; chunk < matrix.chunks; ++chunk)
-                for (int tile = two; tile < min(two + TWO * stride, matrix.tiles); tile += stride)
-                    copy(matrix.stage(tile, chunk));
+                for (int piece = 0; piece < PIECES; ++piece)
+                    for (int tile = first; tile < end; tile += stride)
+                        copy(matrix.stage(tile, chunk, piece));
+        }
         share.pass(matrix.tiles);
     }
     __device__ void copy(const unsigned char* from) {
@@ -259,21 +269,22 @@ __device__ inline void multiply_step(float (&sums)[2][4], const unsigned (&first
     mma(sums[1], first[2], second[2], first[3], second[3], x.word[2], x.word[3]);
 }
 
-// sums += this warp's columns of two stages, of two tiles, times x. Of the sums a lane has row
-// lane / 4 of the first tile and sequences 2 (lane % 4) and the next, then the same of the second.
-__device__ inline void multiply_stages(float (&sums)[4], const Activations& x,
+// sums += this warp's columns of two stages, of two tiles, times those of x from `from` on. Of the
+// sums a lane has row lane / 4 of the first tile and sequences 2 (lane % 4) and the next, then the
+// same of the second tile.
+__device__ inline void multiply_stages(float (&sums)[4], const Activations& x, int from,
                                        const unsigned char* first, const unsigned char* second) {
     constexpr int STEPS_OF_16_BYTES = 16 / BITS;
-    constexpr int STEPS_OF_SUM = BITS == 16 ? (STEPS + 1) / 2 : GROUP_COLUMNS / 32;
+    constexpr int STEPS_OF_SUM = BITS == 16 ? (PIECE_STEPS + 1) / 2 : GROUP_COLUMNS / 32;
     int lane = threadIdx.x % 32;
     int warp = threadIdx.x / 32;
-    int own = warp * (STEPS / STEPS_OF_16_BYTES) * 32 + lane;
+    int own = warp * (PIECE_STEPS / STEPS_OF_16_BYTES) * 32 + lane;
     Words codes[2];
 #pragma unroll
-    for (int begin = 0; begin < STEPS; begin += STEPS_OF_SUM) {
+    for (int begin = 0; begin < PIECE_STEPS; begin += STEPS_OF_SUM) {
         float part[2][4] = {};
 #pragma unroll
-        for (int step = begin; step < min(begin + STEPS_OF_SUM, STEPS); ++step) {
+        for (int step = begin; step < min(begin + STEPS_OF_SUM, PIECE_STEPS); ++step) {
             if (step % STEPS_OF_16_BYTES == 0) {
                 codes[0].all = ((const uint4*)first)[own + step / STEPS_OF_16_BYTES * 32];
                 codes[1].all = ((const uint4*)second)[own + step / STEPS_OF_16_BYTES * 32];
@@ -281,9 +292,9 @@ __device__ inline void multiply_stages(float (&sums)[4], const Activations& x,
             unsigned a[2][4];
             numbers_of(a[0], codes[0], step);
             numbers_of(a[1], codes[1], step);
-            multiply_step(part, a[0], a[1], x[step]);
+            multiply_step(part, a[0], a[1], x[from + step]);
         }
-        int group = warp * (SLICE / GROUP_COLUMNS) + begin / STEPS_OF_SUM;
+        int group = warp * (SLICE / PIECES / GROUP_COLUMNS) + begin / STEPS_OF_SUM;
         float scale[2] = {scale_of(first, group), scale_of(second, group)};
 #pragma unroll
         for (int i = 0; i < 4; ++i)
