@@ -1,4 +1,4 @@
-// nvcc -arch=sm_80 -cubin speculative.cu
+// nvcc -arch=sm_80 -DVOCABULARY=1024 -DAHEAD=4 -cubin speculative.cu
 // A turn of speculative decoding of one text: before the model's step a draft, after it what is
 // accepted. Each is one block, whose thread t has the tokens t * OWN to t * OWN + OWN - 1 of a
 // vocabulary of THREADS * OWN tokens. Random numbers come from a list, AHEAD + AHEAD + 1 per turn.
@@ -85,8 +85,8 @@ __device__ void probabilities(float (&p)[OWN], const float* logits, float temper
 // Fills the rows of the model's step: the text's last token, and AHEAD drafted behind it.
 // rows[last but one, last]: which row of `draft` says what comes next. drafted: what was drawn.
 __global__ void draft_ahead(int* token, int* position, int* drafted, const int* text,
-                            const int* length, const int* turn, const int* rows,
-                            const float* draft, const float* chances) {
+                            const int* length, const int* turn, const int* rows, const float* draft,
+                            const float* chances) {
     int end = *length;
     int before = text[end - 2];
     int last = text[end - 1];

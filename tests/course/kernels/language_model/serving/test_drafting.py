@@ -7,7 +7,8 @@ from course.kernels.language_model import problem, reference
 from course.kernels.language_model.problem import TOY
 from course.kernels.language_model.rightness import DEVICE
 from course.kernels.language_model.serving import rightness
-from course.kernels.language_model.serving.drafting import PIECE, Averages, Writer
+from course.kernels.language_model.serving.drafting import FILE, PIECE, Averages, Writer
+from tests.compiling import needs_nvcc, unspilled
 
 
 @pytest.mark.parametrize("ahead", [0, 1, 3])
@@ -43,3 +44,9 @@ def test_a_draft_that_says_what_the_model_says_is_always_accepted():
     counts = writer.counts()
     assert sum(counts) >= 4 * len(counts) - 1  # one may be lost to rounding
     assert len(writer.text()) == sum(counts)
+
+
+@needs_nvcc
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
+def test_it_compiles_without_spilling(arch, tmp_path):
+    unspilled(FILE, tmp_path, arch, "-DVOCABULARY=1024", "-DAHEAD=4")
