@@ -12,6 +12,7 @@ decode_layers  a token's way through a model: the caches of several layers in tu
                graph, together far larger than L2. What lies in L2 was read, as in a model.
 """
 
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -20,7 +21,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from course.kernels.attention import decode_rightness
 from course.kernels.attention.bench import BACKENDS
-from course.kernels.attention.decode import DECODING, Cache
+from course.kernels.attention.decode import DECODING, Cache, Form, attention, form_for
 from course.kernels.attention.decode_rightness import Case, in_pages, shuffled_table
 from course.kernels.fusion.bench import main
 from course.kernels.fusion.racing import race, record, record_share, record_speedup, usable
@@ -34,6 +35,7 @@ PAGE = 64
 LAYERS_BYTES = 1 << 30  # of the caches of all layers together, at least: 20 times an H200's L2
 FEWEST_LAYERS = 4
 LADDER = 32768  # the length at which all rungs are timed
+GROUP_OF = 4  # heads of queries that share a head of keys
 FASTEST = "fastest"
 
 
@@ -72,9 +74,19 @@ def prove_whole(q, cache: Cache) -> float:
 
 def ours(name: str, q, cache: Cache):
     """A function that runs a rung."""
+    return into_own(DECODING[name].run, q, cache)
+
+
+def in_form(form: Form, q, cache: Cache):
+    """A function that runs one form of the kernels."""
+    return into_own(partial(attention, form=form), q, cache)
+
+
+def into_own(run, q, cache: Cache):
+    """The same with results of its own, made once."""
     out = torch.empty_like(q)
     lse = torch.empty(*q.shape[::2], 1, device=q.device)
-    return partial(DECODING[name].run, q, cache, out=out, lse=lse)
+    return partial(run, q, cache, out=out, lse=lse)
 
 
 def paged(cache: Cache) -> Cache:
@@ -164,11 +176,30 @@ def race_ladder(report: Report) -> None:
     race(report, f"attention/decode_ladder/{LADDER}", runs, "group", bytes=cache.nbytes)
 
 
+def race_hint(report: Report) -> None:
+    """A hint to L2, by both clocks: does a kernel gain whose loads let their lines leave first?"""
+    first = Case((LADDER,)).inputs()
+    count = max(FEWEST_LAYERS, ceil_div(LAYERS_BYTES, first[1].nbytes))
+    layers = [first, *(Case((LADDER,)).inputs(seed) for seed in range(1, count))]
+    forms = {label: form_for(first[1], GROUP_OF) for label in ("kept", "let go")}
+    forms = {label: replace(form, passing=label == "let go") for label, form in forms.items()}
+    for clock, taken in (("once", layers[:1]), ("layers", layers)):
+        runs = {}
+        for label, form in forms.items():
+            each = [in_form(form, *layer) for layer in taken]
+            runs[label] = as_graph(partial(in_turn, each))
+        moved = sum(cache.nbytes for _, cache in taken)
+        name = f"attention/decode_hint/{clock}/{LADDER}"
+        timings = race(report, name, runs, bytes=moved)
+        record_speedup(f"{name}/gained", timings, ["kept"], "let go")
+
+
 PARTS = {
     "decode": race_lengths,
     "decode_layers": race_layers,
     "decode_batch": race_batch,
     "decode_ladder": race_ladder,
+    "decode_hint": race_hint,
 }
 
 
