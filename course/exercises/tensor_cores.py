@@ -135,7 +135,7 @@ __global__ void product(float* c, const __half* a, const __half* b, int n, int k
             "i += 16) {\n wmma::fill_fragment(sum, 0.0f);",
             "wrong_value",
         ),
-        ("b + i * n + column", "b + i + column * n", "out_of_bounds"),
+        ("b + i * n + column", "b + i + column * n", "wrong_value"),
         ("wmma::mem_row_major", "wmma::mem_col_major", "wrong_value"),
         ("a + row * k + i, k", "a + row * k + i, 16", "wrong_value"),
         Wrong(ELEMENT_BY_ELEMENT, "other_means"),

@@ -132,6 +132,7 @@ NOT_MEASURED = {
     ("tensor_cores", "clock-explain"): "a share of cycles, counted in the same paragraph",
     ("attention", "break-heads-explain"): "half the work of a product: computed by the cell above",
     ("fusion", "softmax-three-why"): "a bound: four times 4 bytes per value, where a copy has two",
+    ("low_precision", "int4-race-title"): "what the bytes let expect, before the race",
     ("low_precision", "int8-why"): "the rates in NVIDIA's data sheet",
     ("low_precision", "fp8-title"): "the rates in NVIDIA's data sheet",
     ("low_precision", "fp8-late"): "the same data sheet: half the time for the same products",
