@@ -11,10 +11,10 @@ from course.kernels.language_model.serving.sampling import Sampling
 from course.kernels.language_model.serving.scheduler import Rules, Scheduler
 from course.kernels.language_model.serving.server import Background
 from course.kernels.language_model.serving.speculative import Chance, Counts, Reader
+from utils.files import ROOT
 
 BLOCKS = 64
 WARM = Sampling(temperature=0.7)
-READ = 200_000  # letters of the course that the draft counts
 RUNNING = []  # the notebook's server
 
 
@@ -60,9 +60,10 @@ def server() -> Background:
 
 @functools.cache
 def draft() -> Counts:
-    """What follows each two tokens in the first pages of the course."""
+    """What follows each two tokens in the course's glossary, and in its papers beside the code."""
     tokens = model()[1]
-    return Counts(tokens.encode(text.chapters()[:READ]), len(tokens.pieces), most=2)
+    words = text.joined([(ROOT / name).read_text(encoding="utf-8") for name in text.PAPERS])
+    return Counts(tokens.encode(words), len(tokens.pieces), most=2)
 
 
 def drafted(prompt: str, ahead: int, turns: int = 30, seed: int = 1) -> list[list[str]]:
