@@ -59,7 +59,7 @@ struct Token {
 #pragma unroll 1
             for (int i = 0; i < TILES && first + i * stride < matrix.tiles; i += TOGETHER) {
                 bool is_first = first == begin && i == 0;
-                int left = (matrix.tiles - first - i * stride + stride - 1) / stride;
+                int tile = first + i * stride;
                 float sums[TOGETHER / 2][4] = {};
 #pragma unroll 1
                 for (int chunk = 0; chunk < matrix.chunks; ++chunk) {
@@ -67,7 +67,7 @@ struct Token {
                         load(x, kind, layer, gain, chunk, is_first);
 #pragma unroll
                     for (int piece = 0; piece < PIECES; ++piece)
-                        by.take_stages(sums, x, piece * PIECE_STEPS, min(left, TOGETHER));
+                        by.take_stages(sums, x, piece * PIECE_STEPS, tile, matrix.tiles);
                 }
                 by.leave(sums, i);
             }
@@ -151,9 +151,7 @@ struct Token {
                 size_t row = shared.token[sequence];
                 widen(y[sequence], weights.embedding + row * sizes.width + column);
             } else {
-                const float* from = between.x + (size_t)sequence * sizes.width + column;
-                *(float4*)&y[sequence][0] = ((const float4*)from)[0];
-                *(float4*)&y[sequence][4] = ((const float4*)from)[1];
+                copy_eight(y[sequence], between.x + (size_t)sequence * sizes.width + column);
             }
         }
 #pragma unroll

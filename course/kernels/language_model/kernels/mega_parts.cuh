@@ -81,6 +81,14 @@ __device__ inline float weight_of(float score, float most) {
     return score == -INFINITY ? 0 : power;
 }
 
+__device__ inline void copy_eight(float (&y)[EIGHT], const float* from) {
+    float4 low = ((const float4*)from)[0];
+    float4 high = ((const float4*)from)[1];
+    const float all[EIGHT] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+    for (int j = 0; j < EIGHT; ++j)
+        y[j] = all[j];
+}
+
 // ---- products: a matrix times activations (columns x sequences)
 
 // What a warp does with the ring, and how a block adds up what its warps found.
@@ -113,16 +121,18 @@ struct Multiplier {
         __syncwarp();  // all lanes have taken them
     }
 
-    // Multiplies the ring's next `count` stages, of as many tiles; for those that there are not, the
-    // first one stands.
+    // Multiplies the ring's next stages: of `tile`, and of this block's tiles behind it that there
+    // are. For one that there is not the first one stands.
     __device__ void take_stages(float (&sums)[TOGETHER / 2][4], const Activations& x, int from,
-                                int count) {
+                                int tile, int tiles) {
         Place places[TOGETHER];
+        bool is_there[TOGETHER];
         const unsigned char* stages[TOGETHER];
 #pragma unroll
         for (int i = 0; i < TOGETHER; ++i) {
-            places[i] = i < count ? place : places[0];
-            if (i < count)
+            is_there[i] = i == 0 || tile + i * (int)gridDim.x < tiles;
+            places[i] = is_there[i] ? place : places[0];
+            if (is_there[i])
                 place.next();
             barrier_wait(&shared.ring.full[places[i].stage], places[i].parity);
             stages[i] = shared.ring.stages[places[i].stage];
@@ -133,7 +143,7 @@ struct Multiplier {
         __syncwarp();  // all lanes have read
 #pragma unroll
         for (int i = 0; i < TOGETHER; ++i)
-            if (threadIdx.x % 32 == 0 && i < count)
+            if (threadIdx.x % 32 == 0 && is_there[i])
                 barrier_arrive(&shared.ring.empty[places[i].stage]);
     }
 
@@ -269,8 +279,7 @@ __device__ inline void attend_part(Shared& shared, const Sizes& sizes, const Bet
     const float* from = between.q + query * HEAD + column;
 #pragma unroll
     for (int g = 0; g < GROUP; ++g)
-        for (int j = 0; j < EIGHT; ++j)
-            q[g][j] = from[g * HEAD + j];
+        copy_eight(q[g], from + g * HEAD);
 #pragma unroll 1
     for (int first = task.first; first < task.end; first += AT_ONCE * WARPS * KEYS) {
         Eight k[AT_ONCE], v[AT_ONCE];
