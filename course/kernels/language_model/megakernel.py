@@ -57,8 +57,9 @@ class Form:
     """How the megakernel is compiled. bits: of a weight: 16, 8 or 4.
 
     warps: that multiply; slice: columns that each of them holds. pieces: stages of so many columns
-    of a tile. together: tiles that are multiplied together. stages: None for as many as
-    there is room for. flight: stages on their way at once, None for all. tiles: whose sums a block adds up at once; None for the most that fit.
+    of a tile. together: tiles that are multiplied together. stages: of the ring, None for as many
+    as there is room for. flight: stages on their way at once, None for all. tiles: whose sums a
+    block adds up at once, None for the most that fit.
     """
 
     bits: int = 16

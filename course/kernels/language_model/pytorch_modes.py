@@ -1,7 +1,7 @@
 """A token in PyTorch, in every mode that its users would try: the race's rivals.
 
-The model is told of everything that helps: one matrix for queries, keys and values, one for gate and
-up; a cache whose length is known, so that attention needs no mask; angles computed before.
+The model is told of everything that helps: one matrix for queries, keys and values, one for gate
+and up; a cache whose length is known, so that attention needs no mask; angles computed before.
 """
 
 from collections.abc import Callable
@@ -102,10 +102,20 @@ class Token:
         return run
 
 
-def rivals(report: Report, name: str, config: Config, weights: dict, batch: int, position: int):
+def rivals(
+    report: Report,
+    name: str,
+    config: Config,
+    weights: dict,
+    batch: int,
+    position: int,
+    attentions=tuple(ATTENTION),
+    modes=("default", "max-autotune-no-cudagraphs", "max-autotune"),
+) -> dict:
     """PyTorch's modes that run here: eager in all ways of attention, compiled in the fastest.
 
-    Returns label -> function. A mode that fails is told in the report.
+    Returns label -> function. A mode that fails is told in the report. modes: of torch.compile;
+    those without graphs of their own are captured in one by hand.
     """
     runs = {}
 
@@ -123,16 +133,23 @@ def rivals(report: Report, name: str, config: Config, weights: dict, batch: int,
     def token(attention):
         return Token(config, weights, batch, position, attention)
 
-    put("eager", lambda: token("flash").runs())
-    for attention in ATTENTION:
+    put("eager", lambda: token(attentions[0]).runs())
+    for attention in attentions:
         put(f"graph, {attention}", lambda attention=attention: as_graph(token(attention).runs()))
-    graphs = [label for label in runs if label.startswith("graph")]
-    best = min(graphs, key=lambda label: milliseconds(runs[label])).removeprefix("graph, ")
-    for mode in ("default", "max-autotune-no-cudagraphs"):
-        label = f"{mode.removesuffix('-no-cudagraphs')} and graph, {best}"
-        put(label, lambda mode=mode: as_graph(token(best).runs(mode)))
-    put(f"max-autotune, {best}", lambda: token(best).runs("max-autotune"))
+    best = fastest_attention(runs)
+    for mode in modes:
+        if mode == "max-autotune":
+            put(f"max-autotune, {best}", lambda: token(best).runs("max-autotune"))
+        else:
+            label = f"{mode.removesuffix('-no-cudagraphs')} and graph, {best}"
+            put(label, lambda mode=mode: as_graph(token(best).runs(mode)))
     return runs
+
+
+def fastest_attention(runs: dict) -> str:
+    """Of those whose run is a graph of eager kernels."""
+    graphs = [label for label in runs if label.startswith("graph")]
+    return min(graphs, key=lambda label: milliseconds(runs[label])).removeprefix("graph, ")
 
 
 def milliseconds(run: Callable, repeats: int = 20) -> float:
