@@ -28,6 +28,7 @@ COVERS = {
     "beating_pytorch": "race-chart",
     "many_gpus": "tree-steps",
     "attention": "weights-picture",
+    "language_model": "likely",
     "estimates": "terms-picture",
 }
 

@@ -8,7 +8,7 @@ import nbformat
 from course.chapters import WRITTEN
 from utils.files import ROOT
 
-GLOSSARY = ROOT / "course" / "glossary.md"
+PAPERS = ("course/glossary.md", "CONTRIBUTING.md", "ARCHITECTURE.md")
 #: What a reader does not read aloud -> what is left of it, in this order
 CLEANED = (
     (r"<!--.*?-->", ""),  # comments
@@ -23,7 +23,6 @@ CLEANED = (
     (r"^(?:- |\d\. )", ""),  # lists' marks
 )
 SHORTEST = 30  # characters of a paragraph that says something
-CODE = re.compile(r"[`_{}\\$|=<>\[\]]|\w\(|\w\.\w|^[a-z, ]+:")  # what is no plain sentence
 FEWEST = 8  # words of a string in the exercises that is a hint, a task or an explanation
 
 
@@ -37,8 +36,10 @@ def chapters() -> str:
 
 
 def everything() -> str:
-    """The chapters, the glossary, the exercises' words, and the docstrings of all code."""
-    texts = [GLOSSARY.read_text(encoding="utf-8")]
+    """The chapters, the exercises' words, the papers beside the code, and the code's docstrings."""
+    papers = [ROOT / name for name in PAPERS]
+    papers += sorted((ROOT / "utils").glob("**/README.md"))
+    texts = [path.read_text(encoding="utf-8") for path in papers]
     for folder in ("course", "utils"):
         for path in sorted((ROOT / folder).glob("**/*.py")):
             tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -63,15 +64,9 @@ def docstrings(tree) -> list[str]:
 
 
 def joined(texts) -> str:
-    """The paragraphs of texts in Markdown, one a line, each once; sentences with code left out."""
-    lines = (plain(line) for text in texts for line in paragraphs(text))
-    return "\n".join(dict.fromkeys(line for line in lines if len(line) >= SHORTEST)) + "\n"
-
-
-def plain(paragraph: str) -> str:
-    """Its sentences in which nothing looks like code or a formula."""
-    sentences = re.split(r"(?<=[.?!:]) (?=[A-Z])", paragraph)
-    return " ".join(sentence for sentence in sentences if not CODE.search(sentence))
+    """The paragraphs of texts in Markdown, one a line, each once."""
+    lines = dict.fromkeys(line for text in texts for line in paragraphs(text))
+    return "\n".join(lines) + "\n"
 
 
 def reads(cell) -> bool:

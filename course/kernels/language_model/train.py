@@ -1,6 +1,6 @@
 """Train the small model on the course's own words, with the course's own kernels.
 
-    python -m course.kernels.language_model.train [--steps 450] [--decay 0.1 1]
+    python -m course.kernels.language_model.train [--steps 600] [--decay 0.1]
 
 First holds the loss and every gradient to PyTorch's in float64. Then trains once for each number
 of steps and decay of weights, as far as --minutes go, and keeps the weights with the least loss on
@@ -21,6 +21,7 @@ from torch.nn import functional
 from course.kernels.language_model import carried, reference, text, tokens
 from course.kernels.language_model.network import Network
 from course.kernels.language_model.problem import SMALL, TOY, Config, weights
+from course.kernels.language_model.speak import speak
 from utils.engine import has_gpu
 
 BATCH, LENGTH = 32, 256
@@ -136,6 +137,11 @@ def begun(config: Config, device, seed: int = 0) -> dict:
     return own
 
 
+def copied(own: dict) -> dict:
+    """Weights as they are now."""
+    return {name: weight.clone() for name, weight in own.items()}
+
+
 def trained(steps: int, decay: float, learned, held, device, ends: float) -> tuple:
     """(least held-out loss, its weights, what happened) of one training; ends: at this time."""
     own = begun(SMALL, device)
@@ -154,30 +160,19 @@ def trained(steps: int, decay: float, learned, held, device, ends: float) -> tup
             print(f"step {step + 1:5}: loss {loss.item():.3f}, held out {found:.3f}", flush=True)
             if found < least:
                 least = found
-                best = {name: weight.clone() for name, weight in own.items()}
+                best = copied(own)
             if time.perf_counter() > ends:
                 break
     told["seconds"] = round(time.perf_counter() - began, 1)
     return least, best, told
 
 
-def continued(own: dict, known: tokens.Tokens, begins: str, count: int, seed: int = 0) -> str:
-    """What the model makes of a beginning, a token at a time, at temperature 0.7."""
-    generator = torch.Generator(own["norm"].device).manual_seed(seed)
-    row = torch.tensor([known.encode(begins)], device=own["norm"].device)
-    for _ in range(count):
-        logits = reference.forward(SMALL, own, row[:, -LENGTH:])[0, -1]
-        new = torch.multinomial((logits / 0.7).softmax(0), 1, generator=generator)
-        row = torch.cat([row, new[None]], 1)
-    return known.decode(row[0])
-
-
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=8, help="of all trainings together")
-    parser.add_argument("--steps", type=int, nargs="+", default=[450])
-    parser.add_argument("--decay", type=float, nargs="+", default=[0.1, 1.0])
+    parser.add_argument("--steps", type=int, nargs="+", default=[600])
+    parser.add_argument("--decay", type=float, nargs="+", default=[0.1])
     parser.add_argument("--out", type=Path, default=carried.PATH, help="an .npz file")
     given = parser.parse_args()
     ends = time.perf_counter() + 60 * given.minutes
@@ -208,7 +203,7 @@ def main() -> None:
     carried.keep(SMALL, best, merges, told, given.out)
     print(f"{given.out}: held-out loss {least:.3f}, of {told['steps']} steps")
     for begins in ("A warp is", "The cache", "To make a kernel fast,"):
-        print("·", continued(best, known, begins, 60))
+        print("·", speak((SMALL, best, known), begins, 60))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from course.checking.evidence import agrees, largest, plain
 from course.checking.model import InOut, Out
 
 #: Chapters that are being written
-NOT_YET = {"attention", "estimates"}
+NOT_YET = {"attention", "estimates", "language_model"}
 KINDS = ("numba", "cuda_c", "triton")
 KERNELS = [e for e in exercises.EXERCISES.values() if e.kind in KINDS and e.chapter not in NOT_YET]
 A_BYTE, SIXTEEN_BITS = 1 << 8, 1 << 16  # what an index of such a type can count
