@@ -9,7 +9,7 @@ import pytest
 
 from tests.needs import cpp_compiler
 from tests.processes import completed
-from utils.cpu.cuda_c import driver
+from utils.cpu.cuda_c import build, driver
 from utils.cpu.cuda_c.architecture import Architecture, architecture
 from utils.cpu.cuda_c.build import BuildError, build_program
 from utils.cpu.cuda_c.rewrite import rewrite
@@ -62,6 +62,22 @@ def test_a_makefile_builds_a_program_of_several_sources(tmp_path):
     done = completed([tmp_path / "program"])
     assert (done.stdout, done.returncode) == ("800 830 14\n", 0)
     assert "main.cu scaled.h" in (tmp_path / "main.d").read_text()
+
+
+def test_who_changes_one_of_two_sources_waits_for_that_one(tmp_path, monkeypatch):
+    one, other = tmp_path / "one.cu", tmp_path / "other.cu"
+    one.write_text(f'// {tmp_path}\nextern int n();\nint main() {{ printf("%d\\n", n()); }}\n')
+    compiled, units = build.compiled, []
+    monkeypatch.setattr(build, "compiled", lambda command: units.append(1) or compiled(command))
+    for n, many in ((3, 2), (4, 1), (3, 0)):
+        other.write_text(
+            f"__global__ void k(int* p) {{ int unset; *p = unset; }}\nint n() {{ return {n}; }}\n"
+        )
+        program, facts = build.build([str(one), str(other)], [], check=False, shared=False)
+        assert completed([program]).stdout == f"{n}\n"
+        assert len(units) == many
+        assert "unset" in "".join(facts["warnings"]), "those of what is kept are told again"
+        units.clear()
 
 
 def test_c_may_call_cuda_and_launch_through_a_function(tmp_path, monkeypatch):

@@ -351,15 +351,42 @@ def _make(output: Path, units: Sequence[str], wanted: Wanted) -> list[str]:
         objects = []
         warnings = []
         for number, text in enumerate(units):
-            unit = Path(temporary) / f"{number}.ii"
-            unit.write_text(text)
-            objects.append(unit.with_suffix(".o"))
-            warnings += compiled([*command, *wanted.flags, "-c", unit, "-o", objects[-1]])
-            if check and shared and on_linux and shutil.which("objcopy"):
-                renamed = [f"--redefine-sym={name}=cuda_cpu_heap_{name}" for name in HEAP]
-                checked(["objcopy", *renamed, objects[-1]])
+            objects.append(Path(temporary) / f"{number}.o")
+            make = _compile if len(units) == 1 else _compile_or_take
+            warnings += make(text, objects[-1], wanted)
         linked = [*command, *kind, *objects, *runtime, *wanted.linking, *libraries]
         atomically(output, lambda fresh: checked([*linked, "-o", fresh]))
+    atomically(told, lambda fresh: fresh.write_text(json.dumps(warnings)))
+    return warnings
+
+
+def _compile(text: str, object_file: Path, wanted: Wanted) -> list[str]:
+    """Compile a unit; the warnings."""
+    unit = object_file.with_suffix(".ii")
+    unit.write_text(text)
+    warnings = compiled([*compiler(), *wanted.flags, "-c", unit, "-o", object_file])
+    on_linux = sys.platform == "linux"
+    if wanted.check and wanted.shared and on_linux and shutil.which("objcopy"):
+        renamed = [f"--redefine-sym={name}=cuda_cpu_heap_{name}" for name in HEAP]
+        checked(["objcopy", *renamed, object_file])
+    return warnings
+
+
+def _compile_or_take(text: str, object_file: Path, wanted: Wanted) -> list[str]:
+    """The same for one of several units, which is kept: who has changed another waits for that."""
+    command = compiler()
+    flags = [flag for flag in wanted.flags if not flag.startswith("-I")]  # nothing is included now
+    made_from = [*command, *flags, str(wanted.check), str(wanted.shared), text]
+    digest = hash_of(compiler_version(tuple(command)), own_hash(), *made_from)
+    kept = cache_folder() / "builds" / f"{digest}.o"
+    told = kept.with_name(f"{kept.name}.warnings")
+    with contextlib.suppress(OSError, ValueError):
+        warnings = json.loads(told.read_text())
+        shutil.copyfile(kept, object_file)
+        os.utime(kept)  # in use: the cache keeps it
+        return warnings
+    warnings = _compile(text, object_file, wanted)
+    atomically(kept, lambda fresh: shutil.copyfile(object_file, fresh))
     atomically(told, lambda fresh: fresh.write_text(json.dumps(warnings)))
     return warnings
 
