@@ -34,6 +34,11 @@ os.environ.setdefault("MALLOC_MMAP_THRESHOLD_", str(1 << 25))
 os.environ.setdefault("MALLOC_TRIM_THRESHOLD_", str(1 << 28))
 
 
+# PyTorch's compiler tries the C++ compiler with a program for each kind of vector registers, for as
+# long as ten kernels take; which of them the processor has it knows without.
+os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "1")
+
+
 # Hundreds of tests start Python. Where a machine's setting keeps it from writing down what it has
 # compiled, each would compile the course's modules anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the workers inherit that
