@@ -20,7 +20,7 @@ from course.kernels.attention.problem import stream
 from course.kernels.language_model.plain import module
 from course.kernels.language_model.problem import Config
 from course.kernels.language_model.reference import STACKED
-from course.kernels.language_model.serving.runner import one_thread
+from course.kernels.language_model.serving.runner import come, one_thread
 from course.kernels.language_model.serving.scheduler import BLOCK
 from utils import has_gpu
 from utils.occupancy import ceil_div
@@ -64,6 +64,7 @@ class BatchRunner:
         self.k, self.v = (torch.zeros(shape, **like) for _ in "kv")
         self.layers = [{name: weights[name][i] for name in STACKED} for i in range(config.layers)]
         self.kernels = module("plain")
+        self.drawn = torch.zeros(1, dtype=torch.int64, device=self.device)
         self.graphs = graphs and has_gpu()
         self._rows = {}
 
@@ -97,6 +98,11 @@ class BatchRunner:
             self.rows(size)
 
 
+def here(like) -> torch.Tensor:
+    """Memory of the CPU for such numbers, from where a GPU fetches them by itself."""
+    return torch.empty(like.shape, dtype=like.dtype, pin_memory=has_gpu())
+
+
 class Rows:
     """A step of a fixed number of rows: where its inputs lie, and its kernels."""
 
@@ -121,16 +127,16 @@ class Rows:
 
     def fill(self, tokens, positions, tables, wanted) -> None:
         """Put a step's inputs where the kernels read them."""
-        count = len(tokens)
-        table = torch.full((self.size, self.runner.table_length), self.runner.blocks)
+        count, runner = len(tokens), self.runner
+        table = here(self.tables).fill_(runner.blocks)
         table[:count, : tables.shape[1]] = tables
-        packed = torch.zeros(3, self.size, dtype=torch.int64)
+        packed = here(self.tokens.expand(3, -1)).zero_()
         packed[0, :count], packed[1, :count], packed[2, : len(wanted)] = tokens, positions, wanted
-        there = packed.to(self.runner.device)
-        self.tables.copy_(table)
-        self.tokens.copy_(there[0])
+        there = packed.to(runner.device, non_blocking=True)
+        self.tables.copy_(table, non_blocking=True)
+        self.tokens.copy_(come(there[0], runner.drawn))
         self.positions.copy_(there[1])
-        self.lengths.copy_(there[1] + 1)
+        torch.add(there[1], 1, out=self.lengths)
         self.wanted.copy_(there[2])
 
     def run(self) -> None:

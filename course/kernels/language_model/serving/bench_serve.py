@@ -50,7 +50,7 @@ def serve(runner: BatchRunner, asked: list[tuple[float, Request]], **how) -> dic
 
     how: as for Scheduler.
     """
-    engine = Engine(runner, Scheduler(runner.blocks, BUDGET, **how))
+    engine = Engine(runner, Scheduler(runner.blocks, BUDGET, **how), ahead=True)
     coming = sorted(asked, key=lambda each: each[0], reverse=True)
     came, first, latest, gaps = {}, [], {}, []
     tokens = steps = preempted = 0

@@ -9,12 +9,12 @@ while engine.busy:
 
 import random
 from collections.abc import Sequence as Tokens
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 
 from course.kernels.language_model.serving import sampling
-from course.kernels.language_model.serving.runner import Runner, rows_of
+from course.kernels.language_model.serving.runner import Runner, rows_of, to_come
 from course.kernels.language_model.serving.sampling import Sampling
 from course.kernels.language_model.serving.scheduler import Plan, Scheduler, Sequence
 
@@ -44,19 +44,57 @@ class Drawn:
     is_last: bool
 
 
-class Engine:
-    """A runner and a scheduler, which share the runner's blocks."""
+@dataclass(frozen=True)
+class Late:
+    """Tokens that were drawn where the model is, and may still be on their way.
 
-    def __init__(self, runner: Runner, scheduler: Scheduler):
-        self.runner, self.scheduler = runner, scheduler
+    places: for each, its sequence, its position there, and what is told of it once it has come.
+    """
+
+    tokens: torch.Tensor
+    places: list[tuple[Sequence, int, Drawn]]
+    event: torch.cuda.Event | None = None
+
+    @staticmethod
+    def of(tokens, places) -> "Late":
+        """Send tokens on their way to the CPU."""
+        if tokens.device.type == "cpu":
+            return Late(tokens, places)
+        here = torch.empty(tokens.shape, dtype=tokens.dtype, pin_memory=True)
+        here.copy_(tokens, non_blocking=True)
+        event = torch.cuda.Event()
+        event.record()
+        return Late(here, places, event)
+
+    def arrived(self) -> list[Drawn]:
+        """Wait for them, and put them in their places."""
+        if self.event is not None:
+            self.event.synchronize()
+        drawn = []
+        for token, (sequence, place, told) in zip(self.tokens.tolist(), self.places, strict=True):
+            sequence.tokens[place] = token
+            drawn.append(replace(told, token=token))
+        return drawn
+
+
+class Engine:
+    """A runner and a scheduler, which share the runner's blocks.
+
+    ahead: plan and launch each step while the one before computes. Its tokens come a step later;
+    until then `to_come(n)` stands for the n-th of them, which the runner finds in `runner.drawn`.
+    """
+
+    def __init__(self, runner: Runner, scheduler: Scheduler, ahead: bool = False):
+        self.runner, self.scheduler, self.ahead = runner, scheduler, ahead
         self.plan = Plan()  # the latest step
         self._requests = {}  # sequence -> request
         self._chances = {}  # sequence -> its random numbers
+        self._late = None  # what the latest step has drawn, until it has come
 
     @property
     def busy(self) -> bool:
         """Whether anybody still waits for tokens."""
-        return bool(self._requests)
+        return bool(self._requests) or self._late is not None
 
     def add(self, request: Request) -> None:
         """Let a request wait for its turn. ValueError where the cache is too small for it."""
@@ -71,22 +109,31 @@ class Engine:
                 self._end(sequence)
 
     def step(self) -> list[Drawn]:
-        """Compute one step, and draw the tokens that it makes possible."""
+        """Compute one step; returns what it has drawn, or, ahead, what the one before has."""
         self.plan = plan = self.scheduler.plan()
         if not plan.chunks:
-            if self.busy:
+            if self._requests:
                 raise RuntimeError("nobody can go on: the scheduler has lost blocks")
-            return []
+            return self._arrived()
         self.runner.copy(plan.copies)
         logits = self.runner.step(*rows_of(plan))
+        drawn = self._arrived()
         self.scheduler.computed(plan)
         rows, sequences = [], []
         for row, sequence in enumerate(each.sequence for each in plan.chunks if each.is_last):
             twins = [sequence, *self._twins(sequence)]
             sequences += twins
             rows += [row] * len(twins)
-        tokens = self._draw(sequences, logits[rows])
-        return [self._append(*pair) for pair in zip(sequences, tokens, strict=True)]
+        if len(rows) > len(logits):  # twins draw from the same row
+            logits = logits[rows]
+        self.runner.drawn = tokens = self._draw(sequences, logits)
+        places = [self._append(*each) for each in enumerate(sequences)]
+        self._late = Late.of(tokens, places)
+        return drawn if self.ahead else self._arrived()
+
+    def _arrived(self) -> list[Drawn]:
+        late, self._late = self._late, None
+        return late.arrived() if late else []
 
     def _begin(self, request, sequence, choice) -> None:
         request.running[sequence] = choice
@@ -109,25 +156,31 @@ class Engine:
             self._begin(request, twins[-1], choice)
         return twins
 
-    def _draw(self, sequences, logits) -> list[int]:
+    def _draw(self, sequences, logits) -> torch.Tensor:
         """A token for each sequence, all that are drawn in the same way at once."""
         by_way = {}
         for row, sequence in enumerate(sequences):
             by_way.setdefault(self._requests[sequence].sampling, []).append(row)
-        tokens = [0] * len(sequences)
+        if len(by_way) == 1:
+            return self._sample(sequences, logits, *by_way)
+        tokens = torch.empty(len(sequences), dtype=torch.int64, device=logits.device)
         for way, rows in by_way.items():
-            chances = [self._chances[sequences[row]].random() for row in rows]
-            chances = torch.tensor(chances, dtype=torch.float64, device=logits.device)
-            found = sampling.sample(logits[rows], way, chances)
-            for row, token in zip(rows, found.tolist(), strict=True):
-                tokens[row] = token
+            tokens[rows] = self._sample([sequences[row] for row in rows], logits[rows], way)
         return tokens
 
-    def _append(self, sequence, token: int) -> Drawn:
-        self.scheduler.append(sequence, token)
-        request = self._requests[sequence]
-        is_last = len(sequence.tokens) == sequence.longest
-        drawn = Drawn(request, request.running[sequence], token, is_last)
+    def _sample(self, sequences, logits, way: Sampling) -> torch.Tensor:
+        if way.greedy:
+            return sampling.sample(logits, way, None)
+        chances = [self._chances[sequence].random() for sequence in sequences]
+        there = torch.tensor(chances, dtype=torch.float64).to(logits.device, non_blocking=True)
+        return sampling.sample(logits, way, there)
+
+    def _append(self, number: int, sequence) -> tuple[Sequence, int, Drawn]:
+        """Leave a place for the step's n-th token; (sequence, position, what is told of it)."""
+        place, request = len(sequence.tokens), self._requests[sequence]
+        self.scheduler.append(sequence, to_come(number))
+        is_last = place + 1 == sequence.longest
+        told = Drawn(request, request.running[sequence], to_come(number), is_last)
         if is_last:
             self._end(sequence)
-        return drawn
+        return sequence, place, told

@@ -11,6 +11,7 @@ from course.kernels.language_model import problem
 from course.kernels.language_model.plain import Plain
 from course.kernels.language_model.problem import Config
 from course.kernels.language_model.serving.batch import SIZES
+from course.kernels.language_model.serving.runner import come
 from course.kernels.language_model.serving.scheduler import BLOCK
 from utils.occupancy import ceil_div
 
@@ -25,6 +26,7 @@ class KernelRunner:
         positions = (blocks + 1) * BLOCK  # a block more, for rows that fill a step up
         self.cache = problem.cache(config, 1, positions, like.dtype, like.device)
         self._table_length = ceil_div(longest, BLOCK)
+        self.drawn = torch.zeros(1, dtype=torch.int64, device=like.device)
         self._plains = {}
 
     def copy(self, copies) -> None:
@@ -42,7 +44,7 @@ class KernelRunner:
         plain.cache.table.copy_(table)
         plain.token.zero_()
         plain.position.zero_()
-        plain.token[:count] = tokens.int().to(plain.token.device)
+        plain.token[:count] = come(tokens.to(plain.token.device), self.drawn).int()
         plain.position[:count] = positions.int().to(plain.token.device)
         plain.step()
         return plain.logits[wanted.to(plain.logits.device)]

@@ -17,10 +17,15 @@ from course.kernels.language_model.serving.scheduler import BLOCK, Plan
 
 
 class Runner(Protocol):
-    """What an engine needs of a model. blocks: of its cache, each of BLOCK tokens."""
+    """What an engine needs of a model. blocks: of its cache, each of BLOCK tokens.
+
+    drawn: the tokens that were drawn after the latest step, for an engine that goes ahead: its rows
+    may have `to_come(n)` in place of the n-th of them.
+    """
 
     blocks: int
     vocabulary: int
+    drawn: torch.Tensor
 
     def copy(self, copies: list[tuple[int, int]]) -> None:
         """Copy blocks of the cache in all layers: (from, to), one after the other."""
@@ -30,6 +35,18 @@ class Runner(Protocol):
 
         tokens, positions: int64 [rows]. tables: int32 [rows, most blocks]. wanted: int64, rows.
         """
+
+
+def to_come(number: int) -> int:
+    """What stands for the n-th token that was drawn after the latest step, until it has come."""
+    return -1 - number
+
+
+def come(tokens, drawn) -> torch.Tensor:
+    """Tokens, with those that were still to come."""
+    if not len(drawn):
+        return tokens
+    return torch.where(tokens < 0, drawn[(-1 - tokens).clamp(min=0)], tokens)
 
 
 @contextlib.contextmanager
@@ -53,6 +70,7 @@ class PyTorchRunner:
         shape = config.layers, blocks, BLOCK, config.kv_heads, config.head
         self.k = torch.zeros(shape, dtype=like.dtype, device=like.device)
         self.v = torch.zeros_like(self.k)
+        self.drawn = torch.zeros(1, dtype=torch.int64, device=like.device)
 
     def copy(self, copies) -> None:
         """See Runner."""
@@ -63,10 +81,10 @@ class PyTorchRunner:
     @torch.no_grad()
     def step(self, tokens, positions, tables, wanted):
         """See Runner."""
-        inputs = [x.to(self.k.device) for x in (tokens, positions, tables)]
-        cache = Cache(self.k, self.v, inputs[2])
+        tokens, positions, tables = (x.to(self.k.device) for x in (tokens, positions, tables))
+        tokens, cache = come(tokens, self.drawn), Cache(self.k, self.v, tables)
         with one_thread():
-            logits = reference.decode(self.config, self.weights, cache, inputs[0], inputs[1])
+            logits = reference.decode(self.config, self.weights, cache, tokens, positions)
         return logits[wanted.to(logits.device)]
 
 
@@ -83,6 +101,7 @@ class ChecksumRunner:
         self.blocks, self.vocabulary = blocks, vocabulary
         self.cache = np.full((blocks, BLOCK), -1, np.int64)
         self.writes = []  # (block, row, token) of the latest step
+        self.drawn = torch.zeros(1, dtype=torch.int64)
 
     def copy(self, copies) -> None:
         """See Runner."""
@@ -91,6 +110,7 @@ class ChecksumRunner:
 
     def step(self, tokens, positions, tables, wanted):
         """See Runner."""
+        tokens = come(tokens, self.drawn)
         tokens, positions, tables = (x.numpy() for x in (tokens, positions, tables))
         blocks = np.take_along_axis(tables, positions[:, None] // BLOCK, 1)[:, 0]
         self.cache[blocks, positions % BLOCK] = tokens

@@ -31,11 +31,12 @@ def test_a_wrong_block_is_noticed():
     assert rightness.error(make=Shifted) > 3
 
 
-def test_an_engine_serves_with_it():
+@pytest.mark.parametrize("ahead", [False, True])
+def test_an_engine_serves_with_it(ahead):
     """Choices copy blocks, and one of them is preempted: all get what they would get alone."""
     config = rightness.CASE
     weights = problem.weights(config, 0, torch.bfloat16, DEVICE)
-    engine = Engine(BatchRunner(config, weights, 5, 80), Scheduler(5, budget=16, places=4))
+    engine = Engine(BatchRunner(config, weights, 5, 80), Scheduler(5, budget=16, places=4), ahead)
     requests = [Request([3] * 30, 12, choices=2), Request([5] * 28, 8)]
     for request in requests:
         engine.add(request)
@@ -123,7 +124,8 @@ def test_the_plain_kernels_write_the_same():
     weights = problem.weights(TOY, 0, torch.float32, DEVICE)
     tokens = []
     for kind in (KernelRunner, PyTorchRunner):
-        engine = Engine(kind(TOY, weights, 12), Scheduler(12, budget=8, places=4))
+        ahead = kind is KernelRunner
+        engine = Engine(kind(TOY, weights, 12), Scheduler(12, budget=8, places=4), ahead)
         requests = [Request([3] * 20, 6, choices=2), Request([5, 6, 7], 8)]
         for request in requests:
             engine.add(request)

@@ -25,19 +25,24 @@ from utils.occupancy import ceil_div
 COMMON = [17 * i % 256 for i in range(60)]  # prompts begin alike, as they do behind one product
 
 
-def engine_of(blocks, budget=64, places=8, **how) -> Engine:
+def engine_of(blocks, budget=64, places=8, ahead=False) -> Engine:
     """An engine whose runner watches its blocks."""
     runner = Guarded(blocks)
-    runner.scheduler = Scheduler(blocks, budget, places, **how)
-    return Engine(runner, runner.scheduler)
+    runner.scheduler = Scheduler(blocks, budget, places)
+    return Engine(runner, runner.scheduler, ahead)
 
 
 class Serving(RuleBasedStateMachine):
     """Requests that come and go in any order, in a cache that may be far too small for them."""
 
-    @initialize(blocks=st.integers(4, 20), places=st.integers(1, 5), more=st.integers(0, 30))
-    def begin(self, blocks, places, more):
-        self.engine = engine_of(blocks, places + more, places)
+    @initialize(
+        blocks=st.integers(4, 20),
+        places=st.integers(1, 5),
+        more=st.integers(0, 30),
+        ahead=st.booleans(),
+    )
+    def begin(self, blocks, places, more, ahead):
+        self.engine = engine_of(blocks, places + more, places, ahead)
         self.scheduler = self.engine.scheduler
         self.came, self.served, self.first_served = [], {}, []
 
@@ -230,6 +235,22 @@ def test_the_model_writes_the_same_for_many_as_for_one():
         for choice in range(request.choices):
             assert tokens[request, choice] == expected[len(request.prompt) :]
         assert alone(PyTorchRunner(TOY, own, 8), request.prompt, 20) == tokens[request, 0]
+
+
+def test_an_engine_that_goes_ahead_is_a_step_late():
+    """The same tokens in as many steps, and one more for the last of them to come."""
+    tokens, steps = [], []
+    for ahead in (False, True):
+        engine = engine_of(blocks=20, ahead=ahead)
+        for number in range(3):
+            engine.add(Request([number] * 9, 6 + number))
+        drawn = []
+        while engine.busy:
+            drawn.append(sorted((d.request.prompt[0], d.token) for d in engine.step()))
+        tokens.append([each for each in drawn if each])
+        steps.append(len(drawn))
+    assert tokens[0] == tokens[1]
+    assert steps[1] == steps[0] + 1
 
 
 def test_chance_is_a_requests_own():
