@@ -200,8 +200,12 @@ def test_a_client_that_goes_away_gives_its_blocks_back(running):
 
 def test_a_full_queue_says_when_to_come_again(running):
     running.runner.seconds = 0.02
-    connections = [connected(running, prompt="Once", max_tokens=500) for _ in range(5)]
-    wait_until(lambda: len(running.engine.scheduler.waiting) == 3)
+    connections = []
+    for number in range(1, 6):  # one after the other: those that nobody has looked at yet wait, too
+        connections.append(connected(running, prompt="Once", max_tokens=500))
+        scheduler = running.engine.scheduler
+        wait_until(lambda n=number, s=scheduler: len(s.running) + len(s.waiting) == n)
+    assert len(scheduler.waiting) == 3
     answer = ask(running, prompt="Once")
     assert answer.status_code == 429
     assert answer.headers["Retry-After"] == "1"
