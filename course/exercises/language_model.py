@@ -1147,7 +1147,7 @@ def some_steps(rng, shape):
     sequences, most = shape
     counts = rng.choice([0, 1, 1, most], sequences)
     counts[rng.integers(sequences)] = most
-    cached = rng.integers(0, 40, sequences)
+    cached = rng.integers(0, 400, sequences)  # more than a byte can count
     pages = ceil_div(int((cached + counts).max()), PAGE) + 1
     table = rng.permutation(sequences * pages).reshape(sequences, pages)
     starts = np.concatenate([[0], counts.cumsum()])
@@ -1229,7 +1229,7 @@ __global__ void slots(int* slot, const int* starts, const int* cached, const int
     inputs=some_steps,
     reference=looked_up,
     rtol=0,
-    shapes=((3, 5), (1, 1), (8, 20), (2, 70), (40, 3), (17, 33)),
+    shapes=((3, 5), (1, 1), (8, 20), (2, 70), (40, 3), (17, 33), (300, 2)),
     fresh=some_numbers((1, 20), (1, 50)),
     extents=lambda shape: (shape[0] * shape[1], 1, 1),
     launches=lambda shape: [
