@@ -32,10 +32,11 @@ FAST = (
     "tests/test_layout.py",
     "chapters/05_first_kernels.ipynb",
 )
-#: without these: films are drawn, memory is filled;
+#: without these: films are drawn, memory is filled, Triton's interpreter takes its time;
 DEAR = (
     "tests/course/checking/test_films",
     "tests/course/checking/test_memory_limits.py",
+    "tests/course/checking/test_triton_kernels.py",
 )
 #: and of these what is marked `quick`.
 SAMPLED = (
