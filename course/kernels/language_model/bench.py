@@ -24,9 +24,9 @@ from course.kernels.report import Report
 from utils import timing
 
 POSITION = 1000
-ROOM = 1200  # positions of the cache: the plain form moves on while it is timed
-#: Those worth trying: fewer bytes on their way at once leave the memory freer for what blocks tell
-#: each other, more keep it busier
+ROOM = 1408  # positions of the cache: the plain form moves on while it is timed
+#: Those worth trying, by (bits, batch): fewer bytes on their way at once leave the memory freer for
+#: what blocks tell each other, more keep it busier
 FORMS = {
     (16, 1): [
         Form(pieces=p, flight=f) for p, f in ((1, 2), (2, 2), (2, 3), (4, 3), (4, 4), (4, 5))

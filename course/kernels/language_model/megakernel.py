@@ -131,6 +131,13 @@ class Form:
         return tuple(f"-D{name}={value}" for name, value in named.items())
 
 
+def form_for(bits: int = 16, batch: int = 1) -> Form:
+    """The fastest of those tried on an H200 with a model of 1.2 billion weights."""
+    if bits < 16:
+        return Form(bits, batch)
+    return Form(pieces=2, flight=3) if batch == 1 else Form(batch=batch, flight=2)
+
+
 # ---- weights in the order in which they are read
 
 
@@ -241,7 +248,7 @@ class Megakernel:
         load=module,
     ):
         batch = len(token)
-        form = form or Form(batch=batch)
+        form = form or form_for(batch=batch)
         if form.batch != batch:
             raise ValueError(f"the kernel is compiled for {form.batch} sequences, not {batch}")
         self.config, self.cache, self.form = config, cache, form

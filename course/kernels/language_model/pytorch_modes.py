@@ -135,15 +135,21 @@ def rivals(
 
     put("eager", lambda: token(attentions[0]).runs())
     for attention in attentions:
-        put(f"graph, {attention}", lambda attention=attention: as_graph(token(attention).runs()))
+        put(f"graph, {attention}", lambda attention=attention: captured(token(attention)))
     best = fastest_attention(runs)
     for mode in modes:
         if mode == "max-autotune":
             put(f"max-autotune, {best}", lambda: token(best).runs("max-autotune"))
         else:
             label = f"{mode.removesuffix('-no-cudagraphs')} and graph, {best}"
-            put(label, lambda mode=mode: as_graph(token(best).runs(mode)))
+            put(label, lambda mode=mode: captured(token(best), mode))
     return runs
+
+
+def captured(token: Token, compile: str | None = None) -> Callable:
+    """A token as one CUDA graph, with the token, whose memory the graph reads."""
+    replay = as_graph(token.runs(compile))
+    return lambda: (token, replay())[1]
 
 
 def fastest_attention(runs: dict) -> str:

@@ -42,7 +42,7 @@ struct Grid {
             arrive(arrived);
             while (load_acquire(arrived) < expected) {}
         }
-        sync_warps();
+        sync_warps();  // thread 0 has seen all blocks
     }
 
     // Counts this block's end; whether it is the last one. By one thread.

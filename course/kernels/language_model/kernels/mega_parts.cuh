@@ -106,7 +106,8 @@ struct Multiplier {
         *(Eight*)&shared.activations[threadIdx.x / 32][sequence][column] = rounded;
     }
 
-    // What the warp's lanes have put, in the order of products.
+    // What the warp's lanes have put, in the order of products. (The next is put behind a product,
+    // at whose end all lanes meet.)
     __device__ void take(Activations& x) const {
         int lane = threadIdx.x % 32;
         __syncwarp();  // all lanes have put theirs
@@ -118,7 +119,6 @@ struct Multiplier {
                     *(const uint4*)&shared
                          .activations[threadIdx.x / 32][lane / 4][step * 32 + lane % 4 * EIGHT];
         }
-        __syncwarp();  // all lanes have taken them
     }
 
     // Multiplies the ring's next stages: of `tile`, and of this block's tiles behind it that there

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from course.kernels.language_model import rightness
+from course.kernels.language_model import problem, reference, rightness
 from course.kernels.language_model.plain import Plain
 from course.kernels.language_model.problem import SMALL, TOY
 
@@ -19,6 +19,18 @@ def test_the_plain_form_is_right(dtype, start):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_the_plain_form_is_right_of_other_sizes(dtype):
     rightness.prove(Plain, SMALL, dtype, steps=3, start=[0, 100])
+
+
+@pytest.mark.parametrize("count", [30, pytest.param(1000, marks=pytest.mark.nightly("by day 30"))])
+def test_greedy_tokens_are_pytorchs_in_float32(count):
+    weights = problem.weights(TOY, 3, torch.float32, rightness.DEVICE)
+    caches = [problem.cache(TOY, 1, count, device=rightness.DEVICE) for _ in range(2)]
+    token = torch.tensor([7], device=rightness.DEVICE)
+    decoder = Plain(TOY, weights, caches[0], token, torch.zeros_like(token))
+    for position in range(count):
+        decoder.step()
+        token = reference.decode(TOY, weights, caches[1], token, position).argmax(-1)
+        assert torch.equal(decoder.token.long(), token), position
 
 
 class Wrong(Plain):
