@@ -27,7 +27,7 @@ def arguments() -> argparse.Namespace:
     limits = Limits()
     add("--port", type=int, default=8000, help="0: any that is free")
     add("--host", default="127.0.0.1", help="0.0.0.0: for other computers, too")
-    add("--model", choices=MODELS, default="toy")
+    add("--model", choices=MODELS, default="trained")
     add("--blocks", type=int, default=512, help="of the cache, 16 tokens each")
     add("--budget", type=int, default=64, help="tokens of a step")
     add("--places", type=int, default=16, help="sequences that run at once")
