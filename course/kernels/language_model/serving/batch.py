@@ -34,7 +34,8 @@ class BatchRunner:
     """See serving.runner.Runner. weights: bfloat16, heads of 64 or 128.
 
     longest: tokens of a sequence at most. add_up: sums a tensor over all ranks, in place; config
-    and weights are then the rank's share. vocabulary: rows of the head that are this rank's.
+    and weights are then the rank's share. vocabulary: rows of the head that are this rank's; empty:
+    makes a tensor of so many bfloat16 that can be added up however long it is, for the logits.
     graphs: whether a GPU's steps are CUDA graphs.
     """
 
@@ -46,10 +47,11 @@ class BatchRunner:
         longest: int = 2048,
         add_up: Callable | None = None,
         vocabulary: slice | None = None,
+        empty: Callable | None = None,
         graphs: bool = True,
     ):
         self.config, self.weights, self.blocks = config, weights, blocks
-        self.vocabulary, self.add_up = config.vocabulary, add_up
+        self.vocabulary, self.add_up, self.empty = config.vocabulary, add_up, empty
         self.own_vocabulary = vocabulary or slice(0, config.vocabulary)
         self.device = weights["embedding"].device
         self.table_length = ceil_div(longest, BLOCK)
@@ -123,7 +125,17 @@ class Rows:
         blocks = size * runner.config.kv_heads
         self.part = capacity if blocks >= ENOUGH else min(PART, capacity)
         self.logits = None
+        self.whole = self._room_for_logits() if runner.add_up else None
         self.graph = None
+
+    def _room_for_logits(self) -> torch.Tensor:
+        """For all columns, of which a rank has some."""
+        count = self.size * self.runner.config.vocabulary
+        if self.runner.empty is None:
+            room = torch.empty(count, dtype=torch.bfloat16, device=self.runner.device)
+        else:
+            room = self.runner.empty(count, torch.bfloat16)
+        return room.view(self.size, -1)
 
     def fill(self, tokens, positions, tables, wanted) -> None:
         """Put a step's inputs where the kernels read them."""
@@ -162,10 +174,9 @@ class Rows:
         y = norm(x[self.wanted], weight=runner.weights["norm"], eps=config.eps)
         own = runner.own_vocabulary
         logits = functional.linear(y, runner.weights["embedding"][own])
-        if runner.add_up is not None:  # each rank has some columns, and zeros elsewhere
-            whole = logits.new_zeros(self.size, config.vocabulary)
-            whole[:, own] = logits
-            logits = self._summed(whole)
+        if self.whole is not None:  # each rank has some columns, and zeros elsewhere
+            self.whole.zero_()[:, own] = logits
+            logits = self._summed(self.whole)
         self.logits = logits
 
     def _summed(self, part) -> torch.Tensor:

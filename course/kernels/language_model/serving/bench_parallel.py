@@ -2,11 +2,12 @@
 
     python -m course.kernels.language_model.serving.bench_parallel --out parallel.json --budget 120
 
-Beside parallel.json lies parallel.jsonl, the entries for assets/results. One token of one sequence
-at position 1,000, bfloat16, random weights, by the plain form as one CUDA graph, on one GPU as on
-several. What a model of both predicts is printed before
-it is measured. Each rank measures; the slowest counts. Without two GPUs the ranks are checked in
-one process, and nothing is measured.
+Beside parallel.json lies parallel.jsonl, the entries for assets/results. At position 1,000,
+bfloat16, random weights, each as one CUDA graph on one GPU as on several: one token of one sequence
+by the plain form; then, of the larger model, a step of 64 sequences by PyTorch's products and the
+course's attention. What an estimate says of both is printed before it is measured. Each rank
+measures; the slowest counts. Without two GPUs the ranks are checked in one process, and nothing is
+measured.
 """
 
 import statistics
@@ -20,32 +21,39 @@ from course.kernels.language_model.plain import Plain
 from course.kernels.language_model.problem import EIGHT_BILLION, ONE_BILLION, Config
 from course.kernels.language_model.rightness import bound
 from course.kernels.language_model.serving import parallel
+from course.kernels.language_model.serving.batch import BatchRunner
 from course.kernels.language_model.serving.parallel import PlainRank, predicted
+from course.kernels.language_model.serving.scheduler import BLOCK
 from course.kernels.log import command_line
 from course.kernels.many_gpus import communicator as comm
 from course.kernels.many_gpus.launch import launch
 from course.kernels.many_gpus.recording import Clock, slowest
 from course.kernels.report import Report
 from utils import has_gpu, timing
+from utils.occupancy import ceil_div
 
 POSITION = 1000
 LONGEST = 1040  # of a sequence
 ROUNDS, REPEATS, WARM = 5, 20, 5
 AROUND = 15  # seconds of a budget for the ranks to begin and to end
 MODELS = {"one_billion": ONE_BILLION, "eight_billion": EIGHT_BILLION}
+PEOPLE = 64
 HEADLINE = "eight_billion"  # whose token takes long enough to be shared out
 
 
 def session(group, seconds: float) -> None:
     """On every rank: each model, while there is time."""
     clock = Clock(seconds)
-    communicator = comm.Communicator(group, parallel.ROOM, parallel.ROOM).connect()
+    heap = 4 * PEOPLE * MODELS[HEADLINE].vocabulary  # logits of 16 bits, twice
+    communicator = comm.Communicator(group, heap).connect()
     for name, config in MODELS.items():
         if clock.agreed(group) < AROUND:
             say(group, f"{name}: no time left")
             break
         measure(group, communicator, name, config)
         torch.cuda.empty_cache()
+    if clock.agreed(group) > AROUND:
+        measure_many(group, communicator, HEADLINE, MODELS[HEADLINE])
     group.barrier()
     communicator.close()
 
@@ -54,6 +62,39 @@ def say(group, text: str) -> None:
     """Print on one rank only."""
     if group.rank == 0:
         print(text, flush=True)
+
+
+def measure_many(group, communicator, name: str, config: Config) -> None:
+    """Check a step of many sequences on all ranks, predict, and time it on one and on all."""
+    weights = problem.weights(config, 0, torch.bfloat16, "cuda")
+    table_length = ceil_div(LONGEST, BLOCK)
+    how = {"blocks": PEOPLE * table_length, "longest": LONGEST}
+    order = torch.randperm(how["blocks"], generator=torch.Generator().manual_seed(0))
+    tables = order.reshape(PEOPLE, -1).int()
+    group.barrier()
+    alone = BatchRunner(config, weights, **how)
+    one = stepping(alone, tables)
+    group.barrier()
+    how |= {"add_up": communicator.all_reduce, "empty": communicator.empty}
+    together = parallel.runner_of(config, weights, group.rank, group.size, **how)
+    all_of_them = stepping(together, tables)  # captured: all ranks launch at the same time
+    communicator.check()
+    apart = (together.rows(PEOPLE).logits.float() - alone.rows(PEOPLE).logits.float()).abs().max()
+    apart = (apart / alone.rows(PEOPLE).logits.float().abs().max()).item()
+    most = parallel.ROUNDED * (config.layers / 2) ** 0.5
+    assert apart <= most, f"{apart:.2g} apart; roundings explain {most:.2g}"
+    say(group, f"{name}, {PEOPLE} sequences: logits are {apart:.2%} of the largest apart")
+    runs = {"alone": one, "together": all_of_them}
+    race(group, communicator, f"{name}/{PEOPLE}", config, runs, PEOPLE)
+
+
+def stepping(runner: BatchRunner, tables):
+    """A function that runs a step of PEOPLE sequences at POSITION; it has run once."""
+    rows = runner.rows(PEOPLE)
+    tokens = 31 * torch.arange(PEOPLE)
+    rows.fill(tokens, torch.full((PEOPLE,), POSITION), tables, torch.arange(PEOPLE))
+    rows.run()
+    return rows.run
 
 
 def measure(group, communicator, name: str, config: Config) -> None:
@@ -67,18 +108,24 @@ def measure(group, communicator, name: str, config: Config) -> None:
     apart = check(group, alone, together)
     communicator.check()
     say(group, f"{name}: logits are {apart:.2%} of the largest apart")
-    runs = {"alone": captured(alone), "together": captured(together)}
-    group.barrier()
+    runs = {"alone": at_position(alone), "together": at_position(together)}
+    race(group, communicator, name, config, runs, 1)
+
+
+def race(group, communicator, name: str, config: Config, runs: dict, batch: int) -> None:
+    """Predict from one GPU's time, then time both in turn; rank 0 records."""
     found = {label: [] for label in runs}
-    found["alone"] += milliseconds(runs["alone"], alone)
+    group.barrier()
+    found["alone"] += milliseconds(runs["alone"])
     bandwidth = group.all_gather(timing.copy_bandwidth())[0]
-    seconds = group.all_gather(statistics.median(found["alone"]) / 1e3)
-    told = predicted(config, group.size, POSITION, bandwidth=bandwidth, alone=max(seconds))
+    seconds = max(group.all_gather(statistics.median(found["alone"]) / 1e3))
+    how = {"batch": batch, "bandwidth": bandwidth, "alone": seconds}
+    told = predicted(config, group.size, POSITION, **how)
     say(group, f"{name}, before it is measured: {told}")
     for _ in range(ROUNDS):
-        for (label, run), model in zip(runs.items(), (alone, together), strict=True):
+        for label, run in runs.items():
             group.barrier()
-            found[label] += milliseconds(run, model)
+            found[label] += milliseconds(run)
     communicator.check()
     everyone = group.all_gather(found)
     if group.rank == 0:
@@ -92,8 +139,8 @@ def place(config: Config) -> tuple:
     return cache, torch.full((1,), 7, **numbers), torch.zeros(1, **numbers)
 
 
-def captured(plain: Plain):
-    """A function that runs a step as a CUDA graph. All ranks capture at the same time."""
+def at_position(plain: Plain):
+    """A function that runs a step at POSITION, as a CUDA graph that all ranks capture at once."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -103,6 +150,8 @@ def captured(plain: Plain):
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         plain.step()
+        plain.position.fill_(POSITION)
+    plain.position.fill_(POSITION)
     return graph.replay
 
 
@@ -125,9 +174,8 @@ def check(group, alone: Plain, together: Plain, steps: int = 20) -> float:
     return worst
 
 
-def milliseconds(run, plain: Plain) -> list[float]:
-    """Of steps, one after the other from POSITION on, after a few that warm up."""
-    plain.position.fill_(POSITION)
+def milliseconds(run) -> list[float]:
+    """Of steps, one after the other, after a few that warm up."""
     for _ in range(WARM):
         run()
     marks = [torch.cuda.Event(enable_timing=True) for _ in range(REPEATS + 1)]

@@ -159,15 +159,16 @@ def predicted(
     ranks: int,
     position: int = 1000,
     *,
+    batch: int = 1,
     bandwidth: float = BANDWIDTH,
     alone: float | None = None,
 ) -> Prediction:
-    """What a token of one sequence takes.
+    """What a step of `batch` sequences takes.
 
     bandwidth: bytes a second. alone: seconds of one device, where they are known; what its bytes do
     not explain, its kernels do. Messages are short, so that their latency alone counts.
     """
-    bytes = config.bytes_per_token(position) / bandwidth
+    bytes = config.bytes_per_token(position, batch=batch) / bandwidth
     kernels = (KERNELS_A_LAYER * config.layers + KERNELS_MORE) * KERNEL
     if alone is not None:
         kernels = alone - bytes

@@ -187,6 +187,15 @@ def test_somebody_is_preempted_and_gets_the_same():
     assert list(tokens.values()) == [by_checksum(prompt, 30) for prompt in prompts]
 
 
+def test_who_is_preempted_is_first_in_the_line():
+    engine = engine_of(blocks=5, places=2)
+    for number in (1, 2, 3):
+        engine.add(Request([number] * 30, 30))
+    while not engine.plan.preempted:
+        engine.step()
+    assert [sequence.tokens[0] for sequence in engine.scheduler.waiting] == [2, 3]
+
+
 def test_what_could_never_run_is_refused():
     with pytest.raises(ValueError, match="65 tokens need 5 blocks; there are 4"):
         Scheduler(4).add(Sequence([1] * 60, most=5))
