@@ -81,7 +81,7 @@ def bits(formats):
     )
     axes.axis("off")
     for row, f in enumerate(formats):
-        colours = [INK] + [BLOCK_COLOURS[1]] * f.exponent + [BLOCK_COLOURS[0]] * f.mantissa
+        colours = _of_bits(f)
         for bit, colour in enumerate(colours):
             box(axes, bit, row + 0.1, 0.92, 0.8, colour)
         word(axes, -0.5, row + 0.5, f.name, ha="right")
@@ -94,7 +94,7 @@ def bits(formats):
             ha="left",
             fontsize=TINY + 1,
         )
-    legend = "sign (black), exponent (yellow), mantissa (blue)"
+    legend = "sign (green), exponent (yellow), mantissa (blue)"
     word(axes, 16, len(formats) + 0.5, legend)
     return fig
 
@@ -202,13 +202,15 @@ def value(code: int, format, around):
     return fig
 
 
+def _of_bits(format):
+    """The colour of each bit of a format, from the left: sign, exponent, mantissa."""
+    mantissa, exponent, sign = BLOCK_COLOURS[:3]
+    return [sign] + [exponent] * format.exponent + [mantissa] * format.mantissa
+
+
 def _boxes(axes, bits: str, format):
     """A code's bits in boxes, coloured by what they are: sign, exponent, mantissa."""
-    kinds = (1, format.exponent, format.mantissa)
-    colours = [
-        BLOCK_COLOURS[k] for k, many in zip((2, 1, 0), kinds, strict=True) for _ in range(many)
-    ]
-    for place, (bit, colour) in enumerate(zip(bits, colours, strict=True)):
+    for place, (bit, colour) in enumerate(zip(bits, _of_bits(format), strict=True)):
         box(axes, place, 0.1, 0.92, 0.9, colour)
         word(axes, place + 0.46, 0.55, bit, fontsize=SMALL + 2, color=INK)
 
@@ -236,6 +238,31 @@ def _line_of(axes, x, nearest, around):
 # ---- training
 
 
+AREA = 8  # pixels of an area's side
+
+
+def greys(true, ways: dict):
+    """A picture after each way of rounding, and how far off its pixels and its areas are.
+
+    true: [height, width], from 0 to its largest. ways: name -> rounded, of the same shape. Off is
+    the root of the mean square, of pixels and of the means of 8 × 8 pixels, which are called areas.
+    """
+    titles = [f"{name}\npixels {_off(each - true)}" for name, each in ways.items()]
+    words = "; ".join(title.replace("\n", ": ") for title in titles)
+    many = len({float(grey) for each in ways.values() for grey in np.unique(each)})
+    alt = f"A picture in at most {many} greys. How far off, {words}."
+    shown = [np.clip(each / true.max(), 0, 1) for each in ways.values()]
+    return images(shown, titles, alt=alt)
+
+
+def _off(errors):
+    """In words: how far single pixels are off, and the means of areas."""
+    height, width = (length // AREA * AREA for length in errors.shape)
+    parts = errors[:height, :width].reshape(height // AREA, AREA, width // AREA, AREA)
+    pixel, area = (np.sqrt(np.mean(each**2)) for each in (errors, parts.mean((1, 3))))
+    return f"{pixel:.2f} off, areas {area:.2f}"
+
+
 def losses(runs: dict):
     """Loss by step, a line a run. runs: name -> object with `losses`."""
     last = ", ".join(f"{name} ends at {run.losses[-1]:.3g}" for name, run in runs.items())
@@ -245,9 +272,9 @@ def losses(runs: dict):
     axes.set(
         xlabel="step",
         ylabel="loss",
-        ylim=(0, 0.3),
+        ylim=(0, 0.9),
     )
-    axes.legend(fontsize=SMALL)
+    axes.legend(fontsize=SMALL, loc="upper right")
     plain(axes)
     return fig
 

@@ -35,6 +35,25 @@ def test_a_code_is_told_as_the_number_that_it_is(code):
     assert eval(made) == number and f"The code {code:08b} is" in alt
 
 
+def test_errors_that_cancel_leave_an_area_right():
+    true = np.full((17, 16), 10.0)
+    chequered = true + 2 * (-1.0) ** np.indices(true.shape).sum(0)
+    picture = pictures.greys(true, {"by turns": chequered, "darker": true - 3})
+    assert "at most 3 greys" in picture.alt
+    assert "by turns: pixels 2.00 off, areas 0.00; darker: pixels 3.00 off, areas 3.00" in (
+        picture.alt
+    )
+
+
+def test_bits_have_one_colour_in_all_pictures():
+    def sign_of(picture):
+        return picture.axes[0].patches[0].get_facecolor()
+
+    assert sign_of(pictures.bits((formats.E4M3,))) == sign_of(
+        pictures.value(0, formats.E4M3, [0.0, 1.0])
+    )
+
+
 def test_formats_and_their_numbers():
     assert "e4m3 1 + 4 + 3" in pictures.bits(formats.FORMATS).alt
     line = pictures.number_line({"e2m1": formats.numbers(formats.E2M1)}, 8)
