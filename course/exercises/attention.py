@@ -4,6 +4,7 @@ from course.exercises.attention_backward import SLOPE
 from course.exercises.attention_decoding import CACHED, MERGE, PAGED
 from course.exercises.attention_flash import FLASH, TILES
 from course.exercises.attention_online import ONLINE
+from course.exercises.attention_order import DEAL
 from course.exercises.attention_questions import QUIZZES as QUIZZES
 
-EXERCISES = (ONLINE, TILES, FLASH, SLOPE, CACHED, MERGE, PAGED)
+EXERCISES = (ONLINE, TILES, FLASH, DEAL, SLOPE, CACHED, MERGE, PAGED)

@@ -79,18 +79,22 @@ def slopes(
     inside=True,
     outside=True,
     divided=True,
+    by_logarithm=False,
     weighted=True,
     of=None,
 ):
     """The gradient of q, or with a mistake.
 
     less: what is taken from dP. inside, outside: whether the scale is in the scores, and in the
-    result. divided: whether lse is taken from a score. weighted: whether P stands before dP - D.
+    result. divided: whether lse is taken from a score. by_logarithm: whether a weight is divided by
+    lse itself in place of that. weighted: whether P stands before dP - D.
     of: "values" for dS times v, "keys" for dP from k.
     """
     q, k, v, dout, out, lse = (x.astype(np.float64) for x in (q, k, v, dout, out, lse))
     scores = (scale if inside else 1) * q @ k.T
     weights = np.exp(scores - (lse[:, None] if divided else 0))
+    if by_logarithm:
+        weights = np.exp(scores) / lse[:, None]
     pulled = dout @ (k if of == "keys" else v).T - less(q, dout, out)[:, None]
     ds = (weights if weighted else 1) * pulled
     return (scale if outside else 1) * ds @ (v if of == "values" else k)
@@ -104,7 +108,7 @@ def slopes_if(**mistake):
 SLOPE = Exercise(
     id="attention.slope",
     title="The gradient of a query",
-    minutes=8,
+    minutes=7,
     task=(
         "One head with 4 columns, and no mask: thread i writes row i of `dq`, the gradient of query"
         " i, as the formulas above have it. Given are q, k, v and `scale`, which is 1 / √d, and"
@@ -152,6 +156,7 @@ def slope(dq, q, k, v, dout, out, lse, scale):
         ("result[x] += scale * ds", "result[x] += ds", "wrong_value"),
         ("math.exp(scale * score", "math.exp(score", "wrong_value"),
         ("score - lse[i]", "score", "wrong_value"),
+        ("math.exp(scale * score - lse[i])", "math.exp(scale * score) / lse[i]", "wrong_value"),
         ("weight * (dp - delta)", "dp - delta", "wrong_value"),
         ("ds * k[key, x]", "ds * v[key, x]", "wrong_value"),
         ("dout[i, x] * v[key, x]", "dout[i, x] * k[key, x]", "wrong_value"),
@@ -181,6 +186,12 @@ def slope(dq, q, k, v, dout, out, lse, scale):
             "A weight is not divided by its row's sum: it is exp(scale * score - lse), and lse is"
             " that sum's logarithm.",
             slopes_if(divided=False),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "exp(scale * score) is divided by lse, which is the *logarithm* of the row's sum. Take"
+            " lse from the exponent: exp(scale * score - lse).",
+            slopes_if(by_logarithm=True),
         ),
         Hypothesis(
             "wrong_value",

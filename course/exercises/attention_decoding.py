@@ -38,7 +38,7 @@ __global__ void decode(float* memory, const float* q, const float* new_k, const 
     }
     __syncthreads();
     int head = key_head * group + warp;
-    float query = 0.25f * q[(sequence * heads + head) * DIM + lane];  // scaled by 1/4
+    float query = 0.25f * q[(sequence * heads + head) * DIM + lane];  // any scale would do
     float largest = -INFINITY, total = 0, result = 0;
     for (int key = 0; key <= length; ++key) {
         int place = ((sequence * capacity + key) * key_heads + key_head) * DIM + lane;
@@ -115,13 +115,14 @@ def decoded(
     stale=False,
     value=True,
     by_head=False,
+    one_place=False,
 ):
     """Memory after the launch, or with a mistake.
 
     shift: how far from its place the token is appended. sees: how many keys more than `length` a
     query sees. key_head: whose keys a head of queries takes. stale: whether queries see the cache
     as it was before. value: whether the new value is appended. by_head: whether the cache is taken
-    for [sequence, head, capacity].
+    for [sequence, head, capacity]. one_place: whether each key is read where the cache begins.
     """
     results, keys, values, after = parts_of(memory, q, new_k, lengths, capacity, by_head)
     sequences, heads = q.shape[:2]
@@ -136,6 +137,9 @@ def decoded(
         for head in range(heads):
             own = key_head(head, new_k.shape[1], group)
             there = slice(0, min(length + sees, capacity))
+            if one_place:  # all weights are equal then
+                results[sequence, head] = seen_v[0, 0, 0]
+                continue
             scores = 0.25 * seen_k[sequence, there, own] @ q[sequence, head].astype(np.float64)
             weights = np.exp(scores - scores.max())
             results[sequence, head] = weights @ seen_v[sequence, there, own] / weights.sum()
@@ -236,6 +240,11 @@ CACHED = Exercise(
             ("(sequence * capacity + key) * key_heads + key_head)", BY_HEAD.format("key")),
             "wrong_value",
         ),
+        (
+            "((sequence * capacity + key) * key_heads + key_head) * DIM + lane",
+            "lane",
+            "wrong_value",
+        ),
         ("if (warp == 0) {", "{", "duplicate_work"),
     ),
     hypotheses=(
@@ -280,6 +289,13 @@ CACHED = Exercise(
             " head]: all heads of a position lie together, and a head's next position lies"
             " key_heads * DIM numbers further.",
             decoded_if(by_head=True),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Every key is read where the cache begins: `place = lane` in the loop is still the"
+            " starter's. Key number `key` of this head and sequence lies"
+            " `((sequence * capacity + key) * key_heads + key_head) * DIM` numbers further.",
+            decoded_if(one_place=True),
         ),
         Hypothesis(
             "wrong_value",
@@ -416,6 +432,13 @@ def without_largest(out, parts, lse, count, rows, dim, *, empty=0, garbage=False
         return np.where(total > 0, result / total, empty)
 
 
+def bare_logarithms(out, parts, lse, **sizes):
+    """What comes out if each part weighs its lse, -inf as well, and none is left out."""
+    weights = lse.astype(np.float64)[..., None]
+    with np.errstate(all="ignore"):
+        return (weights * parts).sum(0) / weights.sum(0)
+
+
 def nan_without_parts(out, parts, lse, **sizes):
     """What comes out if a row whose parts are all empty divides 0 by 0."""
     answer = merged(out, parts, lse, **sizes)
@@ -443,7 +466,7 @@ def garbage_counts(of_no_part):
 MERGE = Exercise(
     id="attention.merge",
     title="Merge the parts",
-    minutes=8,
+    minutes=7,
     kind="cuda_c",
     kernel_name="merge",
     path="build/merge.cu",
@@ -517,6 +540,12 @@ __global__ void merge(float* out, const float* parts, const float* lse, int coun
         ),
         ("total > 0 ? result / total : 0", "result / total", "wrong_value"),
         ("expf(own - largest)", "own", "wrong_value"),
+        (
+            ("            if (own == -INFINITY)\n                continue;\n", ""),
+            ("expf(own - largest)", "own"),
+            ("total > 0 ? result / total : 0", "result / total"),
+            "wrong_value",
+        ),
         ("float largest = -INFINITY", "float largest = 0", "wrong_value"),
         ("expf(own - largest)", "expf(largest - own)", "wrong_value"),
         ("total > 0 ? result / total : 0", "result", "wrong_value"),
@@ -589,6 +618,12 @@ __global__ void merge(float* out, const float* parts, const float* lse, int coun
             "A part weighs its lse here. That is the logarithm of its sum of weights: it weighs"
             " exp(lse).",
             merged_if(weigh=lambda lse, largest: lse),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "A part weighs its lse here. That is the logarithm of its sum of weights: it weighs"
+            " exp(lse). (And leave empty parts out, whose lse is -inf.)",
+            bare_logarithms,
         ),
         Hypothesis(
             "wrong_value",

@@ -95,25 +95,62 @@ def attended(out, scores, values, scale):
 
 
 def walked(
-    scores, values, scale, *, tile=TILE, start=-np.inf, rescale_total=True, rescale_result=True
+    scores,
+    values,
+    scale,
+    *,
+    tile=TILE,
+    start=-np.inf,
+    rescale_total=True,
+    rescale_result=True,
+    upside_down=False,
+    unscaled=False,
+    empty=0,
 ):
-    """The same by online softmax in tiles, with a mistake where an option says so."""
-    scores = scale * scores.astype(np.float64)
+    """The same by online softmax in tiles, with a mistake where an option says so.
+
+    upside_down: the factor is exp(new - old). unscaled: the largest is one of the scores as they
+    came. empty: the result where no sum is above 0.
+    """
+    given = scores.astype(np.float64)
+    scores = scale * given
     rows, keys = scores.shape
     largest = np.full((rows, 1), start)
     total = np.zeros((rows, 1))
     result = np.zeros((rows, values.shape[1]))
     for first in range(0, keys, tile):
         part = scores[:, first : first + tile]
-        new = np.maximum(largest, part.max(1, keepdims=True))
+        compared = given[:, first : first + tile] if unscaled else part
+        new = np.maximum(largest, compared.max(1, keepdims=True))
         shift = np.where(np.isinf(new), 0, new)
         weights = np.exp(part - shift)
-        factor = np.exp(largest - shift)
+        factor = np.exp(shift - largest if upside_down else largest - shift)
+        if unscaled:  # what overflows in a kernel, and what becomes 0
+            weights, factor = (x.astype(np.float32).astype(np.float64) for x in (weights, factor))
         total = total * (factor if rescale_total else 1) + weights.sum(1, keepdims=True)
         result = result * (factor if rescale_result else 1)
         result += weights @ values[first : first + tile]
         largest = new
-    return np.divide(result, total, out=np.zeros_like(result), where=total > 0)
+    return np.divide(result, total, out=np.full_like(result, empty), where=total > 0)
+
+
+def upside_down(empty):
+    """What comes out if the factor is exp(new - old): at the first score 0 times infinity, NaN.
+
+    empty: what stands where no sum of weights is above 0, as a sum that is NaN never is.
+    """
+
+    def output(out, scores, values, scale):
+        with np.errstate(all="ignore"):
+            return walked(scores, values, scale, upside_down=True, empty=empty)
+
+    return output
+
+
+def unscaled_largest(out, scores, values, scale):
+    """What comes out if the largest score is taken before the scale, and weights after it."""
+    with np.errstate(all="ignore"):
+        return walked(scores, values, scale, unscaled=True)
 
 
 def spoilt(scores, answer, empty, value=np.nan):
@@ -248,6 +285,17 @@ def attend(out, scores, values, scale):
         ),
         (("key] * scale)", "key])"), ("key] * scale -", "key] -"), "wrong_value"),
         ("key] * scale)", "key])", "wrong_value"),
+        (
+            "new = max(new, scores[row, key] * scale)",
+            "new = max(new, scores[row, key])",
+            "wrong_value",
+        ),
+        ("math.exp(largest - new)", "math.exp(new - largest)", "wrong_value"),
+        (
+            ("math.exp(largest - new)", "math.exp(new - largest)"),
+            ("result / total if total > 0 else np.float32(0)", "result / np.float32(total)"),
+            "wrong_value",
+        ),
         ("                largest = new\n", "", "wrong_value"),
         ("result / total if total > 0 else np.float32(0)", "result", "wrong_value"),
         ("if x < dim:", "if True:", "out_of_bounds"),
@@ -316,6 +364,24 @@ def attend(out, scores, values, scale):
             "The scale is missing: a weight is `exp(scale * score - largest)`, and `largest` is a"
             " scaled score, too.",
             lambda out, scores, values, scale: walked(scores, values, 1.0),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The largest score is taken before it is scaled, and the weights are of scaled scores:"
+            " then exp(scale * score - largest) leaves what a number can hold.",
+            unscaled_largest,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The factor is upside down: old sums shrink by exp(largest - new). At a row's first"
+            " score exp(new - largest) is infinite, and 0 times infinity is NaN.",
+            upside_down(0),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The factor is upside down: old sums shrink by exp(largest - new). At a row's first"
+            " score exp(new - largest) is infinite, and 0 times infinity stays NaN.",
+            upside_down(np.nan),
         ),
         Hypothesis(
             "wrong_value",

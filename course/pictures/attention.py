@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from course.kernels.attention.hopper import costs
 from course.kernels.attention.reference import seen
 from course.kernels.attention.ring import KINDS
 from course.kernels.attention.ring import Span as RingSpan
@@ -74,6 +75,21 @@ def looks(words: list[str], row: np.ndarray, token: int, query: np.ndarray | Non
             ends = 10 + step * (token + 0.5), 146, x, 54
             drawing.line(*ends, colour=svg.strong(ACCENT), thick=float(1 + 16 * weight))
     return drawing
+
+
+#: A query of section 1 -> the word that looks for this: how alive, how hollow
+LOOKING = {(1, 0): "hungry", (0, 1): "empty", (1, 1): "it"}
+
+
+def who_looks(words: list[str], row: np.ndarray, looks_for: list[int]):
+    """`looks` of the word whose query is `looks_for`; the last word gives way to one of its name.
+
+    A query that no word of the chapter has is somebody's.
+    """
+    name = LOOKING.get(tuple(looks_for), "somebody")
+    if name not in words:
+        words = [*words[:-1], name]
+    return looks(words, row, words.index(name))
 
 
 # ---- how much memory
@@ -436,6 +452,71 @@ def turns(scheme: str, product: float, softmax: float, tiles: int = 3):
         x = left + pixels * cycle
         drawing.line(x, 178, x, 184, colour=svg.GREY)
         drawing.text(x, 196, f"{cycle:,}", size=12)
+    return drawing
+
+
+# ---- blocks of unequal length on the SMs
+
+
+def needed(length: int) -> list[int]:
+    """Tiles of 160 keys that each tile of 128 causal queries needs, the first queries first."""
+    return costs(length, length, causal=True, width=160)
+
+
+def as_launched(lengths: list[int], sms: int) -> list[int]:
+    """Of each block its SM, if blocks start in their order, and each on the SM that is free first.
+
+    lengths: how long each block runs.
+    """
+    whose = []
+    free = [0] * sms
+    for length in lengths:
+        sm = free.index(min(free))
+        whose.append(sm)
+        free[sm] += length
+    return whose
+
+
+def last_end(lengths: list[int], whose: list[int], sms: int) -> int:
+    """When the last SM ends. whose: of each block its SM."""
+    work = np.bincount(whose, weights=lengths, minlength=sms)
+    return int(work.max())
+
+
+def last_ends(launched: list[int], whose: list[int], sms: int) -> None:
+    """Print when the last SM ends: as blocks are launched, the other way round, and as dealt out.
+
+    launched: how long each block runs. whose: of each block the SM that a learner gives it.
+    """
+    turned = launched[::-1]
+    ways = {
+        "as launched": (launched, as_launched(launched, sms)),
+        "each head's last queries first": (turned, as_launched(turned, sms)),
+        "dealt out by you": (launched, whose),
+    }
+    for way, (lengths, owners) in ways.items():
+        print(f"{way:31} {last_end(lengths, owners, sms)}")
+    print(f"{'evenly, if that were possible':31} {sum(launched) / sms:.0f}")
+
+
+def handed_out(lengths: list[int], whose: list[int], sms: int):
+    """A line for each SM: its blocks one after the other, and where the last of all SMs ends.
+
+    whose: of each block its SM.
+    """
+    end = last_end(lengths, whose, sms)
+    lists = [[x for x, own in zip(lengths, whose, strict=True) if own == sm] for sm in range(sms)]
+    said = "; ".join(f"SM {sm}: {' + '.join(map(str, own))}" for sm, own in enumerate(lists))
+    drawing = svg.Drawing(620, 50 + 34 * sms, alt=f"{said}; the last ends after {end}")
+    left, unit, height = 70, 500 / max(end, 1), 34
+    for sm, own in enumerate(lists):
+        drawing.text_from(10, 20 + height * sm, f"SM {sm}", size=14)
+        past = 0
+        for length in own:
+            place = left + unit * past, 6 + height * sm
+            drawing.named(*place, unit * length - 2, 28, length, GREEN, size=14)
+            past += length
+    drawing.text_from(left, 24 + height * sms, f"the last SM ends after {end}", size=14)
     return drawing
 
 

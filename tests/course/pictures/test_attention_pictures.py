@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from course.exercises import EXERCISES
-from course.kernels.attention import ring
+from course.kernels.attention import hopper, ring
 from course.kernels.attention.reference import seen
 from course.pictures import attention as pictures
 from utils import results
@@ -21,6 +21,19 @@ def test_weights_say_who_looks_at_whom():
     assert drawing.svg().count("<line") == 1  # a weight of 0 is no line
     asks = pictures.looks(words, matrix[1], 1, query=np.array([0.5, -1]))
     assert asks.alt.endswith("flower 0.75; it looks for 0.50 alive, -1.00 hollow")
+
+
+@pytest.mark.parametrize(
+    ("looks_for", "name", "place"),
+    [([1, 0], "hungry", 2), ([0, 1], "empty", 2), ([1, 1], "it", 1), ([2, 0], "somebody", 2)],
+)
+def test_the_word_that_looks_is_named_by_what_it_looks_for(looks_for, name, place):
+    row = np.array([0.5, 0.25, 0.25])
+    drawing = pictures.who_looks(["bee", "it", "hungry"], row, looks_for)
+    assert drawing.alt.startswith(f"{name} looks at bee 0.50")
+    last = "hungry" if name == "it" else name
+    assert drawing.alt.endswith(f"it 0.25, {last} 0.25")
+    assert drawing.alt == pictures.looks(["bee", "it", last], row, place).alt
 
 
 def test_a_weight_of_1_is_the_whole_colour():
@@ -256,3 +269,32 @@ def test_a_timeline_draws_each_span_where_it_ran(monkeypatch):
     assert 'width="330"' in work
     assert 'width="495"' in copy and 'x="245"' in copy
     assert pictures.ring_timeline([]).alt == "nothing is recorded"
+
+
+def test_blocks_start_in_their_order_on_whoever_is_free():
+    lengths = [1, 2, 3, 4, 5, 6, 7, 8]
+    whose = pictures.as_launched(lengths, 4)
+    assert whose == [0, 1, 2, 3, 0, 1, 2, 3]
+    assert pictures.as_launched([5, 1, 1, 1], 2) == [0, 1, 1, 1]
+    assert pictures.last_end(lengths, whose, 4) == 12
+    dealt = EXERCISES["attention.deal"].solution(lengths, 4)
+    assert pictures.last_end(lengths, dealt, 4) == 9 == sum(lengths) / 4
+    said = "SM 0: 1 + 5; SM 1: 2 + 6; SM 2: 3 + 7; SM 3: 4 + 8; the last ends after 12"
+    assert pictures.handed_out(lengths, whose, 4).alt == said
+
+
+def test_what_the_chapter_says_of_lists_for_132_sms_is_true(capsys):
+    launched = 64 * pictures.needed(4096)
+    assert launched[:3] == [1, 2, 3] and max(launched) == launched[31] == 26
+    pictures.last_ends(launched, EXERCISES["attention.deal"].solution(launched, 132), 132)
+    found = [line.split()[-1] for line in capsys.readouterr().out.splitlines()]
+    assert found == ["228", "226", "212", "211"]
+    starter = [tile % 132 for tile in range(len(launched))]
+    assert pictures.last_end(launched, starter, 132) == 238
+
+
+def test_the_course_s_own_lists_end_nearly_as_early():
+    """hopper.plan keeps heads together whose keys fit into L2, which costs little."""
+    launched = hopper.order((4, 16, 4096, 4096, 1, 128, True), 160)
+    lengths = [cost for cost, _ in launched]
+    assert pictures.last_end(lengths, pictures.as_launched(lengths, 132), 132) == 213

@@ -1,0 +1,87 @@
+"""Mistakes that readers of the chapter Attention made: the check says what each of them is."""
+
+import utils  # noqa: F401  first: it puts Numba on this machine's engine
+
+# isort: split
+import pytest
+
+from course.checking.answers import changed
+from course.checking.checker import check_answer
+from course.exercises import EXERCISES
+
+OWN = "            float own = lse[part * rows + row];\n"
+SKIP = "            if (own == -INFINITY)\n                continue;\n"
+GUARDED = "result / total if total > 0 else np.float32(0)"
+FACTOR = ("math.exp(largest - new)", "math.exp(new - largest)")
+UNSCALED = ("new = max(new, scores[row, key] * scale)", "new = max(new, scores[row, key])")
+AHEAD = "int ahead = keys[sequence] - queries[sequence];"
+PLACE = "((sequence * capacity + key) * key_heads + key_head) * DIM + lane"
+SLIPS = [
+    ("attention.online", [UNSCALED], "taken before it is scaled"),
+    ("attention.online", [FACTOR], "The factor is upside down"),
+    (
+        "attention.online",
+        [FACTOR, (GUARDED, "result / np.float32(total)")],
+        "The factor is upside down",
+    ),
+    (
+        "attention.slope",
+        [("math.exp(scale * score - lse[i])", "math.exp(scale * score) / lse[i]")],
+        "which is the *logarithm* of the row's sum",
+    ),
+    ("attention.cached", [(PLACE, "lane")], "Every key is read where the cache begins"),
+    (
+        "attention.merge",
+        [
+            (OWN + SKIP, OWN),
+            ("expf(own - largest)", "own"),
+            ("total > 0 ? result / total : 0", "result / total"),
+        ],
+        "A part weighs its lse here",
+    ),
+    (
+        "attention.tiles",
+        [
+            (AHEAD, "int there = keys[sequence];"),
+            ("max(0, first + 1 + ahead)", "min(there, first + 1)"),
+            ("max(0, last + 1 + ahead)", "min(there, last + 1)"),
+        ],
+        "Right only where a sequence has as many keys as queries",
+    ),
+    (
+        "attention.deal",
+        [
+            ("        whose[tile] = sm\n", "        whose.append(sm)\n"),
+            ("[0] * len(lengths)", "[]"),
+        ],
+        "in the order in which tiles are dealt out",
+    ),
+]
+
+
+@pytest.mark.parametrize("id, changes, words", SLIPS, ids=[f"{s[0]}-{s[2]}" for s in SLIPS])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_reader_s_mistake_is_named(id, changes, words, seed, tmp_path):
+    exercise = EXERCISES[id]
+    answer = changed(exercise.solution, *changes)
+    if exercise.kind == "cuda_c":
+        path = tmp_path / "answer.cu"
+        path.write_text(answer)
+        answer = path
+    outcome = check_answer(exercise, answer, seed)
+    assert not outcome.solved
+    assert words in repr(outcome)
+
+
+NO_END = ("range(min(8, sees - first))", "range(8)")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_flash_attention_that_takes_whole_tiles_gets_a_reason(seed):
+    """Which of its two mistakes shows depends on the first inputs that go wrong."""
+    exercise = EXERCISES["attention.flash"]
+    said = repr(check_answer(exercise, changed(exercise.solution, NO_END), seed))
+    assert any(
+        words in said
+        for words in ("there is no mask", "left behind it is taken", "All 8 keys of each tile")
+    )
