@@ -113,8 +113,8 @@ TURN = Exercise(
         " number i + size / 2 (Llama's order), and is turned by an angle of"
         " `position[row] * theta ** (-2 i / size)`: a pair (left, right) becomes (left cos - right"
         " sin, right cos + left sin). Block (x, y) has head y of row x, and any number of threads."
-        " The starter takes neighbours as a pair, as some other models do, and as the weights do not"
-        " expect it."
+        " The starter takes neighbours as a pair, as some other models do, and as the weights do"
+        " not expect it."
     ),
     starter="""
 %%writefile build/turn.cu
