@@ -147,7 +147,7 @@ def reject_failure(failure, runs, exercise):
         return
     if failure[0] == "crashed" and any(failed(run, exercise) for run in runs):
         reject_if_wrong(runs, exercise)
-    reject_mistake(failure)
+    reject_mistake(failure, exercise=exercise)
     message, _, code = failure[1].partition("\n")
     raise Rejected(failure[0], message, code=code)
 
@@ -258,7 +258,7 @@ def watch_cuda_c(exercise, path, trials, special, scaled, seed):
     stopped_by_it = failure and failure[0] not in ("too_slow", "not_checked")
     if stopped_by_it and len(runs) < len(small) and small[len(runs)][0] in exercise.large_shapes:
         reject_if_only_small(runs, small[len(runs)], exercise)
-    reject_mistake(failure)
+    reject_mistake(failure, exercise=exercise)
     if failure and failure[0] == "not_checked":
         if exercise.race_free or not has_gpu():
             raise Rejected(*failure)

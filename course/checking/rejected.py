@@ -41,6 +41,11 @@ TWO_LINES = (
 )
 #: What the CPU runtime says of any race in a block; of two writes it often is not true
 BARRIER_CURES = " A __syncthreads() between the two, or an atomic operation, makes it right"
+#: What is said in its place where the exercise takes no more of those barriers
+OTHER_BARRIERS = (
+    "Which of the kernel's own barriers is to order the two? Whoever comes first arrives at it only"
+    " when it is done, and the other one waits for that before it begins."
+)
 #: What it says of one between two blocks: no cure where an index leads to another block's place
 BLOCKS_CURES = "use atomic operations, or two kernels"
 OTHER_BLOCKS = (
@@ -147,8 +152,11 @@ KINDS = {
 }
 
 
-def reject_mistake(failure, kinds=KINDS):
-    """Reject for a mistake that the CPU runtime has named, with its sentence and thread."""
+def reject_mistake(failure, kinds=KINDS, exercise=None):
+    """Reject for a mistake that the CPU runtime has named, with its sentence and thread.
+
+    exercise: whose rules the advice must not contradict.
+    """
     for part in re.finditer(
         r"([^\n]*) \[([a-z-]+)\](?:\n *(in kernel [^\n]*))?", failure[1] if failure else ""
     ):
@@ -162,6 +170,9 @@ def reject_mistake(failure, kinds=KINDS):
             if re.search(r"this one writes it, and .* writes it", part[1]):
                 lines = [line.replace(BARRIER_CURES, "") for line in lines]
                 lines.append(SAME_PLACE)
+            elif BARRIER_CURES in part[1] and exercise and "barriers" in exercise.no_more:
+                lines = [line.replace(BARRIER_CURES, "") for line in lines]
+                lines.append(OTHER_BARRIERS)
             elif BLOCKS_CURES in part[1]:
                 lines.append(OTHER_BLOCKS)
             in_a_loop = part[2] == "deadlock" and "waits in this loop" in part[0]

@@ -79,6 +79,13 @@ def with_rows_16_apart(a, b):
     return product_of_halves(None, a.ravel()[place], b, 0, 0)
 
 
+def tiles_from(x, begin):
+    """x if its tile (down, across) is loaded from where `begin(down, across)` says."""
+    row, column = np.mgrid[0 : x.shape[0], 0 : x.shape[1]]
+    place = begin(row // 16, column // 16) + row % 16 * x.shape[1] + column % 16
+    return x.ravel()[place]
+
+
 WMMA = Exercise(
     id="tensor_cores.wmma",
     title="Along k",
@@ -136,6 +143,10 @@ __global__ void product(float* c, const __half* a, const __half* b, int n, int k
             "wrong_value",
         ),
         ("b + i * n + column", "b + i + column * n", "wrong_value"),
+        ("b + i * n + column", "b + i + column", "wrong_value"),
+        ("a + row * k + i", "a + row + i", "wrong_value"),
+        ("a + row * k + i", "a + blockIdx.y * k + i", "wrong_value"),
+        ("b + i * n + column", "b + i * n + blockIdx.x", "wrong_value"),
         ("wmma::mem_row_major", "wmma::mem_col_major", "wrong_value"),
         ("a + row * k + i, k", "a + row * k + i, 16", "wrong_value"),
         Wrong(ELEMENT_BY_ELEMENT, "other_means"),
@@ -152,6 +163,37 @@ __global__ void product(float* c, const __half* a, const __half* b, int n, int k
             "The last argument of `load_matrix_sync` says how far apart the rows lie in memory: for"
             " `a` that is k.",
             lambda c, a, b, n, k: with_rows_16_apart(a, b),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Row i of `b` begins at `b + i * n`: a row has n numbers.",
+            lambda c, a, b, n, k: product_of_halves(
+                c, a, tiles_from(b, lambda down, across: 16 * (down + across)), n, k
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The first tile is right, the one below is not: a row of `a` has k numbers, so row"
+            " `row` begins at `a + row * k`.",
+            lambda c, a, b, n, k: product_of_halves(
+                c, tiles_from(a, lambda down, across: 16 * (down + across)), b, n, k
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The first tile is right, the one below is not: it needs the rows of `a` from"
+            " `16 * blockIdx.y` on.",
+            lambda c, a, b, n, k: product_of_halves(
+                c, tiles_from(a, lambda down, across: down * k + 16 * across), b, n, k
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The first tile is right, the one beside it is not: it needs the columns of `b` from"
+            " `16 * blockIdx.x` on.",
+            lambda c, a, b, n, k: product_of_halves(
+                c, a, tiles_from(b, lambda down, across: 16 * down * n + across), n, k
+            ),
         ),
         Hypothesis(
             "wrong_value",
@@ -229,6 +271,76 @@ def place(lane, register, half):
             "A register holds two numbers: that of half 1 is one column further.",
         ),
         ("half +", "half * (lane != 21) +", "wrong_value"),
+    ),
+)
+
+
+# ---- tensor_cores.ldmatrix: who names what a lane gets
+
+
+def named_by(lane, register):
+    return register * 8 + lane // 4
+
+
+LDMATRIX = Exercise(
+    id="tensor_cores.ldmatrix",
+    title="Who named it",
+    minutes=4,
+    kind="function",
+    task=(
+        "`ldmatrix` fills 4 registers of each of 32 lanes from a tile of 16 by 16. Lanes 0 to 15"
+        " name the rows of its left half, lanes 16 to 31 those of the right half. Return the lane"
+        " that named the row from which `lane` gets its `register`."
+    ),
+    starter="""
+def named_by(lane, register):
+    # a lane, 0 to 31
+    ...
+""",
+    solution=named_by,
+    inputs=arguments_of(named_by),
+    reference=named_by,
+    shapes=tuple(itertools.product(range(32), range(4))),  # all that there are
+    hints=(
+        "Which row does a lane's register hold, and is it in the left half or in the right one? "
+        "That was the exercise of section 1.",
+        "Lane 6 holds rows 1 and 9. Registers 0 and 1 come from the left half, whose rows 1 and 9 "
+        "lanes 1 and 9 name. Registers 2 and 3 come from the right half.",
+        "Each register is a block of 8 rows, and its rows are named by 8 lanes in turn: "
+        "`register * 8 + lane // 4`.",
+    ),
+    wrong=(
+        (
+            "register * 8",
+            "register % 2 * 8",
+            "wrong_value",
+            "Registers 2 and 3 come from the right half, whose rows lanes 16 to 31 name.",
+        ),
+        (
+            "register * 8",
+            "(register % 2 * 2 + register // 2) * 8",
+            "wrong_value",
+            "Register 1 is 8 rows below register 0, still in the left half.",
+        ),
+        (
+            "lane // 4",
+            "lane % 8",
+            "wrong_value",
+            "Four lanes share a row, so lanes 0 to 3 get pairs of row 0.",
+        ),
+        (
+            "register * 8 + lane // 4",
+            "lane",
+            "wrong_value",
+            "Naming and holding are two things: what a lane names goes to four lanes.",
+        ),
+        (
+            "register * 8 + lane // 4",
+            "lane // 4 + register % 2 * 8, register // 2 * 8",
+            "wrong_value",
+            "That is the row, and the column at which its half begins. Which lane named it?",
+        ),
+        ("lane // 4", "lane // 4 * (lane != 21)", "wrong_value"),
     ),
 )
 
@@ -373,6 +485,7 @@ __global__ void product(float* c, const __half* a, const __half* b, int n, int k
             "two(upper + 1, -1)",
             "wrong_value",
         ),
+        ("n + column + threadIdx.x / 4;", "n + column;", "wrong_value"),
         ("    out[1] = d[1];\n", "", "unwritten"),
         (
             "out[8 * n] = d[2];\n    out[8 * n + 1] = d[3]",
@@ -394,6 +507,11 @@ __global__ void product(float* c, const __half* a, const __half* b, int n, int k
             "wrong_value",
             "B is dealt by columns: a register holds two numbers of one column, not of one row.",
             lambda c, a, b, n, k: product_of_halves(c, a, pairs_of_a_row(b), n, k),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Every lane gives the first column of B's tile: lane l holds column `l / 4` of it.",
+            lambda c, a, b, n, k: product_of_halves(c, a, np.repeat(b[:, ::8], 8, axis=1), n, k),
         ),
         Hypothesis(
             "wrong_value",
@@ -490,6 +608,19 @@ def address(row, column):
             "address(row, column) //",
             "wrong_value",
             "Bytes are asked for: a number has two.",
+        ),
+        (
+            "row * 128",
+            "row % 8 * 128",
+            "wrong_value",
+            "Only the pattern begins again every 8 rows. Row 8 lies behind row 7, 8 · 128 bytes"
+            " from the beginning.",
+        ),
+        (
+            "column % 8 * 2",
+            "column % 8",
+            "wrong_value",
+            "Within its piece, too, a number has two bytes.",
         ),
         ("row * 128", "row % 256 * 128", "wrong_value"),
     ),
@@ -621,7 +752,9 @@ RING = Exercise(
         " second, parity 1: `lap % 2`.",
         "The producer waits for what the consumer did in the lap before: `(lap + 1) % 2`. In lap 0"
         " that is parity 1, the phase before the first, and a fresh barrier lets it pass.",
-        "Arrive at `empty` after the tile has been used, not before.",
+        "Arrive at `empty` after the tile has been used, not before. If the run says that one side "
+        "waits for ever after several phases, then look at the other side: without a wait it runs "
+        "ahead, and a parity knows only even and odd.",
     ),
     wrong=(
         Wrong(ring_of(ONE_SLOT), "uninitialized"),
@@ -648,7 +781,7 @@ RING = Exercise(
 )
 
 
-EXERCISES = (WMMA, FRAGMENT, REGISTERS, SWIZZLE, RING)
+EXERCISES = (WMMA, FRAGMENT, REGISTERS, LDMATRIX, SWIZZLE, RING)
 # ---- questions: before a cell shows the answer, and at the end
 
 QUIZZES = (
@@ -702,6 +835,24 @@ QUIZZES = (
             None: "A slot is busy for a copy and a multiplication. How many make it one step every "
             "1,024 cycles?",
         },
+    ),
+    one_of(
+        "tensor_cores.q_colleague",
+        "One slip in rung 19, and these lines of the error. Which slip was it?",
+        (
+            "`produce` waits at `empty` for parity `lap % 2`",
+            "In lap 0 that is the first phase of `empty`, which ends when a slot is given back. But"
+            " nobody can give back what was never filled.",
+        ),
+        (
+            "`consume` waits at `full` for parity `(lap + 1) % 2`",
+            "Then the consumers would not wait in lap 0: they would read tiles too early.",
+        ),
+        (
+            "`consume` never arrives at `empty`",
+            "Then the first lap would go well, and a phase of `full` would be over.",
+        ),
+        answer="a",
     ),
     one_of(
         "tensor_cores.q_order",

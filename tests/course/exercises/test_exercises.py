@@ -28,7 +28,7 @@ from course.checking.diagnose import diagnose
 from course.checking.engines import Run
 from course.checking.model import REASONS, Exercise, InOut, Launch, Out
 from course.checking.numba_kernels import FROM_OUTSIDE
-from course.checking.rejected import OTHER_BLOCKS, Rejected, crashed, parameters
+from course.checking.rejected import OTHER_BARRIERS, OTHER_BLOCKS, Rejected, crashed, parameters
 from course.checking.trials import cases
 from course.exercises import (
     beating_pytorch,
@@ -340,6 +340,11 @@ PAIRS_OF_A_ROW = replace(tensor_cores.REGISTERS_CU, "two(down, n)", "two(down, 1
 EXCHANGED = replace(
     tensor_cores.REGISTERS_CU, "two(upper, 1), two(lower, 1)", "two(lower, 1), two(upper, 1)"
 )
+NO_N = replace(tensor_cores.WMMA_CU, "b + i * n + column", "b + i + column")
+NO_K = replace(tensor_cores.WMMA_CU, "a + row * k + i", "a + row + i")
+NO_16_DOWN = replace(tensor_cores.WMMA_CU, "a + row * k + i", "a + blockIdx.y * k + i")
+NO_16_ACROSS = replace(tensor_cores.WMMA_CU, "b + i * n + column", "b + i * n + blockIdx.x")
+FIRST_COLUMN = replace(tensor_cores.REGISTERS_CU, "n + column + threadIdx.x / 4;", "n + column;")
 SLIPS = [
     ("libraries.spmv", LAST_LEFT_OUT, "last element of each row is left out"),
     ("libraries.spmv", SUM_REPLACED, "Only the last element of each row"),
@@ -355,6 +360,11 @@ SLIPS = [
     ("tensor_cores.wmma", ROWS_16_APART, "how far apart the rows lie"),
     ("tensor_cores.registers", PAIRS_OF_A_ROW, "dealt by columns"),
     ("tensor_cores.registers", EXCHANGED, "are exchanged"),
+    ("tensor_cores.registers", FIRST_COLUMN, "the first column of B's tile"),
+    ("tensor_cores.wmma", NO_N, "a row has n numbers"),
+    ("tensor_cores.wmma", NO_K, "a row of `a` has k numbers"),
+    ("tensor_cores.wmma", NO_16_DOWN, "the rows of `a` from `16 * blockIdx.y` on"),
+    ("tensor_cores.wmma", NO_16_ACROSS, "the columns of `b` from `16 * blockIdx.x` on"),
     ("first_kernels.batched_linear", BIAS_IN_THE_LOOP, "outside of the loop"),
     ("synchronization.count", but(synchronization.count, "values[i], 1", "i, 1"), "which counter"),
     ("mnist_cnn.norm_backward", replace(mnist_cnn.NORM_SOLUTION, "B * S;", "S;"), "over the batch"),
@@ -863,6 +873,16 @@ def test_a_race_in_cuda_c_is_found_too(tmp_path, cuda_c_works):
     path = tmp_path / "shift.cu"
     path.write_text(SHIFT_LEFT_CU)
     assert {check_answer(exercise, path, seed).reason for seed in range(2)} == {"race"}
+
+
+def test_the_advice_for_a_race_does_not_contradict_the_exercise(tmp_path, cuda_c_works):
+    exercise = exercises.EXERCISES["tensor_cores.ring"]
+    used, given_back = tensor_cores.ADDS, tensor_cores.CONSUMER_ARRIVES
+    path = tmp_path / "answer.cu"
+    path.write_text(replace(exercise.solution, used + given_back, given_back + used))
+    outcome = check_answer(exercise, path)
+    assert outcome.reason == "race" and OTHER_BARRIERS in repr(outcome)
+    assert "__syncthreads() between" not in repr(outcome)
 
 
 def test_a_race_between_blocks_may_be_a_wrong_index(tmp_path, cuda_c_works):

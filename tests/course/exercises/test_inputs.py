@@ -443,6 +443,8 @@ BOUNDED = {
         "tensor_cores.fragment lane",
         "tensor_cores.fragment register",
         "tensor_cores.fragment half",
+        "tensor_cores.ldmatrix lane",
+        "tensor_cores.ldmatrix register",
         "tensor_cores.swizzle column",
     ),
     "a number has so many bytes, or a kernel so many inputs": (
