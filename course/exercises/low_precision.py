@@ -56,7 +56,7 @@ def nearest_int8(codes, x, scale):
 SATURATE = Exercise(
     id="low_precision.saturate",
     title="To 8 bits",
-    minutes=8,
+    minutes=7,
     task=(
         "`codes[i]` is `x[i] / scale`, rounded to the *nearest* whole number. A number halfway"
         " between two goes to the even one, as Python's `round` has it, in a kernel, too. What does"
@@ -198,11 +198,11 @@ def whole_bytes(numbers, packed):
 NIBBLES = Exercise(
     id="low_precision.nibbles",
     title="Two numbers in a byte",
-    minutes=7,
+    minutes=6,
     task=(
-        "Each byte of `packed` holds two numbers from -8 to 7, 4 bits each in two's complement: the"
-        " first in the *lower* half. Thread i writes number i. If their count is odd, half of the"
-        " last byte is not used."
+        "Each byte of `packed` holds two numbers from -8 to 7, 4 bits each in two's complement"
+        " (the highest bit counts -8 in place of 8, so 1111 is -1): the first in the *lower* half."
+        " Thread i writes number i. If their count is odd, half of the last byte is not used."
     ),
     starter="""
 @cuda.jit
@@ -328,10 +328,21 @@ def balanced(factors, x, w):
     return np.sqrt(ratio)
 
 
+def unguarded(factors, x, w):
+    """The root of the ratio where it may be 0 / 0, too."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.sqrt(np.abs(x.astype(np.float64)).max(0) / np.abs(w).max(0))
+
+
+def rms_of_columns(matrix):
+    """The root of the mean square of each column, as a matrix of one row."""
+    return np.sqrt(np.square(matrix.astype(np.float64)).mean(0, keepdims=True))
+
+
 BALANCE = Exercise(
     id="low_precision.balance",
     title="Move the outlier to the other side",
-    minutes=10,
+    minutes=8,
     task=(
         "`x` is [rows, k], `w` is [columns, k], and their product sums over k. For each k write the"
         " factor by which column k of x will be divided and column k of w multiplied, so that"
@@ -396,6 +407,39 @@ def balance(factors, x, w):
             "This looks for the largest number of x, not for the largest *magnitude*: -3 counts for"
             " more than 2.",
             lambda factors, x, w: balanced(factors, np.maximum(x, 0), w),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "This looks for the largest number of each column, not for the largest *magnitude*: a"
+            " column whose largest magnitude is negative has the wrong factor.",
+            lambda factors, x, w: balanced(factors, np.maximum(x, 0), np.maximum(w, 0)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "This looks for the largest number of w, not for the largest *magnitude*: -3 counts for"
+            " more than 2.",
+            lambda factors, x, w: balanced(factors, x, np.maximum(w, 0)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Where a column is all zeros, the factor must be 1. Here it is 0, infinite, or 0 / 0.",
+            unguarded,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "This is the root of the product of both magnitudes. They meet halfway where f² is X /"
+            " W.",
+            lambda factors, x, w: np.where(
+                np.abs(x).max(0) * np.abs(w).max(0) > 0,
+                np.sqrt(np.abs(x).max(0).astype(np.float64) * np.abs(w).max(0)),
+                1,
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "This takes the root of the mean square of each column. The task asks for the largest"
+            " magnitude.",
+            lambda factors, x, w: balanced(factors, rms_of_columns(x), rms_of_columns(w)),
         ),
         Hypothesis(
             "wrong_value",
@@ -475,7 +519,7 @@ def summed(numbers, scales, x, group=GROUP):
 FOUR_BITS = Exercise(
     id="low_precision.four_bits",
     title="A product with 4-bit weights",
-    minutes=8,
+    minutes=7,
     task=(
         "`y[row]` is the sum over k of weight times `x[k]`. A weight is a 4-bit number times a"
         " scale. Number k of a row is in the byte `packed[row, k // 2]`, as in the exercise before;"
@@ -506,7 +550,8 @@ def four_bits(y, packed, scales, x):
     hints=(
         "What did your `unpack` do to get number i out of byte i // 2? Here i is k.",
         "`nibble = packed[row, k // 2] >> 4 * (k % 2) & 15`, and 8 to 15 stand for -8 to -1.",
-        "The scale changes every 32 numbers: `total += scales[row, k // 32] * number * x[k]`.",
+        "The scale changes every 32 numbers: `total += scales[row, k // 32] * number * x[k]`. Or"
+        " add up 32 products first, and multiply that sum by the scale once.",
     ),
     wrong=(
         ("nibble - 16 if nibble >= 8 else nibble", "nibble", "wrong_value"),
@@ -632,13 +677,15 @@ def zeros_of_columns(out, x, zeros, x_scales, w, w_scales):
 ZERO_POINT = Exercise(
     id="low_precision.zero_point",
     title="A product of codes",
-    minutes=10,
+    minutes=9,
     task=(
         "The code `x[r, k]`, from 0 to 255, stands for the number"
         " `(x[r, k] - zeros[r]) * x_scales[r]`; the code `w[c, k]` stands for"
         " `w[c, k] * w_scales[c]`. `out[r, c]` is the product of these numbers, summed over k. The"
         " kernel below multiplies the bare codes. Its sums are whole numbers (`zeros` are, too),"
-        " so they are exact; keep that. Rows may be thousands of codes long."
+        " and an int holds them exactly; a float32 does not, as rows may be thousands of codes"
+        " long. (A float64 does, too, and Numba makes one of float32 plus int. That is allowed"
+        " here, but tensor cores for int8 add up ints.)"
     ),
     starter="""
 @cuda.jit
@@ -830,6 +877,16 @@ def mean_of_short_sums(out, x):
     return total / x.shape[1]
 
 
+def mean_of_shares_in_half(out, x):
+    """With each square divided by their number, and a sum that is rounded to float16."""
+    total = np.zeros(len(x), np.float32)
+    with np.errstate(over="ignore"):
+        for column in x.astype(np.float32).T:
+            share = column * column / np.float32(x.shape[1])
+            total = (total + share).astype(np.float16).astype(np.float32)
+    return total
+
+
 def mean_of_squares(out, x):
     return np.square(x.astype(np.float64)).mean(1)
 
@@ -915,6 +972,12 @@ def mean_square(out, x):
         ),
         Hypothesis(
             "wrong_value",
+            "Each square is divided at once, so none is too large. But the sum is still a float16,"
+            " which keeps 11 bits: about three digits are right, and what is small gets lost.",
+            mean_of_shares_in_half,
+        ),
+        Hypothesis(
+            "wrong_value",
             "This divides by the number of rows. The mean is over the numbers of one row.",
             lambda out, x: np.square(x.astype(np.float64)).sum(1) / len(x),
         ),
@@ -975,8 +1038,9 @@ BY_CHANCE = Exercise(
     task=(
         "bfloat16 is the upper half of a float32. Cut the 32 bits of a float, `bits[i]`, down to"
         " their upper 16, and round away from zero with a *probability* as large as the part that"
-        " is cut off. Let `low` be the lower 16 bits, and `random[i]` a number from 0 to 65,535:"
-        " round away from zero exactly where `random[i] >= 65536 - low`. No `if` is needed."
+        " is cut off. That part is `low`, the lower 16 bits; `random[i]` is a number from 0 to"
+        " 65,535, and its `low` *largest* values round away from zero. If `low` is 3, just 65,533,"
+        " 65,534 and 65,535 do. No comparison is needed."
     ),
     starter="""
 @cuda.jit
@@ -995,9 +1059,8 @@ def by_chance(rounded, bits, random):
     is_square=lambda shape: False,
     other_block=(96, 1, 1),
     hints=(
-        "The lower half of the bits, over 65,536, is the part that is cut off. If it is 3, then"
-        " 65,533, 65,534 and 65,535 must round away from zero: what do they have in common when"
-        " the lower half is added?",
+        "If `low` is 3, then 65,533, 65,534 and 65,535 round away from zero: what do they have in"
+        " common when `low` is added to them?",
         "When a sum of two numbers of 16 bits is at least 65,536, what happens in bit 16?",
         "Add first, then cut: the carry does the rest, even into the exponent.",
     ),
@@ -1049,6 +1112,12 @@ def by_chance(rounded, bits, random):
             lambda rounded, bits, random: ((bits >> 16) + (random < bits & 0xFFFF)).astype(
                 np.uint16
             ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Every number moves toward zero, as nothing comes up from the lower half. `|` and `^`"
+            " carry nothing; which operation does?",
+            lambda rounded, bits, random: (bits >> 16).astype(np.uint16),
         ),
         Hypothesis(
             "wrong_value",

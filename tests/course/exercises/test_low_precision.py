@@ -1,5 +1,7 @@
 """A mistake that is often made in the chapter on low precision is told in words."""
 
+import math
+
 import utils  # noqa: F401  first: it puts Numba on this machine's engine
 
 # isort: split
@@ -115,6 +117,96 @@ def no_lower_bound(codes, x, scale):
         codes[i] = min(round(x[i] / scale), 127)
 
 
+@cuda.jit
+def shares_in_float16(out, x):
+    row = cuda.grid(1)
+    if row < x.shape[0]:
+        total = np.float16(0)
+        for k in range(x.shape[1]):
+            value = np.float32(x[row, k])
+            total = np.float16(np.float32(total) + value * value / np.float32(x.shape[1]))
+        out[row] = total
+
+
+@cuda.jit
+def without_magnitudes(factors, x, w):
+    k = cuda.grid(1)
+    if k < factors.size:
+        of_x = of_w = np.float32(0)
+        for row in range(x.shape[0]):
+            of_x = max(of_x, x[row, k])
+        for row in range(w.shape[0]):
+            of_w = max(of_w, w[row, k])
+        factors[k] = math.sqrt(of_x / of_w) if of_x > 0 and of_w > 0 else 1.0
+
+
+@cuda.jit
+def without_a_guard(factors, x, w):
+    k = cuda.grid(1)
+    if k < factors.size:
+        of_x = of_w = np.float32(0)
+        for row in range(x.shape[0]):
+            of_x = max(of_x, abs(x[row, k]))
+        for row in range(w.shape[0]):
+            of_w = max(of_w, abs(w[row, k]))
+        factors[k] = math.sqrt(np.float32(of_x) / np.float32(of_w))
+
+
+@cuda.jit
+def root_of_product(factors, x, w):
+    k = cuda.grid(1)
+    if k < factors.size:
+        of_x = of_w = np.float32(0)
+        for row in range(x.shape[0]):
+            of_x = max(of_x, abs(x[row, k]))
+        for row in range(w.shape[0]):
+            of_w = max(of_w, abs(w[row, k]))
+        factors[k] = math.sqrt(of_x * of_w) if of_x > 0 and of_w > 0 else 1.0
+
+
+@cuda.jit
+def root_mean_square(factors, x, w):
+    k = cuda.grid(1)
+    if k < factors.size:
+        of_x = of_w = np.float32(0)
+        for row in range(x.shape[0]):
+            of_x += x[row, k] * x[row, k]
+        for row in range(w.shape[0]):
+            of_w += w[row, k] * w[row, k]
+        ratio = 1.0
+        if of_x > 0 and of_w > 0:
+            ratio = math.sqrt(math.sqrt(of_x / x.shape[0]) / math.sqrt(of_w / w.shape[0]))
+        factors[k] = ratio
+
+
+@cuda.jit
+def nothing_carried(rounded, bits, random):
+    i = cuda.grid(1)
+    if i < bits.size:
+        rounded[i] = (bits[i] | random[i]) >> 16
+
+
+@cuda.jit
+def sum_of_numba(out, x, zeros, x_scales, w, w_scales):
+    column, row = cuda.grid(2)
+    if row < out.shape[0] and column < out.shape[1]:
+        total = np.float32(0)  # a float64 after the first whole number
+        for k in range(x.shape[1]):
+            total += (np.int32(x[row, k]) - zeros[row]) * np.int32(w[column, k])
+        out[row, column] = total * x_scales[row] * w_scales[column]
+
+
+@cuda.jit
+def sum_of_float32(out, x, zeros, x_scales, w, w_scales):
+    column, row = cuda.grid(2)
+    if row < out.shape[0] and column < out.shape[1]:
+        total = np.float32(0)
+        for k in range(x.shape[1]):
+            product = (np.int32(x[row, k]) - zeros[row]) * np.int32(w[column, k])
+            total += np.float32(product)
+        out[row, column] = total * x_scales[row] * w_scales[column]
+
+
 MISTAKES = [
     ("low_precision.by_chance", smallest_go_up, "but the smallest ones"),
     ("low_precision.saturate", no_lower_bound, "those below -127 lose their upper bits"),
@@ -128,6 +220,13 @@ MISTAKES = [
     ("low_precision.nibbles", never_below_zero, "no number is below zero"),
     ("low_precision.squares", product_in_float16, "is a float16 again"),
     ("low_precision.squares", float_of_float16, "is a float16 again"),
+    ("low_precision.squares", shares_in_float16, "the sum is still a float16"),
+    ("low_precision.balance", without_magnitudes, "whose largest magnitude is negative"),
+    ("low_precision.balance", without_a_guard, "0, infinite, or 0 / 0"),
+    ("low_precision.balance", root_of_product, "the root of the product"),
+    ("low_precision.balance", root_mean_square, "the root of the mean square"),
+    ("low_precision.by_chance", nothing_carried, "carry nothing"),
+    ("low_precision.zero_point", sum_of_float32, "A float32 has 24 bits"),
 ]
 
 
@@ -135,3 +234,9 @@ MISTAKES = [
 def test_a_frequent_mistake_is_told_in_words(id, kernel, words):
     outcome = check_answer(exercises.EXERCISES[id], kernel)
     assert not outcome.solved and words in str(outcome)
+
+
+def test_a_sum_that_numba_widens_is_allowed_as_the_text_says():
+    exercise = exercises.EXERCISES["low_precision.zero_point"]
+    assert check_answer(exercise, sum_of_numba).solved
+    assert "Numba makes one of float32 plus int. That is allowed here" in exercise.task
