@@ -102,7 +102,7 @@ def nearest_fake(points, centers):
 FAKE = TorchExercise(
     id="pytorch_extensions.fake",
     title="A fake kernel",
-    minutes=6,
+    minutes=5,
     task=(
         "`nearest(points, centers)` takes [n, d] and [k, d] and returns, for each of the n points,"
         " the index of its nearest center (int64) and the distance to it (of the points' type),"
@@ -182,9 +182,9 @@ BROADCAST = TorchExercise(
     title="The gradient of a broadcast",
     minutes=7,
     task=(
-        "y = x · scale, where either may be broadcast to the other's shape, as in NumPy: [4, 3] and"
-        " [3], [4, 3] and [4, 1], [4, 3] and [], a tensor of one number. Return dx and dscale: dx"
-        " has the shape of x, and dscale that of scale."
+        "y = x · scale, where x, scale or both are broadcast, as in NumPy: [4, 3] and [3], [4, 3]"
+        " and [], a tensor of one number, [2, 1, 3] and [5, 1]. Return dx and dscale: dx has the"
+        " shape of x, and dscale that of scale."
     ),
     starter="""
 def scaled_backward(dy, x, scale):
@@ -242,7 +242,7 @@ def side_by_side(gpu, x, heavy, light):
 STREAM = TorchExercise(
     id="pytorch_extensions.stream",
     title="Two streams",
-    minutes=8,
+    minutes=7,
     task=(
         "`heavy(x)` and `light(x)` launch kernels on the current stream; x was computed there, too."
         " Run heavy on a stream of its own, beside light, and return their sum, computed on the"
@@ -329,7 +329,7 @@ IN_PLACE = TorchExercise(
     task=(
         "`update(values, momentum, grads, rate)` takes a step of gradient descent: it changes"
         " `values` and `momentum` in place and returns nothing. Make it an operator of this name"
-        " that compilers may rely on."
+        " that compilers may rely on, and return it."
     ),
     starter="""
 def announce(name, update): ...
@@ -504,7 +504,7 @@ def forward(launch, x, a, b, c):
 CONTRACT = TorchExercise(
     id="pytorch_extensions.contract",
     title="Repair the contract",
-    minutes=10,
+    minutes=9,
     task=(
         "`launch(y, x, a, b, c)` runs a kernel that knows no strides: it reads `y.numel()` numbers"
         " from where x begins and writes as many to where y begins, one after the other. This"
@@ -659,14 +659,6 @@ QUIZZES = (
         ),
         ("Only with more than one GPU", "One GPU with two streams is enough."),
         answer="b",
-    ),
-    one_of(
-        "pytorch_extensions.q_fake",
-        "`torch.compile(fullgraph=True)` refuses your operator. What is missing, usually?",
-        ("A fake kernel", "A compiler plans with shapes and types before there is any data."),
-        ("A kernel for the CPU", "The compiler plans without running any real kernel."),
-        ("The backward pass", "Only if a gradient is asked for."),
-        answer="a",
     ),
     one_of(
         "pytorch_extensions.q_seed",

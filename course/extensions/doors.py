@@ -70,6 +70,9 @@ def layout(function, formula):
     same(y, formula(x))
     if y.stride() != x.stride():
         raise AssertionError("the result lies in memory in another order than x")
+    dx = gradient_of(function, x)
+    if dx is not None and dx.stride() != x.stride():
+        raise AssertionError("the gradient lies in memory in another order than x")
 
 
 class Layer(torch.nn.Module):
@@ -102,6 +105,17 @@ def same_gradient(function, formula, x):
     (dx,) = torch.autograd.grad(y, x, dy)
     (right,) = torch.autograd.grad(formula(x), x, dy)
     same(dx, right)
+
+
+def gradient_of(function, x):
+    """dx of a dy in the order of x, or None where there is none: another door says so."""
+    x = x.detach().requires_grad_()
+    try:
+        y = function(x)
+        (dx,) = torch.autograd.grad(y, x, torch.randn_like(y))
+    except RuntimeError:
+        return None
+    return dx
 
 
 def outcome(name, function, formula) -> str:

@@ -63,13 +63,15 @@ def judge_saved(answer, rng):
 
 
 def wrong_number_saved(apply, x, scale):
-    """A Finding where backward's `(t,) = ctx.saved_tensors` would stop: it takes one tensor."""
+    """A Finding where backward's `(kept,) = ctx.saved_tensors` would stop: it takes one tensor."""
     saved = []
     with torch.autograd.graph.saved_tensors_hooks(lambda t: saved.append(t) or t, lambda t: t):
         apply(x, scale)
     if len(saved) == 1:
         return None
-    says = f"Backward's `(t,) = ctx.saved_tensors` takes one tensor, and finds {len(saved)} there."
+    says = (
+        f"Backward's `(kept,) = ctx.saved_tensors` takes one tensor, and finds {len(saved)} there."
+    )
     if not saved:
         says += " What it reads must go through `ctx.save_for_backward(...)`."
     return Finding("crashed", says)
@@ -79,6 +81,9 @@ def wrong_slope(apply, x, scale):
     kept = []
     with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t) or t, lambda t: t):
         y = apply(x, scale)
+    if not hasattr(y.grad_fn, "scale"):
+        says = "Backward reads `ctx.scale`, and nobody has put it there."
+        return Finding("crashed", says)
     (dx,) = torch.autograd.grad(y.sum(), x)
     exact = scale / torch.cosh(x.detach()) ** 2
     if not torch.allclose(dx, exact):
@@ -263,7 +268,8 @@ def compare_fake(operator, shape, dtypes, device):
             strides = f"{real.stride()}; the fake says {fake.stride()}"
             return Finding("wrong_value", f"{what} lies in memory with the strides {strides}.")
         if fake.device.type != device:
-            lies = f"points lie on {device}, {what} of the fake on {fake.device}"
+            where = "on a device without memory (meta)" if device == "meta" else f"on {device}"
+            lies = f"points lie {where}, {what} of the fake on {fake.device}"
             return Finding("wrong_value", f"What comes out lies where the input lies: {lies}.")
         if any(memory_of(fake) == memory_of(tensor) for tensor in given):
             says = f"{what} of the fake lies in an input's memory; the operator makes a new tensor."
@@ -709,7 +715,7 @@ def more_kept(operator, x, factors):
     with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t) or t, lambda t: t):
         y = operator(x, *factors)
     if sum(tensor.nbytes for tensor in kept) > y.nbytes:
-        says = f"It keeps {len(kept)} tensors until the backward pass. `slopes` needs x alone."
+        says = f"It keeps {len(kept)} tensors for y's backward pass, which needs x alone."
         return Finding("wrong_size", says)
     return None
 
@@ -832,6 +838,11 @@ def breaks_with(answer, what, x, factors):
     before = x.clone()
     try:
         y = answer(launch, x, *factors)
+    except (TypeError, ValueError, NotImplementedError, AssertionError):
+        if x.dtype == torch.float32:
+            raise
+        says = "float64, float16 and bfloat16 are floats, too: `launch` takes them."
+        return Finding("wrong_dtype", f"It refuses {x.dtype}. {says}")
     except RuntimeError as error:
         if "grid of 0 blocks" not in str(error):
             raise

@@ -94,3 +94,63 @@ def test_what_is_made_once_for_a_size_is_no_memory_that_stays():
         ctx.save_for_backward(output)
 
     assert trials.copy_kept(trials.scaled_tanh(keep), 2.0) is None
+
+
+def test_a_number_that_backward_reads_and_nobody_kept_is_named():
+    def keep(ctx, inputs, output):
+        ctx.save_for_backward(output)
+
+    finding = trials.judge_saved(keep, np.random.default_rng(1))
+    assert finding == ("crashed", "Backward reads `ctx.scale`, and nobody has put it there.")
+
+
+@pytest.mark.parametrize("error", [TypeError, ValueError])
+def test_who_takes_float32_alone_hears_of_the_other_floats(error):
+    def forward(launch, x, a, b, c):
+        if x.dtype != torch.float32:
+            raise error("float32 only")
+        return right_wrapper(launch, x, a, b, c)
+
+    finding = trials.judge_contract(forward, np.random.default_rng(1))
+    assert finding.reason == "wrong_dtype"
+    assert "float64, float16 and bfloat16 are floats, too" in finding.says
+
+
+def right_wrapper(launch, x, a, b, c):
+    y = torch.empty_like(x)
+    if x.numel():
+        launch(y, x if x.stride() == y.stride() else torch.empty_like(y).copy_(x), a, b, c)
+    return y
+
+
+def test_a_mistake_of_ones_own_is_no_refusal_of_a_type():
+    def forward(launch, x, a, b, c):
+        return launch(x)
+
+    with pytest.raises(TypeError, match="launch"):
+        trials.judge_contract(forward, np.random.default_rng(1))
+
+
+def test_two_tensors_for_one_backward_pass_are_told_whose_it_is():
+    def register(operator, slopes):
+        def keep(ctx, inputs, output):
+            x, ctx.a, ctx.b, _ = inputs
+            ctx.save_for_backward(x, output)
+
+        def backward(ctx, dy):
+            return slopes(dy, ctx.saved_tensors[0], ctx.a, ctx.b), None, None, None
+
+        operator.register_autograd(backward, setup_context=keep)
+
+    finding = trials.judge_register(register, np.random.default_rng(1))
+    assert finding.says == "It keeps 2 tensors for y's backward pass, which needs x alone."
+
+
+def test_the_device_meta_is_said_in_words():
+    def fake(points, centers):
+        count = points.shape[0]
+        index = torch.empty(count, dtype=torch.int64, device="cpu")
+        return index, points.new_empty(count, device="cpu")
+
+    finding = trials.judge_fake(fake, np.random.default_rng(1))
+    assert "points lie on a device without memory (meta), index of the fake on cpu" in finding.says

@@ -79,3 +79,20 @@ def test_two_neurons_find_the_circle_by_a_parabola_alone():
     assert {len(row) for row in rows} == {2 * circle.ROWS + 1}
     assert rows[circle.ROWS // 2][circle.ROWS] == "#"  # the middle
     assert not {"#"} & set(rows[0] + rows[-1])
+
+
+def test_a_gradient_in_another_order_than_x_is_seen_by_its_layout_alone():
+    class RowByRow(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return formula(x)
+
+        @staticmethod
+        def backward(ctx, dy):
+            (x,) = ctx.saved_tensors
+            return (2 * dy * x).contiguous()
+
+    assert doors.outcome("backward()", RowByRow.apply, formula) == doors.RIGHT
+    assert doors.outcome("a view", RowByRow.apply, formula) == doors.RIGHT
+    assert doors.outcome("its layout", RowByRow.apply, formula) == doors.WRONG
