@@ -39,10 +39,10 @@ windows with without work wrong you your
 
 NAMES = set(
     """
-API AWQ BT CMake CryptoNets cuFFTDx DeepSeek DGX ERR_NVGPUCTRPERM FAQ FlashFFTConv FlashInfer GB GB10 GDB GeForce
-GHz GPTQ GTX HGX
-HTTP HW IEEE ITU JAX JupyterLab KB KV LeCun LLM MB MHz MLX MODE MPK NumPy NVIDIA ONNX PhD PowerShell PREPARE
-PRO PyTorch QuaRot RTX SGLang SmoothQuant TB TensorRT VkFFT vLLM
+API AWQ BT CMake CryptoNets cuFFTDx DeepSeek DGX ERR_NVGPUCTRPERM FAQ FlashFFTConv FlashInfer GB
+GB10 GDB GeForce GHz GPTQ GTX HGX HTTP HW IEEE ITU JAX JupyterLab KB KV LeCun LLM MB MHz MLX
+MODE MPK NumPy NVIDIA ONNX PhD PowerShell PREPARE PRO PyTorch QuaRot RTX SGLang SmoothQuant TB
+TensorRT VkFFT vLLM
 """.split()
 )
 
