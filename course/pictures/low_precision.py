@@ -252,7 +252,9 @@ def greys(true, ways: dict):
     many = len({float(grey) for each in ways.values() for grey in np.unique(each)})
     alt = f"A picture in at most {many} greys. How far off, {words}."
     shown = [np.clip(each / true.max(), 0, 1) for each in ways.values()]
-    return images(shown, titles, alt=alt)
+    picture = images(shown, titles, alt=alt)
+    picture.set_figheight(picture.get_figheight() + 0.2)  # a title's second line
+    return picture
 
 
 def _off(errors):
