@@ -81,6 +81,21 @@ def check_cpp(exercise, answer, seed):
 def check_cuda_c(exercise, answer, seed):
     """Say what was tried, or raise Rejected."""
     path = as_path(exercise, answer)
+    slip = exercise.slip and exercise.slip(path.read_text(encoding="utf-8"))
+    says, proved = slip or ("", "")
+    if proved:  # it is not run: it might not end
+        raise Rejected(proved, says)
+    try:
+        return tried_cuda_c(exercise, path, seed)
+    except Rejected as rejected:
+        if says and rejected.reason in ("race", "timeout"):
+            where = [line for line in rejected.lines if line.startswith("in kernel")]
+            raise Rejected(rejected.reason, says, *where, code=rejected.code) from None
+        raise
+
+
+def tried_cuda_c(exercise, path, seed):
+    """Say what was tried, or raise Rejected for what was found when it ran."""
     trials, special = list(cases(exercise, seed)), special_trials(exercise, seed)
     scaled = scaled_trials(exercise, seed)
     once = special + scaled + large_trials(exercise, seed)

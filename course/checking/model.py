@@ -237,6 +237,9 @@ class Exercise:
     # a function: of its arguments by name after a call that was right, and what it had to return,
     # the sentence that says by which other means it was done; or None
     after: Callable = None
+    # a CUDA C file: of its text, (the sentence for its mistake, a reason if the text alone proves
+    # it), or None; what is not proved is said of a race and of a wait without end
+    slip: Callable = None
     wrong: tuple = ()
     hypotheses: tuple = ()
     kind: str = "numba"

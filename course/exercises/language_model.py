@@ -6,6 +6,7 @@ from numba import cuda
 from course.checking.inputs import normal, some_numbers, whole
 from course.checking.model import Exercise, Hypothesis, InOut, Launch, Out, Wrong
 from course.exercises.language_model_questions import QUIZZES as QUIZZES
+from course.exercises.language_model_waits import slip
 from utils.occupancy import ceil_div
 
 PAGE = 16  # positions of a page
@@ -160,6 +161,18 @@ __global__ void turn(float* out, const float* x, const int* position, int size, 
             ("out[begins + half + i] =", "out[begins + 2 * i + 1] ="),
             "wrong_value",
         ),
+        (
+            ("out[begins + i] =", "out[begins + 2 * i] ="),
+            ("out[begins + half + i] =", "out[begins + 2 * i + 1] ="),
+            "wrong_value",
+        ),
+        (
+            ("left = x[begins + i]", "left = x[begins + 2 * i]"),
+            ("right = x[begins + half + i]", "right = x[begins + 2 * i + 1]"),
+            "wrong_value",
+        ),
+        ("-2.0f * i / size", "-2.0f * i / half", "wrong_value"),
+        ("-2.0f * i / size", "-2 * i / half", "wrong_value"),
         (("- right * sinf", "+ right * sinf"), ("+ left * sinf", "- left * sinf"), "wrong_value"),
         ("-2.0f * i / size", "-2 * i / size", "wrong_value"),
         ("-2.0f * i / size", "-1.0f * i / size", "wrong_value"),
@@ -180,6 +193,29 @@ __global__ void turn(float* out, const float* x, const int* position, int size, 
             "Numbers 2 i and 2 i + 1 are turned together here. In Llama's order number i goes with"
             " number i + size / 2.",
             turned_if(pairs=neighbours, put=put_neighbours),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The right pairs are turned, and stored elsewhere: number i and number i + size / 2 of"
+            " `out` are their places, too.",
+            turned_if(put=put_neighbours),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Results lie where they belong, but they are made of numbers 2 i and 2 i + 1 of `x`:"
+            " take number i and number i + size / 2.",
+            turned_if(pairs=neighbours),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "-2 * i / half is divided as whole numbers, which cuts off all digits, and by half of"
+            " `size`: write -2.0f * i / size.",
+            turned_if(exponent=lambda i, size: np.trunc(-4 * i / size)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The exponent is twice what it has to be: -2 i over `size`, and not over half of it.",
+            turned_if(exponent=lambda i, size: -4 * i / size),
         ),
         Hypothesis(
             "wrong_value",
@@ -760,8 +796,9 @@ BARRIER = Exercise(
         " before, one of them in another block. Write the `barrier` at which all blocks wait for"
         " each other. Each block counts itself *once*, with an atomic addition to `*arrived`, and"
         " goes on when `expected` blocks have been counted. The counter is never set back: at the"
-        " second barrier twice as many are expected. All blocks run at once, so waiting is safe."
-        " The starter waits for its own block alone."
+        " second barrier twice as many are expected. To wait is to look *again* each time: a plain"
+        " `*arrived` may be read once and kept in a register. All blocks run at once, so waiting is"
+        " safe. The starter waits for its own block alone."
     ),
     starter="""
 %%writefile build/relay.cu
@@ -794,6 +831,7 @@ __global__ void relay(unsigned* work, int rounds) {
     shared_output=True,
     race_free=True,
     waits=True,
+    slip=slip,
     effort=1e9,  # who waits reads as often as it takes
     traffic=1e9,
     hints=(
@@ -816,6 +854,13 @@ __global__ void relay(unsigned* work, int rounds) {
             "race",
         ),
         ("arrived, 0) < expected", "arrived, 0) < gridDim.x", "wrong_value"),
+        ("atomicAdd(arrived, 0) < expected", "*arrived < expected", "timeout"),
+        (
+            WAIT,
+            "        unsigned seen = *arrived;\n        while (seen < expected)\n"
+            "            seen = arrived[0];\n",
+            "timeout",
+        ),
         ("    if (threadIdx.x == 0) {", "    {", "race"),
         (ARRIVE, "        *arrived += 1;\n", "race"),
         ("if (threadIdx.x == 0) {", "if (blockIdx.x == 0 && threadIdx.x == 0) {", "timeout"),
@@ -1039,6 +1084,7 @@ def accept(out, p, q, guess, u):
         (*rest_is("rest = p[row, taken, token]"), "wrong_value"),
         (*rest_is("rest = q[row, taken, token]"), "wrong_value"),
         (*rest_is("rest = abs(rest - q[row, taken, token])"), "wrong_value"),
+        (*rest_is("rest = rest - q[row, taken, token]"), "wrong_value"),
         (*rest_is("rest = max(q[row, taken, token] - rest, np.float32(0))"), "wrong_value"),
         ("reaches = u[row, guesses] * total", "reaches = u[row, guesses]", "wrong_value"),
         ("reaches = u[row, guesses] * total", "reaches = u[row, taken] * total", "wrong_value"),
@@ -1086,6 +1132,12 @@ def accept(out, p, q, guess, u):
             "wrong_value",
             "What the draft has too much of counts as well: take max(p - q, 0), not the distance.",
             accepted_if(rest=lambda p, q: abs(p - q)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "p - q is negative where the draft has too much, and takes from the running sum: there"
+            " it counts as 0.",
+            accepted_if(rest=lambda p, q: p - q),
         ),
         Hypothesis(
             "wrong_value",
@@ -1207,9 +1259,10 @@ SLOTS = Exercise(
         "In one step a server takes rows of many sequences: one row of each that is being answered,"
         " and many of a prompt. Rows `starts[s]` to `starts[s + 1] - 1` are the next tokens of"
         " sequence s, which has `cached[s]` positions in the cache already. A sequence may have no"
-        " row: then both are equal. Thread r stores the slot of row r in the pool: 16 times the"
-        " page that `table[s, position / 16]` names, plus position % 16. The starter takes each row"
-        " for a sequence of its own."
+        " row: then both are equal. (With starts 0, 1, 1, 4 row 0 is sequence 0's, rows 1 to 3 are"
+        " sequence 2's, and sequence 1 has none.) Thread r stores the slot of row r in the pool: 16"
+        " times the page that `table[s, position / 16]` names, plus position % 16. The starter"
+        " takes each row for a sequence of its own."
     ),
     starter="""
 %%writefile build/slots.cu
