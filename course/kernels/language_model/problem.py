@@ -80,7 +80,7 @@ ONE_BILLION = Config(16, 2048, 32, 8, 64, 8192, 128_256)
 EIGHT_BILLION = Config(32, 4096, 32, 8, 128, 14_336, 128_256)
 #: What a CPU runs in a second
 TOY = Config(2, 64, 4, 2, 16, 160, 256, theta=10_000.0)
-#: What a GPU trains in minutes; of 16 bits its weights are 2.9 MB
+#: What a GPU trains in minutes; of 16 bits its weights are 2.5 MB
 SMALL = Config(4, 160, 5, 1, 32, 432, 1024, theta=10_000.0)
 
 
