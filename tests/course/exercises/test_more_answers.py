@@ -129,6 +129,9 @@ def test_a_right_answer_is_solved(exercise, source, tmp_path, few_draws):
     assert outcome.solved, repr(outcome)
 
 
+HELPER = r"__device__ [\w ]*?\b(\w+)\("  # the name of a device function
+
+
 @pytest.mark.parametrize("exercise, sources", list(in_one_file()))
 def test_right_answers_in_cuda_c_are_solved(exercise, sources, tmp_path, monkeypatch):
     """All in one file, each as a kernel of another name: compiled once, by nvcc at night alone."""
@@ -141,12 +144,13 @@ def test_right_answers_in_cuda_c_are_solved(exercise, sources, tmp_path, monkeyp
         cuda_c_files, "reject_if_nvcc_does", (lambda path: None) if by_day else with_nvcc
     )
     path = tmp_path / Path(exercise.path).name
-    kernel = rf"\b{exercise.kernel_name}\b"
+    helpers = collections.Counter(
+        name for source in sources.values() for name in re.findall(HELPER, source)
+    )
+    names = [exercise.kernel_name, *(name for name, count in helpers.items() if count > 1)]
+    own = rf"\b({'|'.join(names)})\b"
     path.write_text(
-        "".join(
-            re.sub(kernel, f"{exercise.kernel_name}_{title}", source)
-            for title, source in sources.items()
-        )
+        "".join(re.sub(own, rf"\1_{title}", source) for title, source in sources.items())
     )
     for title in sources:
         name = f"{exercise.kernel_name}_{title}"
