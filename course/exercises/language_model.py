@@ -437,6 +437,11 @@ def top_p(out, probabilities, p):
     hypotheses=(
         Hypothesis(
             "wrong_value",
+            "With a p of 0 no token is kept. One is kept at least, whatever p is.",
+            cut_off_if(fewest=lambda sums, row, p: its_fewest(sums, row, p) if p > 0 else 0),
+        ),
+        Hypothesis(
+            "wrong_value",
             "The token with which the sum reaches p is left out. It has to be kept: the sum has to"
             " be p at least.",
             cut_off_if(fewest=below),

@@ -35,6 +35,14 @@ SLIPS = [
     ("language_model.turn", [("-2.0f * i / size", "-2 * i / half")], "divided as whole numbers"),
     ("language_model.turn", [("-2.0f * i / size", "-2.0f * i / half")], "is twice what it has to"),
     (
+        "language_model.top_p",
+        [
+            ("kept = 1\n", "kept = 0\n"),
+            ("total = probabilities[row, 0]", "total = np.float32(0)"),
+        ],
+        "With a p of 0 no token is kept. One",
+    ),
+    (
         "language_model.accept",
         chapter.rest_is("rest = rest - q[row, taken, token]"),
         "takes from the running sum",
