@@ -188,14 +188,6 @@ def likely(known: Tokens, logits, temperature: float, p: float):
     return drawing
 
 
-def opening(model, text: str = "The threads of a"):
-    """A sentence that somebody has begun, and what may come next: the chapter's cover."""
-    config, weights, known = model
-    tokens = torch.tensor([known.encode(text)], device=weights["norm"].device)
-    logits = reference.forward(config, weights, tokens)[0, -1].cpu()
-    return likely(known, logits, 0.7, 0.9)
-
-
 # ---- the bill of a token
 
 CARD = "H200"
