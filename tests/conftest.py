@@ -12,6 +12,7 @@ import gc
 import signal
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,16 @@ LONG = (
     "tests/utils/setup",
     "tests/utils/cpu",
 )
+
+
+@pytest.fixture(autouse=True)
+def _gradients_stay_on(request):
+    """Whoever is stopped within `torch.no_grad` leaves PyTorch without gradients: not the next."""
+    yield
+    torch = sys.modules.get("torch")
+    if torch and not torch.is_grad_enabled():
+        torch.set_grad_enabled(True)
+        warnings.warn(f"gradients were off after {request.node.nodeid}", stacklevel=1)
 
 
 @pytest.fixture
