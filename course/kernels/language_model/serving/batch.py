@@ -50,6 +50,9 @@ class BatchRunner:
         empty: Callable | None = None,
         graphs: bool = True,
     ):
+        # without gradients from here on: ranks of one process take turns within a step, and would
+        # leave `torch.no_grad` in another order than they entered it
+        weights = {name: weight.detach() for name, weight in weights.items()}
         self.config, self.weights, self.blocks = config, weights, blocks
         self.vocabulary, self.add_up, self.empty = config.vocabulary, add_up, empty
         self.own_vocabulary = vocabulary or slice(0, config.vocabulary)
@@ -84,7 +87,6 @@ class BatchRunner:
         rows.run()
         return rows.logits[: len(wanted)]
 
-    @torch.no_grad()
     def rows(self, count: int) -> "Rows":
         """The step for so many rows, made when it is first asked for."""
         size = next(size for size in SIZES if size >= count)
@@ -158,7 +160,6 @@ class Rows:
         else:
             self.graph.replay()
 
-    @torch.no_grad()
     def launch(self) -> None:
         """Queue the step's kernels; on a rank of several, with the sums between them."""
         runner, config = self.runner, self.runner.config

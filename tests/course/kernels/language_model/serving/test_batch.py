@@ -55,6 +55,7 @@ def test_an_engine_serves_with_it(ahead):
 @pytest.mark.parametrize(("ranks", "config"), [(2, parallel.HALF), (4, parallel.QUARTER)])
 def test_ranks_together_are_one_device(ranks, config):
     between, apart = parallel.errors(ranks, config, steps=3)
+    assert torch.is_grad_enabled(), "ranks take turns: no state of PyTorch's may be theirs"
     assert between == 0
     assert 0 < apart <= parallel.ROUNDED
 
