@@ -18,18 +18,21 @@ from course.kernels.language_model.serving.scheduler import Scheduler
 from course.kernels.language_model.serving.server import Background, Server, ServerError
 from course.kernels.language_model.serving.text import ByteTokens, Writing, overlap
 from tests.course.kernels.language_model.serving.alone import by_checksum
+from tests.processes import wait_until
 from utils.tools.process import python_environment
 
 BLOCKS = 40
 
 
 class Paced(ChecksumRunner):
-    """Takes a while for each step, and fails when it is told to."""
+    """Takes a while for each step, and fails when it is told to. Counts its steps."""
 
     seconds, fails = 0.0, False
+    steps = 0
 
     def step(self, *rows):
         """See Runner."""
+        self.steps += 1
         time.sleep(self.seconds)
         if self.fails:
             raise RuntimeError("out of luck")
@@ -54,14 +57,6 @@ def nothing_left(request):
         running.runner.seconds, running.runner.fails = 0.0, False
         wait_until(lambda: not running.engine.busy)
         assert len(running.engine.scheduler.pool.free) == BLOCKS
-
-
-def wait_until(holds, seconds: float = 20.0) -> None:
-    """Returns when something holds; fails after a while."""
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it has not happened"
-        time.sleep(0.005)
 
 
 def ask(server, **told):
@@ -188,14 +183,15 @@ def test_other_addresses(running):
 
 
 def test_a_client_that_goes_away_gives_its_blocks_back(running):
-    running.runner.seconds = 0.02  # ten seconds for all of it
+    running.runner.seconds = 0.02
+    most = 500
     for stream in (True, False):
-        connection = connected(running, prompt="Once", max_tokens=500, stream=stream, n=2)
+        before = running.runner.steps
+        connection = connected(running, prompt="Once", max_tokens=most, stream=stream, n=2)
         wait_until(lambda: len(running.engine.scheduler.running) == 2)
         connection.close()
-        begun = time.monotonic()
         wait_until(lambda: len(running.engine.scheduler.pool.free) == BLOCKS)
-        assert time.monotonic() - begun < 5  # and not ten
+        assert running.runner.steps - before < most, "it was written to its end, for nobody"
 
 
 def test_a_full_queue_says_when_to_come_again(running):
