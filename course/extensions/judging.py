@@ -1,6 +1,5 @@
 """Exercises whose answer is a function that PyTorch calls: judged by letting PyTorch call it."""
 
-import contextlib
 import importlib
 import inspect
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from course.checking import checker, engines
 from course.checking.limits import time_limit
 from course.checking.model import Exercise
 from course.checking.rejected import Rejected, check_arity, crashed, parameters
+from utils.tools.torch_threads import one_thread
 
 SECONDS = 30  # of CPU time; the first check in a notebook imports PyTorch's tracers
 
@@ -47,19 +47,6 @@ class TorchExercise(Exercise):
     reference: object = None
     inputs: object = None
     shapes: tuple = ()
-
-
-@contextlib.contextmanager
-def one_thread():
-    """PyTorch keeps to one thread: many that wait for one another would use up the CPU time."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def check(exercise: TorchExercise, answer, seed: int) -> str:

@@ -6,7 +6,6 @@ weights get fewer bits; sums, biases and pixels stay float32. Sources: LeCun et 
 1-bit LLMs: all large language models are in 1.58 bits", 2024 (the ternary scale).
 """
 
-import contextlib
 import functools
 import math
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from torch.nn import functional
 
 from course.kernels.low_precision import formats
 from utils import data
+from utils.tools.torch_threads import one_thread
 
 SIDE = 32  # pixels of a picture's line, and lines
 MARGIN = 2  # around MNIST's 28 × 28
@@ -100,17 +100,6 @@ def written(number: str) -> tuple[np.ndarray, list[int]]:
         places.append(all_of_it[met[digit] % len(all_of_it)])
         met[digit] += 1
     return pixels[places], spelt
-
-
-@contextlib.contextmanager
-def one_thread():
-    """PyTorch with one CPU thread: so small a network gains nothing by more."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 @functools.cache

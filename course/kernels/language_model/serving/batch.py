@@ -20,10 +20,11 @@ from course.kernels.attention.problem import stream
 from course.kernels.language_model.plain import module
 from course.kernels.language_model.problem import Config
 from course.kernels.language_model.reference import STACKED
-from course.kernels.language_model.serving.runner import come, one_thread
+from course.kernels.language_model.serving.runner import come
 from course.kernels.language_model.serving.scheduler import BLOCK
 from utils import has_gpu
 from utils.occupancy import ceil_div
+from utils.tools.torch_threads import one_thread
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)  # rows of a step
 ENOUGH = 512  # blocks of threads that keep a GPU busy: with fewer, sequences are cut in parts

@@ -5,7 +5,6 @@ prompt: a token's keys and values are written before anybody of the step looks, 
 beyond the own position. So a runner knows nothing of sequences, prompts or requests.
 """
 
-import contextlib
 from typing import Protocol
 
 import numpy as np
@@ -14,6 +13,7 @@ import torch
 from course.kernels.language_model import reference
 from course.kernels.language_model.problem import Cache, Config
 from course.kernels.language_model.serving.scheduler import BLOCK, Plan
+from utils.tools.torch_threads import one_thread
 
 
 class Runner(Protocol):
@@ -47,17 +47,6 @@ def come(tokens, drawn) -> torch.Tensor:
     if not len(drawn):
         return tokens
     return torch.where(tokens < 0, drawn[(-1 - tokens).clamp(min=0)], tokens)
-
-
-@contextlib.contextmanager
-def one_thread():
-    """Products of a few rows are too small to be shared out: threads would wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 class PyTorchRunner:

@@ -1,0 +1,16 @@
+"""How many of the processor's threads PyTorch takes."""
+
+import contextlib
+
+
+@contextlib.contextmanager
+def one_thread():
+    """PyTorch with one CPU thread: of a little work, many would only wait for one another."""
+    import torch  # it takes seconds, and not everybody who may need this has work for it
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
