@@ -4,6 +4,7 @@
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include "../../row_kernels/kernels/bulk_copy.cuh"
 
 #ifndef BITS
 #define BITS 16  // of a weight: 16 (bfloat16), 8 (e4m3) or 4
@@ -44,9 +45,6 @@ constexpr int CODES_BYTES = ROWS * CHUNK * BITS / 8 / PIECES;
 constexpr int SCALES = BITS == 16 ? 0 : ROWS * CHUNK / GROUP_COLUMNS / PIECES;
 constexpr int STAGE_BYTES = CODES_BYTES + SCALES * 2;
 
-using Barrier = unsigned long long;
-using Policy = unsigned long long;
-
 // A matrix in the order in which it is read: tiles of 8 rows, each in chunks of CHUNK columns, and
 // each of those in PIECES stages, as megakernel.packed lays it out.
 struct Matrix {
@@ -62,10 +60,6 @@ struct Matrix {
     }
 };
 
-__device__ inline unsigned shared_address(const void* pointer) {
-    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
-}
-
 __device__ inline void barrier_init(Barrier* barrier, int arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
                  "r"(arrivals));
@@ -76,33 +70,7 @@ __device__ inline void barrier_arrive(Barrier* barrier) {
                  : "memory");
 }
 
-__device__ inline void barrier_expect(Barrier* barrier, unsigned bytes) {
-    asm volatile(
-        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
-        "r"(bytes)
-        : "memory");
-}
-
-// Wait until the phase with this parity (0, 1, 0, ...) has ended.
-__device__ inline void barrier_wait(Barrier* barrier, unsigned parity) {
-    asm volatile(
-        "{\n"
-        ".reg .pred done;\n"
-        "again:\n"
-        "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-        "@!done bra again;\n"
-        "}" ::"r"(shared_address(barrier)),
-        "r"(parity)
-        : "memory");
-}
-
-// Weights are read once in a token: they leave L2 before the activations do.
-__device__ inline Policy evict_first() {
-    Policy policy;
-    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-    return policy;
-}
-
+// As in bulk_copy.cuh. Weights are read once in a token: they leave L2 before the activations do.
 __device__ inline void bulk_copy(void* to, const void* from, unsigned bytes, Barrier* barrier,
                                  Policy policy) {
     asm volatile(
@@ -122,8 +90,7 @@ struct Ring {
             barrier_init(&full[s], 1);
             barrier_init(&empty[s], WARPS);
         }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        fence_barrier_init();
     }
 };
 

@@ -100,9 +100,14 @@ WAITS = {
 }
 
 
+ROW_KERNELS = "../../row_kernels/kernels"
+
+
 def without(folder, file: str, line: str, instead: str):
     """What loads the megakernel without a line: the first that begins so."""
     shutil.copytree(KERNELS, folder, dirs_exist_ok=True)
+    others = folder / ROW_KERNELS  # whose header the ring's file includes
+    shutil.copytree(KERNELS / ROW_KERNELS, others, dirs_exist_ok=True)
     path = folder / file
     text = path.read_text()
     found = re.search(rf"^ *{re.escape(line)}.*$", text, re.MULTILINE)
@@ -121,7 +126,7 @@ OF_DAY_AND_NIGHT = [
 @ON_CPU
 @pytest.mark.parametrize("wait", OF_DAY_AND_NIGHT)
 def test_a_wait_that_is_forgotten_is_found(wait, tmp_path, monkeypatch):
-    load = without(tmp_path / "kernels", *WAITS[wait])
+    load = without(tmp_path / "language_model" / "kernels", *WAITS[wait])
     form = Form(batch=2, warps=4, slice=32, stages=3)
     make = partial(Megakernel, form=form, blocks=5, load=load)
     with pytest.raises((AssertionError, cuda_c.LaunchError)):
