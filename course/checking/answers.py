@@ -40,6 +40,11 @@ def but(answer, *changes):
     return namespace[function.__name__]
 
 
+def with_mistakes(reference):
+    """f(**mistake): the reference with a mistake, which it takes as arguments by name."""
+    return lambda **mistake: functools.partial(reference, **mistake)
+
+
 @functools.cache
 def source_of(function):
     """Its source from the margin on; an exercise changes its solution again and again."""

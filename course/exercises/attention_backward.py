@@ -5,6 +5,7 @@ import math
 import numpy as np
 from numba import cuda
 
+from course.checking.answers import with_mistakes
 from course.checking.inputs import normal, some_numbers
 from course.checking.model import (
     Exercise,
@@ -100,9 +101,7 @@ def slopes(
     return (scale if outside else 1) * ds @ (v if of == "values" else k)
 
 
-def slopes_if(**mistake):
-    """What comes out of `slopes` with a mistake."""
-    return lambda *given, **named: slopes(*given, **named, **mistake)
+slopes_if = with_mistakes(slopes)
 
 
 SLOPE = Exercise(

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from course.checking.answers import replace
+from course.checking.answers import replace, with_mistakes
 from course.checking.inputs import exact, normal, some_numbers
 from course.checking.model import (
     Exercise,
@@ -146,9 +146,7 @@ def decoded(
     return after
 
 
-def decoded_if(**mistake):
-    """What comes out of `decoded` with a mistake."""
-    return lambda *given, **named: decoded(*given, **named, **mistake)
+decoded_if = with_mistakes(decoded)
 
 
 BY_HEAD = "(sequence * key_heads + key_head) * capacity + {})"  # another layout of the cache
@@ -392,9 +390,7 @@ def merged(
     return np.divide(result, total, out=np.zeros_like(result), where=total > 0)
 
 
-def merged_if(**mistake):
-    """What comes out of `merged` with a mistake."""
-    return lambda *given, **named: merged(*given, **named, **mistake)
+merged_if = with_mistakes(merged)
 
 
 def in_float32(lse, largest):
@@ -725,9 +721,7 @@ def looked_up(
     return result
 
 
-def looked_up_if(**mistake):
-    """What comes out of `looked_up` with a mistake."""
-    return lambda *given, **named: looked_up(*given, **named, **mistake)
+looked_up_if = with_mistakes(looked_up)
 
 
 def rows_too_near(sequence, key, table, page, longest):

@@ -3,6 +3,7 @@
 import numpy as np
 from numba import cuda
 
+from course.checking.answers import with_mistakes
 from course.checking.inputs import normal, some_numbers, whole
 from course.checking.model import Exercise, Hypothesis, InOut, Launch, Out, Wrong
 from course.exercises.language_model_questions import QUIZZES as QUIZZES
@@ -91,9 +92,7 @@ def turned(
     return put(*turn(left, right, np.cos(angle), np.sin(angle)))
 
 
-def turned_if(**mistake):
-    """What comes out of `turned` with a mistake."""
-    return lambda *given, **named: turned(*given, **named, **mistake)
+turned_if = with_mistakes(turned)
 
 
 def one_after_the_other(left, right, cos, sin):
@@ -342,9 +341,7 @@ def one_more(out, probabilities, p):
     return result
 
 
-def cut_off_if(**mistake):
-    """What comes out of `cut_off` with a mistake."""
-    return lambda *given, **named: cut_off(*given, **named, **mistake)
+cut_off_if = with_mistakes(cut_off)
 
 
 def below(sums, row, p):
@@ -576,9 +573,7 @@ def appended(
     return after
 
 
-def appended_if(**mistake):
-    """What comes out of `appended` with a mistake."""
-    return lambda *given, **named: appended(*given, **named, **mistake)
+appended_if = with_mistakes(appended)
 
 
 APPEND = Exercise(
@@ -1011,9 +1006,7 @@ def accepted(
     return result
 
 
-def accepted_if(**mistake):
-    """What comes out of `accepted` with a mistake."""
-    return lambda *given, **named: accepted(*given, **named, **mistake)
+accepted_if = with_mistakes(accepted)
 
 
 TEST = "u[row, taken] * q[row, taken, token] >= p[row, taken, token]"
@@ -1248,9 +1241,7 @@ def looked_up(
     return result
 
 
-def looked_up_if(**mistake):
-    """What comes out of `looked_up` with a mistake."""
-    return lambda *given, **named: looked_up(*given, **named, **mistake)
+looked_up_if = with_mistakes(looked_up)
 
 
 SLOTS = Exercise(
