@@ -126,6 +126,18 @@ def in_turn(runs: list) -> None:
         run()
 
 
+def layers_of(length: int) -> list[tuple]:
+    """(q, cache) of layers with one sequence of a length, together far larger than L2."""
+    first = Case((length,)).inputs()
+    count = max(FEWEST_LAYERS, ceil_div(LAYERS_BYTES, first[1].nbytes))
+    return [first, *(Case((length,)).inputs(seed) for seed in range(1, count))]
+
+
+def bytes_of(layers: list[tuple]) -> int:
+    """Of all their caches."""
+    return sum(cache.nbytes for _, cache in layers)
+
+
 def rivals_in_layers(report: Report, name: str, layers: list) -> dict:
     """As `rivals`: each backend through all layers, as one CUDA graph."""
     of_layers = [rivals(report, name, *layer, captured=False) for layer in layers]
@@ -140,15 +152,12 @@ def rivals_in_layers(report: Report, name: str, layers: list) -> dict:
 def race_layers_of(report: Report, length: int) -> None:
     """One sequence's token through layers, whose caches together are far larger than L2."""
     name = f"attention/decode_layers/{length}"
-    first = Case((length,)).inputs()
-    count = max(FEWEST_LAYERS, ceil_div(LAYERS_BYTES, first[1].nbytes))
-    layers = [first, *(Case((length,)).inputs(seed) for seed in range(1, count))]
+    layers = layers_of(length)
     report.put("checks", name, max(prove_whole(*layer) for layer in layers[:2]))
     mine = as_graph(partial(in_turn, [ours(FASTEST, *layer) for layer in layers]))
     theirs = rivals_in_layers(report, name, layers)
-    moved = sum(cache.nbytes for _, cache in layers)
-    timings = race(report, name, {"ours": mine} | theirs, bytes=moved)
-    record(f"{name}/layers", count)
+    timings = race(report, name, {"ours": mine} | theirs, bytes=bytes_of(layers))
+    record(f"{name}/layers", len(layers))
     record_share(f"{name}/share_of_copy", timings["ours"])
     record_speedup(f"{name}/speedup_over_best", timings, theirs)
 
@@ -178,19 +187,16 @@ def race_ladder(report: Report) -> None:
 
 def race_hint(report: Report) -> None:
     """A hint to L2, by both clocks: does a kernel gain whose loads let their lines leave first?"""
-    first = Case((LADDER,)).inputs()
-    count = max(FEWEST_LAYERS, ceil_div(LAYERS_BYTES, first[1].nbytes))
-    layers = [first, *(Case((LADDER,)).inputs(seed) for seed in range(1, count))]
-    forms = {label: form_for(first[1], GROUP_OF) for label in ("kept", "let go")}
-    forms = {label: replace(form, passing=label == "let go") for label, form in forms.items()}
+    layers = layers_of(LADDER)
+    form = form_for(layers[0][1], GROUP_OF)
+    forms = {"kept": replace(form, passing=False), "let go": replace(form, passing=True)}
     for clock, taken in (("once", layers[:1]), ("layers", layers)):
         runs = {}
         for label, form in forms.items():
             each = [in_form(form, *layer) for layer in taken]
             runs[label] = as_graph(partial(in_turn, each))
-        moved = sum(cache.nbytes for _, cache in taken)
         name = f"attention/decode_hint/{clock}/{LADDER}"
-        timings = race(report, name, runs, bytes=moved)
+        timings = race(report, name, runs, bytes=bytes_of(taken))
         record_speedup(f"{name}/gained", timings, ["kept"], "let go")
 
 
