@@ -29,6 +29,19 @@ def everything(engine, most_steps: int = 5000) -> list:
     raise AssertionError(f"still busy after {most_steps} steps")
 
 
+def crowded(engine, requests) -> dict:
+    """{(request, choice): its tokens} of requests for which there are too few blocks."""
+    for request in requests:
+        engine.add(request)
+    tokens, preempted = {}, 0
+    while engine.busy:
+        for drawn in engine.step():
+            tokens.setdefault((drawn.request, drawn.choice), []).append(drawn.token)
+        preempted += len(engine.plan.preempted)
+    assert preempted
+    return tokens
+
+
 class Guarded(ChecksumRunner):
     """Refuses to write into a block that more than one sequence has, or whose prefix is promised.
 

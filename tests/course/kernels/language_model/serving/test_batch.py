@@ -12,7 +12,7 @@ from course.kernels.language_model.serving.engine import Engine, Request
 from course.kernels.language_model.serving.kernel_runner import KernelRunner
 from course.kernels.language_model.serving.runner import PyTorchRunner
 from course.kernels.language_model.serving.scheduler import Scheduler
-from tests.course.kernels.language_model.serving.alone import alone, everything
+from tests.course.kernels.language_model.serving.alone import alone, crowded, everything
 
 
 def test_a_batch_is_right():
@@ -38,14 +38,7 @@ def test_an_engine_serves_with_it(ahead):
     weights = problem.weights(config, 0, torch.bfloat16, DEVICE)
     engine = Engine(BatchRunner(config, weights, 5, 80), Scheduler(5, budget=16, places=4), ahead)
     requests = [Request([3] * 30, 12, choices=2), Request([5] * 28, 8)]
-    for request in requests:
-        engine.add(request)
-    tokens, preempted = {}, 0
-    while engine.busy:
-        for drawn in engine.step():
-            tokens.setdefault((drawn.request, drawn.choice), []).append(drawn.token)
-        preempted += len(engine.plan.preempted)
-    assert preempted
+    tokens = crowded(engine, requests)
     for request in requests:
         expected = alone(BatchRunner(config, weights, 5, 80), request.prompt, request.most)
         for choice in range(request.choices):

@@ -18,6 +18,7 @@ from tests.course.kernels.language_model.serving.alone import (
     Guarded,
     alone,
     by_checksum,
+    crowded,
     everything,
 )
 from utils.occupancy import ceil_div
@@ -228,14 +229,7 @@ def test_the_model_writes_the_same_for_many_as_for_one():
     runner.v.fill_(1e9)
     engine = Engine(runner, Scheduler(8, budget=10, places=4))
     requests = [Request(COMMON[:n], 20, choices=1 + n % 2) for n in (29, 30, 28, 3, 40, 20)]
-    for request in requests:
-        engine.add(request)
-    tokens, preempted = {}, 0
-    while engine.busy:
-        for drawn in engine.step():
-            tokens.setdefault((drawn.request, drawn.choice), []).append(drawn.token)
-        preempted += len(engine.plan.preempted)
-    assert preempted
+    tokens = crowded(engine, requests)
     for request in requests:
         expected = list(request.prompt)
         for _ in range(request.most):
