@@ -166,9 +166,10 @@ def serve():
         told, tell = os.pipe()
         between = os.fork()  # it ends at once, and whoever asks adopts the kernel
         if between == 0:
-            if kernel := os.fork():
-                os.write(tell, b"%d" % kernel)
+            if os.fork():
                 os._exit(0)
+            os.setsid()  # before anybody knows of it: jupyter_client signals its process group
+            os.write(tell, b"%d" % os.getpid())
             line.close()
             os.close(told)
             os.close(tell)
@@ -181,7 +182,6 @@ def serve():
 
 def become(sinks, command, cwd, env):
     """In a copy: what Python does with `-m ipykernel_launcher` in this folder."""
-    os.setsid()
     for number, sink in enumerate([os.open(os.devnull, os.O_RDONLY), *sinks]):
         os.dup2(sink, number)
         os.close(sink)

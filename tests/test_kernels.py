@@ -80,3 +80,16 @@ def test_variables_that_are_read_at_the_start_ask_for_a_process(tmp_path):
     different = dict(os.environ, OMP_NUM_THREADS="7")
     process = kernels.start(command, env=different, stdout=subprocess.DEVNULL)
     assert isinstance(process, subprocess.Popen) and process.wait() == 0
+
+
+def test_a_copy_leads_its_own_process_group_before_anybody_knows_of_it():
+    """jupyter_client interrupts a kernel's group when it ends it: that must not be the tests'."""
+    with open(os.devnull, "w") as nowhere:
+        for _ in range(20):
+            command = [sys.executable, *kernels.KERNEL, "--version"]
+            process = kernels.start(command, stdout=nowhere, stderr=nowhere)
+            try:
+                assert os.getpgid(process.pid) == process.pid
+            finally:
+                process.kill()
+                process.wait()
