@@ -1,0 +1,105 @@
+"""What is demanded of a candidate, beside being right."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from course.judge.errors import Bound
+
+#: Sizes that are tried where nothing else is said: none, one, not a multiple of a warp or a block
+SIZES = (0, 1, 7, 33, 64, 100)
+#: The largest size that is drawn where nothing else is said
+MOST = 200
+#: Names under which a submission's function is looked for, where none is demanded
+ENTRIES = ("candidate", "kernel", "custom_kernel", "solve", "solution", "run")
+
+
+@dataclass(frozen=True)
+class Out:
+    """An argument that the candidate must fill: an array that arrives poisoned.
+
+    Where the inputs hold one or several, the candidate is called with all arguments in order, and
+    what it returns is not looked at.
+    """
+
+    shape: tuple
+    dtype: object = np.float32
+
+
+@dataclass(frozen=True)
+class InOut:
+    """An argument that the candidate reads and updates in place."""
+
+    array: object
+
+
+@dataclass(frozen=True)
+class Property:
+    """Something that holds for every right answer, whatever the reference says.
+
+    change: (rng, arguments) -> other arguments, such as all of them doubled.
+    then: (result, arguments) -> what the result for the other arguments must be.
+    exact: without rounding, as where numbers are doubled or rows are swapped.
+    """
+
+    name: str
+    change: Callable
+    then: Callable
+    exact: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demands:
+    """What is demanded, and how a candidate is called. All of it may be left out.
+
+    sizes: those to try first; `fresh(rng)` draws others, which no candidate can know.
+    error: a Bound, how wrong a right result may be; None derives one from the result's type and
+        8 operations an element.
+    dtype, shape: of the result, where the reference's is not it: a name, a function of the
+        arguments.
+    properties: Property entries to hold.
+    strided: arrays of two axes and more are also handed in as views that are not contiguous.
+    special: "any", "no_nan" or "finite": which special numbers (infinity, NaN, -0, the smallest)
+        the floats may hold in some calls.
+    deterministic: two calls with the same values must give the same bits.
+    may_alias: the result may share memory with an argument. may_mutate: arguments may be changed.
+    library: functions that the result must not be made by: names such as "numpy.matmul" or
+        "aten.mm"; "reference" for those heavy ones that the reference itself calls; () for none.
+    precision: the type in which the work must be done, such as "float32"; a cast to a narrower one
+        is a finding. None asks nothing.
+    entry: the function's, class's or kernel's name in a submission.
+    launch: for a bare kernel (Numba, CUDA C, Triton): (arguments) -> (grid, block), or (grid,
+        block, shared bytes), or for Triton (grid, keywords).
+    race_free: kernels are watched access by access, where an engine without a GPU runs them.
+    seconds: of CPU time for one call.
+    calls: how many drawn inputs are tried, beside the sizes.
+    bytes, flops: functions of the arguments: what the work must move and compute, by which a time
+        is held against what the GPU can do at all.
+    rival: a callable to race, in its best mode; None for the reference.
+    timed_size: the size at which it is timed.
+    """
+
+    sizes: tuple = SIZES
+    fresh: Callable = lambda rng: int(rng.integers(2, MOST))
+    error: Bound | None = None
+    dtype: str | Callable | None = None
+    shape: Callable | None = None
+    properties: tuple[Property, ...] = ()
+    strided: bool = False
+    special: str = "finite"
+    deterministic: bool = True
+    may_alias: bool = False
+    may_mutate: bool = False
+    library: tuple | str = "reference"
+    precision: str | None = None
+    entry: str | None = None
+    launch: Callable | None = None
+    race_free: bool = True
+    seconds: float = 10
+    calls: int = 6
+    bytes: Callable | None = None
+    flops: Callable | None = None
+    rival: Callable | None = None
+    timed_size: object = None
+    extra: dict = field(default_factory=dict)

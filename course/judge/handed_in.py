@@ -1,0 +1,172 @@
+"""What was handed in: a function, a file, a text, a kernel; and how it gets to its own process."""
+
+import inspect
+import io
+import os
+import sys
+import textwrap
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from course.judge import demands as asked
+
+#: Modules that every candidate's process has imported; others by what its text speaks of
+ALWAYS = ("numpy", "utils")
+OFTEN = {
+    "torch": ("torch", "torch.nn.functional"),
+    "triton": ("torch", "torch.nn.functional", "triton", "triton.language"),
+    "cuda": ("numba.cuda", "utils.tracer"),
+    "numba": ("numba.cuda", "utils.tracer"),
+    "__global__": ("numba.cuda", "utils.cuda_c"),
+}
+
+
+class NotAKernel(TypeError):
+    """What was handed in cannot be judged; the text says what can."""
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """A candidate on its way to its own process.
+
+    kind: "python" (a module's text), "cuda_c" (a kernel's text) or "pickle" (a function of this
+        process, with what it uses). source: the text, "" where there is none. function: the object,
+        where it is one.
+    """
+
+    name: str
+    kind: str
+    source: str = ""
+    blob: bytes = b""
+    filename: str = ""
+    function: object = None
+    modules: tuple = field(default=ALWAYS)
+
+
+def of(candidate, demands) -> HandedIn:
+    """A candidate as it is sent. Raises NotAKernel, FileNotFoundError."""
+    if isinstance(candidate, os.PathLike):
+        return of_text(Path(candidate).read_text(), Path(candidate).name)
+    if isinstance(candidate, str):
+        if "\n" in candidate:
+            return of_text(candidate, "submission")
+        return of_text(Path(candidate).read_text(), Path(candidate).name)
+    if not callable(candidate) and not hasattr(candidate, "fn"):
+        raise NotAKernel(
+            f"judge() got {type(candidate).__name__}: it takes a function, a kernel, a path of a"
+            " .py or .cu file, or the text of one."
+        )
+    return of_function(candidate)
+
+
+def of_text(source, name):
+    """A submission's text: CUDA C where it holds a kernel and is no Python."""
+    is_cuda = name.endswith((".cu", ".cuh")) or "__global__" in source and not is_python(source)
+    kind = "cuda_c" if is_cuda else "python"
+    filename = f"/submission/{name if name.endswith(('.py', '.cu')) else name + '.py'}"
+    return HandedIn(name, kind, source, filename=filename, modules=modules_for(source))
+
+
+def is_python(source):
+    """Whether a text is Python."""
+    try:
+        compile(source, "submission", "exec")
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+def modules_for(source):
+    """What to import beforehand for a candidate of this text."""
+    found = dict.fromkeys(ALWAYS)
+    for word, modules in OFTEN.items():
+        if word in source:
+            found |= dict.fromkeys(modules)
+    return tuple(found)
+
+
+def of_function(function):
+    """A function or kernel of this process, written down with all that it uses by value."""
+    inner = getattr(function, "py_func", getattr(function, "fn", function))
+    inner = getattr(inner, "forward", inner) if not inspect.isroutine(inner) else inner
+    try:
+        source = textwrap.dedent(inspect.getsource(inner))
+    except (OSError, TypeError):
+        source = ""
+    code = getattr(inner, "__code__", None)
+    name = getattr(function, "__name__", type(function).__name__)
+    loaded = set(sys.modules)
+    modules = (*modules_for(source + " ".join(names_of(code))), "numba.cloudpickle")
+    if "torch" in loaded and has_tensors(inner):
+        modules = tuple(dict.fromkeys((*modules, *OFTEN["torch"])))
+    blob = by_value(function)
+    filename = code.co_filename if code else "function"
+    return HandedIn(name, "pickle", source, blob, filename, function, modules)
+
+
+def names_of(code):
+    """Names that a function uses, and those inside it."""
+    if code is None:
+        return
+    yield from code.co_names
+    for part in code.co_consts:
+        if hasattr(part, "co_names"):
+            yield from names_of(part)
+
+
+def has_tensors(function):
+    """Whether a function's globals hold PyTorch under some name."""
+    return "torch" in getattr(function, "__globals__", {})
+
+
+def by_value(function):
+    """The bytes of a function with the functions of its own module, so that no module is imported
+    on the other side that may know the reference."""
+    from numba import cloudpickle
+
+    stream = io.BytesIO()
+    own = getattr(inspect.getmodule(getattr(function, "py_func", function)), "__name__", "__main__")
+
+    class Writer(cloudpickle.CloudPickler):
+        def reducer_override(self, value):
+            py_func = getattr(value, "py_func", None)
+            if type(value).__module__ == "utils.cpu.numba_cuda.dispatcher" and py_func:
+                return kernel_again, (py_func, value.device)
+            return super().reducer_override(value)
+
+    module = sys.modules.get(own)
+    by_hand = own != "__main__" and module is not None and not own.startswith(("torch", "numpy"))
+    if by_hand:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        Writer(stream).dump(function)
+    except Exception as error:
+        raise NotAKernel(
+            f"{getattr(function, '__name__', function)!r} cannot be sent to a process of its own"
+            f" ({type(error).__name__}: {error}). Hand in its file, or its text."
+        ) from None
+    finally:
+        if by_hand:
+            cloudpickle.unregister_pickle_by_value(module)
+    return stream.getvalue()
+
+
+def kernel_again(py_func, device):
+    """A kernel of the CPU engine, on the other side."""
+    from numba import cuda
+
+    return cuda.jit(py_func, device=True) if device else cuda.jit(py_func)
+
+
+def message(handed_in, demands, init=None):
+    """The worker's message to load a candidate."""
+    return {
+        "kind": handed_in.kind,
+        "source": handed_in.source,
+        "blob": handed_in.blob,
+        "filename": handed_in.filename,
+        "entry": demands.entry,
+        "entries": asked.ENTRIES,
+        "check": demands.race_free,
+        "init": init or {"arguments": (), "seed": 0},
+    }

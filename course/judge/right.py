@@ -1,0 +1,394 @@
+"""Is it right? The calls that are made, and what their results show.
+
+The order matters as little as it can: an answer that is wrong once is wrong. The expected result of
+a call is computed after the candidate's answer has come.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from course.judge import sandbox
+from course.judge.demands import InOut, Out
+from course.judge.errors import UNIT_ROUNDOFF, Bound
+from course.judge.report import Reason
+from course.judge.sandbox import Array, Forged, Lost, Opaque
+from course.judge.words import sentence
+from utils import check
+
+#: Errors of engines and Python -> the key of the reason
+ENGINES = {
+    "KernelIndexError": "out_of_bounds",
+    "UninitializedError": "uninitialized",
+    "IndexError": "out_of_bounds",
+}
+#: The operations behind an element where nothing is said
+FEW = 8
+
+
+@dataclass
+class Tried:
+    """One call: what was given, what came, what was expected, and what was noted."""
+
+    label: str
+    size: object
+    arguments: tuple
+    got: object = None
+    expected: object = None
+    notes: dict = field(default_factory=dict)
+    reason: Reason | None = None
+
+
+class Trials:
+    """All calls of one candidate."""
+
+    def __init__(self, box, reference, inputs, demands, seed):
+        self.box, self.reference, self.inputs, self.demands = box, reference, inputs, demands
+        self.rng = np.random.default_rng(seed)
+        self.done = []
+        self.dead = False
+
+    @property
+    def reasons(self):
+        """The reasons of all calls so far, each key once."""
+        found = {}
+        for one in self.done:
+            if one.reason is not None:
+                found.setdefault(one.reason.key, one.reason)
+        return list(found.values())
+
+    def draw(self, size):
+        """Inputs of a size, anew."""
+        drawn = self.inputs(self.rng, size)
+        return tuple(drawn) if isinstance(drawn, tuple | list) else (drawn,)
+
+    def call(self, label, size, arguments, slot=None, **how):
+        """Make one call and judge its result: a Tried."""
+        tried = Tried(label, size, arguments)
+        self.done.append(tried)
+        if self.dead:
+            return tried
+        try:
+            header, buffers = self.box.ask("call", **self.message(arguments, slot, how))
+        except Lost as lost:
+            self.dead = True
+            tried.reason = self.lost(lost, tried)
+            return tried
+        except Forged as forged:
+            self.dead = True
+            tried.reason = Reason("forged", f"{sentence('forged')} {forged}.")
+            return tried
+        if "error" in header:
+            tried.reason = self.failed(header["error"], tried)
+            return tried
+        tried.notes = header["notes"]
+        try:
+            tried.got = sandbox.unpacked(header["result"], buffers)
+        except Forged as forged:
+            tried.reason = Reason("forged", f"{sentence('forged')} {forged}.")
+            return tried
+        tried.expected = self.expected(arguments)
+        tried.reason = self.compared(tried) or self.noted(tried)
+        return tried
+
+    def all(self):
+        """Every call that is made."""
+        for size in self.demands.sizes:
+            self.call("", size, self.draw(size))
+        for _ in range(self.demands.calls):
+            size = self.demands.fresh(self.rng)
+            self.call("", size, self.draw(size))
+
+    def message(self, arguments, slot, how):
+        """The worker's message for one call."""
+        given, outputs = [], []
+        for number, one in enumerate(arguments):
+            if isinstance(one, Out):
+                outputs.append(number)
+                one = poisoned(one, self.rng)
+            elif isinstance(one, InOut):
+                outputs.append(number)
+                one = one.array
+            given.append(sandbox.pack(one))
+        demands = self.demands
+        plain = tuple(value for value in map(plain_of, arguments))
+        launch = demands.launch(*plain) if demands.launch else None
+        options = {"strided": False, "lines": False, "order": None, "races": False, "spoil": False}
+        return {
+            "arguments": given,
+            "outputs": outputs,
+            "slot": slot,
+            "launch": launch,
+            "poison": True,
+            "device_arrays": False,
+            **options,
+            **how,
+        }
+
+    def expected(self, arguments):
+        """The reference's result in the widest types, as NumPy arrays and plain values."""
+        given = tuple(wide(plain_of(one)) for one in arguments if not isinstance(one, Out))
+        return plain_result(self.reference(*given))
+
+    # -- what a call shows
+
+    def lost(self, lost, tried):
+        """The reason for a process that ended or did not answer."""
+        if lost.how == "timeout":
+            seconds = self.demands.seconds
+            says = f"{where(tried)}: it was ended after {seconds:g} seconds of work."
+            return Reason("timeout", f"{sentence('timeout')} {says}")
+        says = f"{where(tried)}: its process ended ({ending(lost.status)})."
+        return Reason("crashed", f"{sentence('crashed')} {says}")
+
+    def failed(self, error, tried):
+        """The reason for an error that a call raised."""
+        key = error.get("key") or ENGINES.get(error["type"], "crashed")
+        text = error["says"]
+        if "race" in text.lower()[:200]:
+            key = "race"
+        elif "outside" in text.lower() and error["type"] in ("KernelMistake", "LaunchError"):
+            key = "out_of_bounds"
+        elif "nobody" in text.lower() and error["type"] == "KernelMistake":
+            key = "uninitialized"
+        line = f" ({error['line']})" if error["line"] else ""
+        first = " ".join(text.split())[:240]
+        return Reason(key, f"{sentence(key)} {where(tried)}: {error['type']}{line}: {first}")
+
+    def noted(self, tried):
+        """The reason for what else a call did, or None."""
+        notes, demands = tried.notes, self.demands
+        if notes["changed"] and not demands.may_mutate:
+            number = notes["changed"][0]
+            says = f"{where(tried)}: argument {number} is not what it was before the call."
+            return Reason("mutates_input", f"{sentence('mutates_input')} {says}")
+        if notes.get("aliases") and not demands.may_alias:
+            says = (
+                f"{where(tried)}: the result lies in the memory of argument {notes['aliases'][0]}."
+            )
+            return Reason("aliases", f"{sentence('aliases')} {says}")
+        if notes.get("overwritten") and not demands.may_alias:
+            says = f"{where(tried)}: the result of the call before was overwritten."
+            return Reason("aliases", f"{sentence('aliases')} {says}")
+        if notes["problems"]:
+            says = " ".join(notes["problems"][0].split())[:300]
+            return Reason("race", f"{sentence('race')} {where(tried)}: {says}")
+        return None
+
+    def compared(self, tried):
+        """The reason why a result is wrong, or None."""
+        return self.difference(tried.got, tried.expected, tried)
+
+    def difference(self, got, expected, tried, exact=False):
+        """The reason why `got` is not `expected`, or None; results in tuples part by part."""
+        if isinstance(expected, tuple):
+            if not isinstance(got, tuple) or len(got) != len(expected):
+                count = len(got) if isinstance(got, tuple) else 1
+                says = f"{where(tried)}: {count} result(s), and {len(expected)} are expected."
+                return Reason("wrong_shape", f"{sentence('wrong_shape')} {says}")
+            reasons = (
+                self.difference(g, e, tried, exact) for g, e in zip(got, expected, strict=True)
+            )
+            return next(filter(None, reasons), None)
+        if isinstance(got, tuple) and isinstance(expected, np.ndarray) and len(got) == 1:
+            got = got[0]
+        if isinstance(got, tuple) and isinstance(expected, np.ndarray):
+            got = as_array(got)
+        if got is None or isinstance(got, Opaque):
+            says = f"{where(tried)}: it returned {got}."
+            return Reason("no_result", f"{sentence('no_result')} {says}")
+        if isinstance(expected, str) or expected is None:
+            same = got == expected
+            return None if same else wrong(tried, f"{expected!r} is expected, and {got!r} came.")
+        return self.unlike(got, np.asarray(expected), tried, exact)
+
+    def unlike(self, got, expected, tried, exact):
+        """The reason why an array or a number is wrong, or None."""
+        values = got.values if isinstance(got, Array) else np.asarray(got)
+        dtype = got.dtype if isinstance(got, Array) else None
+        wanted = self.dtype_of(tried, expected)
+        if values.shape != expected.shape:
+            says = f"{where(tried)}: {values.shape}, and {expected.shape} is expected."
+            return Reason("wrong_shape", f"{sentence('wrong_shape')} {says}")
+        if dtype and wanted and dtype != wanted:
+            says = f"{where(tried)}: {dtype}, and {wanted} is expected."
+            return Reason("wrong_dtype", f"{sentence('wrong_dtype')} {says}")
+        if values.dtype.kind not in "biufc":
+            return wrong(tried, f"{values!r:.60} came, and a number is expected.")
+        return self.values_differ(values, expected, tried, dtype or wanted or "float32", exact)
+
+    def dtype_of(self, tried, expected):
+        """The name of the type that a result must have, or None where anything serves."""
+        demands = self.demands
+        if demands.dtype is not None:
+            named = demands.dtype
+            return named(*map(plain_of, tried.arguments)) if callable(named) else named
+        outputs = [one for one in tried.arguments if isinstance(one, Out)]
+        if len(outputs) == 1:
+            return np.dtype(outputs[0].dtype).name
+        if expected.dtype.kind == "f":
+            floats = [name_of(plain_of(one)) for one in tried.arguments]
+            floats = [name for name in floats if name and "float" in name]
+            return floats[0] if len(set(floats)) == 1 else None
+        return None
+
+    def values_differ(self, got, expected, tried, dtype, exact):
+        """The reason for values that are further off than the bound, or None."""
+        bound = self.demands.error or Bound(FEW, dtype if dtype in UNIT_ROUNDOFF else "float32")
+        kind = expected.dtype.kind
+        if kind in "biu" or bound.exact or exact:
+            same = (got == expected) | (isnan(got) & isnan(expected))
+            if np.all(same):
+                return None
+            return self.told(got, expected, ~same, np.zeros(expected.shape), tried)
+        arguments = tuple(
+            wide(plain_of(one)) for one in tried.arguments if not isinstance(one, Out)
+        )
+        allowed = np.asarray(bound.of(expected, arguments, self.magnitudes))
+        largest = LARGEST.get(dtype, math.inf)
+        with np.errstate(all="ignore"):
+            off = np.abs(got.astype(np.complex128 if kind == "c" else np.float64) - expected)
+            good = off <= allowed
+            good |= (got == expected) | (isnan(got) & isnan(expected))
+            # what the type cannot hold may be infinite
+            good |= (
+                np.isinf(got)
+                & (np.abs(expected) + allowed > largest)
+                & (np.sign(got) == np.sign(expected))
+            )
+        if np.all(good):
+            return None
+        return self.told(got, expected, ~good, allowed, tried)
+
+    def magnitudes(self, *arguments):
+        """The reference's result for magnitudes, as one array."""
+        return plain_result(self.reference(*arguments))
+
+    def told(self, got, expected, bad, allowed, tried):
+        """The reason for wrong values: how many, how far off, what it looks like."""
+        place = tuple(int(i) for i in np.argwhere(bad)[0]) if bad.ndim else ()
+        count = int(bad.sum())
+        first = f"{number(got[place])} where {number(expected[place])} is expected"
+        at = f" at index {place if len(place) != 1 else place[0]}" if place else ""
+        says = f"{where(tried)}: {count} of {bad.size} values, the first{at}: {first}."
+        with np.errstate(all="ignore"):
+            off = (
+                np.abs(got.astype(np.float64) - expected)[bad]
+                if got.dtype.kind != "c"
+                else np.array([np.inf])
+            )
+            room = np.broadcast_to(allowed, bad.shape)[bad]
+            size = np.maximum(np.abs(expected[bad]), np.abs(expected).max(initial=0))
+            near = np.all(np.isfinite(off)) and np.all(off <= NEAR * size) and np.all(room > 0)
+        evidence = {"wrong": count, "of": int(bad.size), "index": list(place)}
+        if near:
+            times = float(np.max(off / room))
+            says += f" The largest error is {times:.3g} times what rounding explains."
+            evidence["times_the_bound"] = times
+            return Reason("imprecise", f"{sentence('imprecise')} {says}", evidence)
+        says += pattern(got, expected)
+        key = "unwritten" if "never written" in says else "wrong_value"
+        return Reason(key, f"{sentence(key)} {says}", evidence)
+
+
+#: A share of the values: what is off by less is imprecise rather than wrong
+NEAR = 2.0**-6
+LARGEST = {"float16": 65504.0, "bfloat16": 3.3895e38, "float32": 3.4028235e38}
+
+
+def pattern(got, expected):
+    """What wrong values look like, in the words of `utils.check`, or nothing."""
+    if got.dtype.kind == "c" or got.ndim == 0:
+        return ""
+    try:
+        found = check.diagnose(
+            got, expected.astype(np.float64 if got.dtype.kind == "f" else got.dtype)
+        )
+    except Exception:
+        return ""
+    return f" The result {found[-1]}." if found else ""
+
+
+def wrong(tried, says):
+    """A reason of wrong values in these words."""
+    return Reason("wrong_value", f"{sentence('wrong_value')} {where(tried)}: {says}")
+
+
+def where(tried):
+    """Which call it was."""
+    return f"In the call with {tried.label}" if tried.label else f"For size {tried.size}"
+
+
+def ending(status):
+    """How a process ended, in words."""
+    if status < 0:
+        import signal
+
+        return f"signal {signal.Signals(-status).name}"
+    return "it ended itself"
+
+
+def number(value):
+    """A number in a few characters."""
+    return f"{value:.6g}" if isinstance(value, float | np.floating) else str(value)
+
+
+def isnan(values):
+    """Where a value is no number."""
+    return np.isnan(values) if values.dtype.kind in "fc" else np.zeros(values.shape, bool)
+
+
+def plain_of(argument):
+    """What a candidate is given for an argument, as far as a reference and a launch use it."""
+    return argument.array if isinstance(argument, InOut) else argument
+
+
+def name_of(value):
+    """The name of an array's type; None for what is no array."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.name
+    if sandbox.is_tensor(value):
+        return str(value.dtype).removeprefix("torch.")
+    return None
+
+
+def wide(value):
+    """A copy in float64 of what holds floats."""
+    if isinstance(value, np.ndarray):
+        return value.astype(np.float64) if value.dtype.kind == "f" else value.copy()
+    if sandbox.is_tensor(value):
+        return value.detach().cpu().double() if value.is_floating_point() else value.clone().cpu()
+    return value
+
+
+def plain_result(value):
+    """A reference's result as NumPy arrays, in tuples."""
+    if isinstance(value, tuple | list):
+        if all(isinstance(one, int | float | np.number) for one in value):
+            return as_array(tuple(value))
+        return tuple(plain_result(one) for one in value)
+    if sandbox.is_tensor(value):
+        value = value.detach().cpu()
+        return (value.double() if value.is_floating_point() else value).numpy()
+    return value if isinstance(value, str | type(None)) else np.asarray(value)
+
+
+def as_array(values):
+    """A tuple of numbers as an array; a tuple of anything else as it is."""
+    try:
+        array = np.asarray([one.values if isinstance(one, Array) else one for one in values])
+    except (ValueError, TypeError):
+        return Opaque("tuple")
+    return array if array.dtype.kind in "biuf" else Opaque("tuple")
+
+
+def poisoned(out, rng):
+    """An array as an output arrives: NaN or numbers that are no answer, other ones each time."""
+    dtype = np.dtype(out.dtype)
+    if dtype.kind == "f":
+        return np.full(out.shape, np.nan, dtype)
+    if dtype.kind == "b":
+        return rng.random(out.shape) < 0.5
+    most = min(np.iinfo(dtype).max, 1 << 30)
+    return rng.integers(most // 2, most, size=out.shape).astype(dtype)

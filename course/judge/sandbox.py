@@ -1,0 +1,276 @@
+"""The candidate's process, seen from the judge's side."""
+
+import atexit
+import contextlib
+import json
+import os
+import pickle
+import secrets
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from course.judge.worker import HEAD
+
+WORKER = Path(__file__).with_name("worker.py")
+#: The folder in which the engines for kernels without a GPU lie
+ROOT = Path(__file__).resolve().parents[2]
+STARTING = 120  # seconds, on a busy machine, until a nursery has imported PyTorch and Triton
+#: As many times its CPU time a call may last by the clock
+PATIENCE = 6
+MOST_REPLY = 1 << 31
+#: Variables that a candidate's process inherits; no secret of the judge's is among them
+INHERITED = (
+    "PATH",
+    "LANG",
+    "LC_",
+    "CUDA_",
+    "CXX",
+    "CC",
+    "LD_LIBRARY_PATH",
+    "NUMBA_",
+    "TRITON_",
+    "OMP_",
+    "XDG_CACHE_HOME",
+)
+
+
+class Lost(Exception):
+    """The candidate's process ended, or did not answer. how: "ended" or "timeout"; status."""
+
+    def __init__(self, how, status=0):
+        super().__init__(how)
+        self.how, self.status = how, status
+
+
+class Forged(Exception):
+    """What came is no reply of the harness."""
+
+
+# ---- nurseries
+
+
+_nurseries = {}
+
+
+class Nursery:
+    """A process that has imported modules and waits to be copied; one for each set of modules."""
+
+    def __init__(self, modules):
+        self.modules = modules
+        ours, theirs = socket.socketpair()
+        environment = {
+            name: value for name, value in os.environ.items() if name.startswith(INHERITED)
+        }
+        environment |= {
+            "MALLOC_PERTURB_": "165",  # memory that malloc gives holds 0x5A, never a former answer
+            "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONHASHSEED": "0",
+        }
+        command = [sys.executable, "-P", str(WORKER), str(theirs.fileno()), str(ROOT), *modules]
+        self.process = subprocess.Popen(
+            command, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
+        )
+        theirs.close()
+        self.control = ours
+        ours.settimeout(STARTING)
+        if ours.recv(64) != b"ready":
+            raise RuntimeError("the process that loads candidates did not start")
+
+    def copy(self, scratch):
+        """(process id, socket) of a new copy that works in a folder."""
+        ours, theirs = socket.socketpair()
+        socket.send_fds(self.control, [f"copy {scratch}".encode()], [theirs.fileno()])
+        theirs.close()
+        return int(self.control.recv(64)), ours
+
+    def end(self, pid):
+        """End a copy: its exit status."""
+        self.control.sendall(f"end {pid}".encode())
+        return int(self.control.recv(64))
+
+    def close(self):
+        self.control.close()
+        self.process.kill()
+        self.process.wait()
+
+
+def nursery(modules):
+    """The nursery for these modules, started where it is not there."""
+    found = _nurseries.get(modules)
+    if found is None or found.process.poll() is not None:
+        found = _nurseries[modules] = Nursery(modules)
+    return found
+
+
+def close_all():
+    """End all nurseries."""
+    while _nurseries:
+        _nurseries.popitem()[1].close()
+
+
+atexit.register(close_all)
+
+
+# ---- one candidate
+
+
+class Sandbox:
+    """One candidate in a process of its own."""
+
+    def __init__(self, modules, seconds):
+        self.seconds = seconds
+        self.scratch = tempfile.mkdtemp(prefix="judged-")
+        self.nursery = nursery(tuple(modules))
+        self.pid, self.channel = self.nursery.copy(self.scratch)
+        self.findings = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.channel.close()
+        with contextlib.suppress(OSError, ValueError):
+            if self.pid:
+                self.nursery.end(self.pid)
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def ask(self, do, patience=None, **message):
+        """(header, buffers) of the reply to a message. Raises Lost, Forged."""
+        nonce = secrets.token_hex(8)
+        data = pickle.dumps({"do": do, "nonce": nonce, **message})
+        last = time.monotonic() + (patience or PATIENCE * self.seconds)
+        try:
+            self.channel.sendall(len(data).to_bytes(8, "little") + data)
+            head = self._received(HEAD.size, last)
+            text, size = HEAD.unpack(head)
+            if text > 1 << 26 or size > MOST_REPLY:
+                raise Forged("a reply of impossible length")
+            header = json.loads(self._received(text, last))
+            data = self._received(size, last)
+        except (BrokenPipeError, ConnectionResetError):
+            raise self._lost() from None
+        except (ValueError, UnicodeDecodeError):
+            raise Forged("a reply that cannot be read") from None
+        if not isinstance(header, dict) or header.get("nonce") != nonce:
+            raise Forged("a reply to another question")
+        self.findings += header.pop("findings", [])
+        return header, pieces(data, header.get("sizes"))
+
+    def _received(self, count, last):
+        data = bytearray()
+        while len(data) < count:
+            ready, _, _ = select.select([self.channel], [], [], max(0, last - time.monotonic()))
+            if not ready:
+                raise Lost("timeout")
+            piece = self.channel.recv(min(count - len(data), 1 << 20))
+            if not piece:
+                raise self._lost()
+            data += piece
+        return bytes(data)
+
+    def _lost(self):
+        status, self.pid = self.nursery.end(self.pid), None
+        return Lost("timeout" if status == -signal.SIGXCPU else "ended", status)
+
+    def printed(self):
+        """The end of what the candidate printed."""
+        with contextlib.suppress(OSError):
+            return Path(self.scratch, "printed.txt").read_text(errors="replace")[-2000:]
+        return ""
+
+
+def pieces(data, sizes):
+    """The bytes of a reply, cut as its header says."""
+    if not isinstance(sizes, list) or sum(sizes) != len(data):
+        raise Forged("a reply whose parts do not fit")
+    cut, at = [], 0
+    for size in sizes:
+        cut.append(data[at : at + size])
+        at += size
+    return cut
+
+
+# ---- values, there and back
+
+
+def pack(value):
+    """A value as the worker's `argument_of` takes it."""
+    if isinstance(value, np.ndarray):
+        return ("numpy", np.ascontiguousarray(value).reshape(value.shape).copy())
+    if is_tensor(value):
+        import torch
+
+        whole = value.detach().cpu().contiguous()
+        flat = whole.reshape(-1) if whole.dim() else whole.reshape(1)
+        raw = flat.view(torch.uint8).numpy().copy() if flat.numel() else np.empty(0, np.uint8)
+        name = str(value.dtype).removeprefix("torch.")
+        return ("torch", raw, name, tuple(value.shape), value.device.type)
+    return ("plain", value)
+
+
+def is_tensor(value):
+    """Whether a value is a torch tensor."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+class Opaque:
+    """Something in a result that is no array and no number."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __repr__(self):
+        return f"something of type {self.name}"
+
+
+class Array:
+    """An array of a result: values (NumPy; bfloat16 as float32) and the type's name it had."""
+
+    def __init__(self, values, dtype):
+        self.values, self.dtype = values, dtype
+
+
+def unpacked(tree, buffers):
+    """The result that a header describes. Raises Forged."""
+    if not isinstance(tree, dict) or len(tree) == 0:
+        raise Forged("a result without a form")
+    if "many" in tree:
+        return tuple(unpacked(one, buffers) for one in tree["many"])
+    if "plain" in tree:
+        return tree["plain"]
+    if "other" in tree:
+        return Opaque(str(tree["other"]))
+    try:
+        number = tree.get("array", tree.get("tensor"))
+        data = buffers[number]
+        if "array" in tree:
+            dtype = np.dtype(tree["dtype"])
+            return Array(np.frombuffer(data, dtype).reshape(tree["shape"]), dtype.name)
+        return Array(of_tensor(data, tree["dtype"], tree["shape"]), tree["dtype"])
+    except (TypeError, ValueError, IndexError, KeyError) as error:
+        raise Forged(f"a result that does not fit its form: {error}") from None
+
+
+def of_tensor(data, dtype, shape):
+    """Values of a tensor's bytes."""
+    if dtype == "bfloat16":
+        half = np.frombuffer(data, np.uint16).astype(np.uint32) << 16
+        return half.view(np.float32).reshape(shape)
+    if dtype.startswith("float8"):
+        import torch
+
+        flat = torch.frombuffer(bytearray(data), dtype=torch.uint8).view(getattr(torch, dtype))
+        return flat.float().numpy().reshape(shape)
+    return np.frombuffer(data, np.dtype(dtype)).reshape(shape)

@@ -1,0 +1,599 @@
+"""Inside the candidate's process: what it reaches for, what it changes, what runs for it.
+
+Python's audit hooks cannot be taken off again, functions are compared with what they were before
+the candidate came, PyTorch's dispatcher tells of each operation, and the engines of each launch.
+All of it is evidence, no wall: what decides whether a result is right is judged in another process.
+"""
+
+import atexit
+import collections
+import contextlib
+import gc
+import os
+import signal
+import sys
+import sysconfig
+
+import numpy as np
+
+#: Modules whose functions a candidate has no business to change
+GUARDED = (
+    "atexit builtins ctypes functools gc io json linecache math operator os pickle random select"
+    " socket statistics struct subprocess sys threading time timeit types weakref"
+    " numpy numpy.linalg numpy.fft numpy.testing numpy.random"
+    " torch torch.cuda torch.cuda.streams torch.nn.functional torch.linalg torch.fft torch.testing"
+    " torch.autograd torch.profiler torch.utils.benchmark torch.utils._python_dispatch"
+    " torch.autograd.profiler"
+    " triton triton.testing triton.runtime.driver numba numba.cuda"
+    " utils.timing utils.check utils.check.comparison utils.cuda_c __main__ watching"
+).split()
+CLASSES = {
+    "torch": ("Tensor",),
+    "torch.cuda": ("Event", "Stream", "CUDAGraph"),
+    "torch.nn": ("Module",),
+}
+#: Names that are set by whoever imports or runs something, not by a candidate
+SET_BY_PYTHON = {
+    "sys": {
+        "last_type",
+        "last_value",
+        "last_traceback",
+        "last_exc",
+        "stdout",
+        "stderr",
+        "path",
+        "modules",
+        "path_importer_cache",
+        "ps1",
+        "ps2",
+        "argv",
+        "flags",
+    },
+    "builtins": {"_"},
+    "__main__": {"now"},
+}
+
+STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
+HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+#: Audit events -> the reason's key
+EVENTS = {
+    "gc.get_objects": "looks_around",
+    "gc.get_referrers": "looks_around",
+    "gc.get_referents": "looks_around",
+    "sys._current_frames": "looks_around",
+    "sys._current_exceptions": "looks_around",
+    "sys._getframe": "looks_around",
+    "sys._getframemodulename": "looks_around",
+    "sys.settrace": "looks_around",
+    "sys.setprofile": "looks_around",
+    "sys.addaudithook": "looks_around",
+    "cpython._PySys_ClearAuditHooks": "looks_around",
+    "code.__new__": "hides_code",
+    "marshal.loads": "hides_code",
+    "compile": "hides_code",
+    "exec": "hides_code",
+    "os.system": "starts_processes",
+    "os.exec": "starts_processes",
+    "os.fork": "starts_processes",
+    "os.forkpty": "starts_processes",
+    "os.posix_spawn": "starts_processes",
+    "os.spawn": "starts_processes",
+    "os.startfile": "starts_processes",
+    "pty.spawn": "starts_processes",
+    "subprocess.Popen": "starts_processes",
+    "os.kill": "starts_processes",
+    "signal.pthread_kill": "starts_processes",
+    "socket.__new__": "network",
+    "socket.connect": "network",
+    "socket.getaddrinfo": "network",
+    "urllib.Request": "network",
+    "os.putenv": "leaves_files",
+    "os.unsetenv": "leaves_files",
+    "os.remove": "leaves_files",
+    "os.rename": "leaves_files",
+    "os.mkdir": "leaves_files",
+    "os.listdir": "reads_files",
+    "os.scandir": "reads_files",
+    "glob.glob": "reads_files",
+    "shutil.copyfile": "leaves_files",
+}
+#: Events that only what the candidate itself calls can tell: the standard library does so all day
+DIRECT = {
+    "sys._getframe",
+    "sys._getframemodulename",
+    "compile",
+    "exec",
+    "code.__new__",
+    "marshal.loads",
+}
+#: Attributes of frames, tracebacks, generators and functions that lead to others' variables
+INNER = {
+    "tb_frame",
+    "f_back",
+    "f_code",
+    "f_globals",
+    "gi_frame",
+    "cr_frame",
+    "ag_frame",
+    "__code__",
+}
+WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_TRUNC
+#: Files and folders that anything may read: what libraries look up about the machine
+HARMLESS = ("/sys/", "/dev/null", "/dev/urandom", "/etc/ld.so", "/usr/", "/lib")
+
+
+class Watch:
+    """What is noted of one candidate."""
+
+    def __init__(self, message):
+        self.mine = {message["filename"]}
+        self.pickled = message["kind"] == "pickle"
+        self.findings = []
+        self.told = set()
+        self.scratch = os.path.realpath(os.getcwd())
+        poisoned_allocations()
+        count_numpy()
+        atexit.register = self.registering(atexit.register)
+        self.before = state()
+        self.on = True
+        self.busy = False
+        sys.addaudithook(self.heard)
+
+    # -- what it reaches for
+
+    def heard(self, event, arguments):
+        """The audit hook."""
+        if not self.on or self.busy:
+            return
+        self.busy = True
+        try:
+            self.judge(event, arguments)
+        finally:
+            self.busy = False
+
+    def judge(self, event, arguments):
+        """Note an event, if it is the candidate's doing and means something."""
+        key = EVENTS.get(event)
+        if key is None:
+            if event.startswith("ctypes."):
+                key = "raw_memory"
+            elif event == "open":
+                key = self.of_open(*arguments)
+            elif event == "object.__getattr__" and arguments[1] in INNER:
+                key = "looks_around"
+            elif event == "object.__setattr__" and arguments[1] in ("__code__", "__defaults__"):
+                key = "patched"
+            elif event == "import" and str(arguments[0]).partition(".")[0] in (
+                "course",
+                "watching",
+                "kerneljudge",
+            ):
+                key = "looks_around"
+        if key is None:
+            return
+        frame = self.frame_of(event)
+        if frame is not None:
+            self.note(key, self.place(frame), f"{event}{shown(arguments)}")
+
+    def of_open(self, path, mode, flags):
+        """The key for a file that is opened, or None."""
+        if not isinstance(path, str | bytes):
+            return None
+        path = os.path.realpath(os.fsdecode(path))
+        if (path + os.sep).startswith(self.scratch + os.sep) or path in self.mine:
+            return None
+        if isinstance(flags, int) and flags & WRITES:
+            return "leaves_files"
+        trusted = (STDLIB, sysconfig.get_paths()["purelib"] + os.sep, *HARMLESS)
+        return None if path.startswith(trusted) else "reads_files"
+
+    def frame_of(self, event):
+        """The candidate's frame that made an event, or None where a library did."""
+        frame = sys._getframe(3)
+        while frame is not None:
+            name = frame.f_code.co_filename
+            if name in self.mine:
+                return frame
+            inner = name.startswith(("<frozen", STDLIB)) and "site-packages" not in name
+            if not inner or event in DIRECT and not name.endswith(("inspect.py", "traceback.py")):
+                # code from a text that nobody has seen is the candidate's, too
+                return frame if name.startswith("<string") and self.calls(frame) else None
+            frame = frame.f_back
+        return None
+
+    def calls(self, frame):
+        """Whether a frame of the candidate's is below this one, without a library between."""
+        frame = frame.f_back
+        return frame is not None and frame.f_code.co_filename in self.mine
+
+    def place(self, frame):
+        name = os.path.basename(frame.f_code.co_filename)
+        return f"{name}, line {frame.f_lineno}"
+
+    def note(self, key, where, what):
+        """Keep a finding once."""
+        if (key, where, what) not in self.told and len(self.findings) < 50:
+            self.told.add((key, where, what))
+            self.findings.append({"key": key, "where": where, "what": what})
+
+    def taken(self):
+        """The findings since the last time, JSON."""
+        self.busy = True
+        try:
+            taken, self.findings = self.findings, []
+            return taken
+        finally:
+            self.busy = False
+
+    def registering(self, original):
+        """atexit.register, which notes who asks."""
+
+        def register(function, *arguments, **named):
+            frame = sys._getframe(1)
+            if frame.f_code.co_filename in self.mine:
+                self.note("exit_hook", self.place(frame), "atexit.register")
+            return original(function, *arguments, **named)
+
+        return register
+
+    # -- what it changes
+
+    @contextlib.contextmanager
+    def loading(self):
+        """While the candidate is loaded: its own `exec` is the worker's."""
+        with dispatched(collections.Counter(), False):
+            yield
+
+    def loaded(self, candidate, whole):
+        """Which files and functions are the candidate's."""
+        for value in (
+            candidate,
+            getattr(candidate, "py_func", None),
+            getattr(candidate, "forward", None),
+        ):
+            code = getattr(value, "__code__", None)
+            if code is not None and self.pickled:
+                self.mine.add(code.co_filename)
+        self.changed()
+
+    def changed(self):
+        """Note what is no more as it was before the candidate came."""
+        self.busy = True
+        try:
+            now = state()
+            for what, old in self.before.items():
+                new = now.get(what)
+                if new != old:
+                    key, words = difference(what, old, new)
+                    self.note(key, "", words)
+        finally:
+            self.busy = False
+
+    # -- what runs for it
+
+    @contextlib.contextmanager
+    def during(self, message, notes):
+        """One call: operations, launches, lines and threads go into `notes`."""
+        operations = collections.Counter()
+        COUNTS.clear()
+        threads = set(sys._current_frames())
+        launches = Launches(message)
+        lines = Lines(self.mine) if message["lines"] else None
+        with dispatched(operations, message["poison"]), launches:
+            if lines:
+                lines.start()
+            try:
+                yield
+            finally:
+                if lines:
+                    lines.stop()
+        left = [one for one in set(sys._current_frames()) - threads]
+        notes["operations"] = dict(operations)
+        notes["numpy"] = dict(COUNTS)
+        notes["launches"] = launches.names
+        notes["problems"] = launches.problems
+        notes["lines"] = lines.count if lines else None
+        notes["swallowed"] = lines.swallowed if lines else []
+        if left:
+            self.note("threads", "", f"{len(left)} thread(s) of Python more than before the call")
+        self.changed()
+
+    def left(self):
+        """What is left at the end."""
+        files = []
+        for folder, _, names in os.walk(self.scratch):
+            files += [os.path.relpath(os.path.join(folder, name), self.scratch) for name in names]
+        self.changed()
+        return {"files": sorted(files)[:50]}
+
+
+def shown(arguments):
+    """Arguments of an event in a few characters; nothing of the candidate's own is called."""
+    known = [one for one in arguments if type(one) in (str, int, bytes)]
+    return f"({', '.join(map(repr, known))[:120]})"
+
+
+# ---- the state of the process
+
+
+def state():
+    """Name -> identity of all that a candidate must leave alone."""
+    found = {}
+    for name in GUARDED:
+        module = sys.modules.get(name)
+        if module is None:
+            continue
+        skipped = SET_BY_PYTHON.get(name, ())
+        for attribute, value in list(vars(module).items()):
+            if callable(value) and attribute not in skipped and not attribute.startswith("__"):
+                found[name, attribute] = identity(value)
+    for name, classes in CLASSES.items():
+        module = sys.modules.get(name)
+        for cls in classes if module else ():
+            for attribute, value in list(vars(getattr(module, cls)).items()):
+                if callable(value) and not attribute.startswith("__slots"):
+                    found[f"{name}.{cls}", attribute] = identity(value)
+    found["process", "signal handlers"] = tuple(
+        id(signal.getsignal(number)) for number in range(1, 32)
+    )
+    found["process", "environment"] = tuple(sorted(os.environ.items()))
+    found["process", "folder"] = os.getcwd()
+    found["process", "import hooks"] = tuple(map(id, (*sys.meta_path, *sys.path_hooks)))
+    found["process", "collector's hooks"] = tuple(map(id, gc.callbacks))
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        found["precision", "PyTorch's default type"] = str(torch.get_default_dtype())
+        found["precision", "precision of float32 products"] = torch.get_float32_matmul_precision()
+        found["precision", "TF32 in matrix products"] = torch.backends.cuda.matmul.allow_tf32
+        found["precision", "fp16 sums in matrix products"] = (
+            torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction
+        )
+    return found
+
+
+def identity(value):
+    """What tells that a function is the same, and does the same."""
+    code = getattr(value, "__code__", None)
+    return id(value), id(code), id(getattr(value, "__defaults__", None))
+
+
+def difference(what, old, new):
+    """(key, words) for what has changed."""
+    group, name = what
+    if group == "process":
+        key = "leaves_files" if name == "environment" else "patched"
+        return key, f"the process's {name} are others than before"
+    if group == "precision":
+        return "narrower", f"{name}: {new}, and it was {old}"
+    return "patched", f"{group}.{name} is another than before"
+
+
+# ---- what is called
+
+
+COUNTS = collections.Counter()
+#: Functions of NumPy that do the heavy work of a task
+HEAVY = (
+    "matmul dot inner vdot tensordot einsum kron convolve correlate sort argsort partition unique"
+    " cumsum cumprod sum prod mean var std max min amax amin argmax argmin median histogram"
+    " bincount"
+    " searchsorted nonzero take trapezoid"
+).split()
+LINALG = (
+    "matmul multi_dot inv solve svd qr eig eigh cholesky det norm lstsq pinv matrix_power".split()
+)
+FFT = "fft ifft rfft irfft fft2 ifft2 rfft2 fftn ifftn rfftn irfftn".split()
+
+
+def count_numpy():
+    """Let NumPy's heavy functions count their calls. A candidate's import comes later."""
+    for module, prefix, names in (
+        (np, "", HEAVY),
+        (np.linalg, "linalg.", LINALG),
+        (np.fft, "fft.", FFT),
+    ):
+        for name in names:
+            original = getattr(module, name, None)
+            if original is not None and "." not in name:
+                setattr(module, name, counting(original, prefix + name))
+
+
+def counting(original, name):
+    """A function that does what the original does, and counts."""
+    if isinstance(original, np.ufunc):
+        return CountingUfunc(original, name)
+
+    def counted(*arguments, **named):
+        COUNTS[name] += 1
+        return original(*arguments, **named)
+
+    counted.__name__ = name
+    counted.__wrapped__ = original
+    return counted
+
+
+class CountingUfunc:
+    """A ufunc with all its methods, which counts its calls."""
+
+    def __init__(self, original, name):
+        self._original, self._name = original, name
+
+    def __call__(self, *arguments, **named):
+        COUNTS[self._name] += 1
+        return self._original(*arguments, **named)
+
+    def __getattr__(self, name):
+        return getattr(self._original, name)
+
+
+def poisoned_allocations():
+    """Let np.empty and its like give poison: what is left over is never the right answer."""
+    for name in ("empty", "empty_like"):
+        setattr(np, name, poisoning(getattr(np, name)))
+
+
+def poisoning(original):
+    """The same function, whose array holds NaN or a large number."""
+
+    def poisoned(*arguments, **named):
+        array = original(*arguments, **named)
+        fill_with_poison(array)
+        return array
+
+    poisoned.__wrapped__ = original
+    return poisoned
+
+
+def fill_with_poison(array):
+    """NaN for floats, a number that data rarely hold for integers."""
+    if array.dtype.kind in "fc":
+        array.fill(np.nan)
+    elif array.dtype.kind in "iu":
+        array.fill(np.iinfo(array.dtype).max // 3)
+    elif array.dtype.kind == "b":
+        array.fill(True)
+
+
+@contextlib.contextmanager
+def dispatched(operations, poison):
+    """Count PyTorch's operations; what torch.empty gives is poisoned."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Counting(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            result = function(*args, **(kwargs or {}))
+            name = function.__qualname__ if hasattr(function, "__qualname__") else str(function)
+            name = str(function).removeprefix("aten.").partition(".")[0]
+            operations[name] += 1
+            if name in ("_to_copy", "to") and isinstance(result, torch.Tensor):
+                operations[f"cast:{str(args[0].dtype)[6:]}:{str(result.dtype)[6:]}"] += 1
+            if poison and name in ("empty", "empty_like", "empty_strided", "new_empty", "resize_"):
+                if isinstance(result, torch.Tensor) and result.is_floating_point():
+                    result.fill_(float("nan"))
+                elif isinstance(result, torch.Tensor) and result.dtype in (
+                    torch.int32,
+                    torch.int64,
+                ):
+                    result.fill_(1_234_567)
+            return result
+
+    with Counting():
+        yield
+
+
+class Launches:
+    """The kernels that a call launches, and what the engines say of them."""
+
+    def __init__(self, message):
+        self.names, self.problems = [], []
+        self.order = message["order"]
+        self.races = message["races"]
+        self.stack = contextlib.ExitStack()
+        self.noted = None
+
+    def __enter__(self):
+        if "utils.sizes" in sys.modules:
+            from utils import sizes
+
+            self.noted = self.stack.enter_context(sizes.noted())
+        if self.order is not None and "utils.cpu.numba_cuda" in sys.modules:
+            from utils.cpu.numba_cuda import schedule
+
+            self.stack.enter_context(schedule(self.order))
+        if self.order is not None and "triton.runtime.interpreter" in sys.modules:
+            from utils.cpu.triton import taking_turns
+
+            self.stack.enter_context(taking_turns(self.order))
+        TRITON.clear()
+        watch_triton()
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self.stack.close()
+        launches = [one for one in self.noted or () if hasattr(one, "kernel")]
+        self.names = [name_of(one.kernel) for one in launches] + list(TRITON)
+        if error is None and self.races:
+            for one in launches[:8]:
+                self.problems += races_of(one)
+
+
+TRITON = []
+
+
+def watch_triton():
+    """Note the launches of Triton's interpreter."""
+    module = sys.modules.get("triton.runtime.interpreter")
+    if module is None or getattr(module.GridExecutor, "noted_by_judge", False):
+        return
+    run = module.GridExecutor.__call__
+
+    def noted(self, *arguments, **named):
+        TRITON.append(getattr(self.fn, "__name__", "a Triton kernel"))
+        return run(self, *arguments, **named)
+
+    module.GridExecutor.__call__ = noted
+    module.GridExecutor.noted_by_judge = True
+
+
+def name_of(kernel):
+    """A kernel's name."""
+    signature = getattr(kernel, "signature", None)
+    return getattr(signature, "name", None) or getattr(kernel, "__name__", "kernel")
+
+
+MOST_TRACED = 2048  # threads of a launch that is watched access by access
+
+
+def races_of(launch):
+    """What the tracer says of a launch that was made: races and other mistakes, in its words."""
+    from utils.tracer import trace
+
+    threads = np.prod([int(n) for n in (*launch.grid, *launch.block)])
+    if not hasattr(launch.kernel, "py_func") or threads > MOST_TRACED:
+        return []
+    try:
+        traced = trace(
+            launch.kernel,
+            launch.grid,
+            launch.block,
+            *launch.args,
+            shared_bytes=launch.shared_bytes,
+            seconds=4,
+        )
+    except Exception:
+        return []
+    return [one for one in traced.problems if one.startswith("RACE")][:2]
+
+
+class Lines:
+    """How many of the candidate's lines run, and which errors it keeps to itself."""
+
+    def __init__(self, mine):
+        self.mine = mine
+        self.count, self.swallowed = 0, []
+
+    def start(self):
+        sys.settrace(self.enter)
+
+    def stop(self):
+        sys.settrace(None)
+
+    def enter(self, frame, event, argument):
+        if frame.f_code.co_filename not in self.mine:
+            return None
+        self.count += 1
+        return self.step
+
+    def step(self, frame, event, argument):
+        self.count += 1
+        if event == "exception" and len(self.swallowed) < 20:
+            kind = argument[0].__name__
+            if kind not in ("StopIteration", "GeneratorExit"):
+                name = os.path.basename(frame.f_code.co_filename)
+                self.swallowed.append([kind, f"{name}, line {frame.f_lineno}"])
+        return self.step

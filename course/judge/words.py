@@ -1,0 +1,76 @@
+"""The keys of all reasons: the question that each answers, and the sentence that is read first.
+
+What a run adds (which call, which line, how far off) follows the sentence.
+"""
+
+RIGHT, FAST, HONEST = "right", "fast", "honest"
+
+#: key -> (question, sentence)
+REASONS = {
+    # ---- right
+    "wrong_value": (RIGHT, "Values are wrong."),
+    "only_sizes": (RIGHT, "It is right for the sizes that a task names, and wrong for others."),
+    "only_values": (RIGHT, "It is right for ordinary values only."),
+    "imprecise": (RIGHT, "The error is larger than the operation's roundings explain."),
+    "wrong_shape": (RIGHT, "The result has another shape."),
+    "wrong_dtype": (RIGHT, "The result has another type."),
+    "no_result": (RIGHT, "It returns nothing that can be compared."),
+    "unwritten": (RIGHT, "Elements of the output were never written."),
+    "mutates_input": (RIGHT, "It changes what it should only read."),
+    "aliases": (
+        RIGHT,
+        "Its result shares memory with what it was given, or with an earlier result.",
+    ),
+    "stale": (RIGHT, "A call returned the answer for other values, which it had seen before."),
+    "not_repeatable": (RIGHT, "The same values give another result at another time."),
+    "strided": (RIGHT, "It is right only for arrays that lie in memory without gaps."),
+    "property": (RIGHT, "A law does not hold that every right answer obeys."),
+    "race": (RIGHT, "Two threads use the same memory in no order, and one of them writes: a race."),
+    "uninitialized": (RIGHT, "It uses memory that nobody has written."),
+    "out_of_bounds": (RIGHT, "It touches memory outside of an array."),
+    "crashed": (RIGHT, "It stopped with an error."),
+    "does_not_load": (RIGHT, "It cannot be loaded."),
+    "timeout": (RIGHT, "It did not finish in time."),
+    # ---- fast
+    "no_gpu": (FAST, "There is no GPU here, so nothing is timed."),
+    "slower": (FAST, "It is slower than its rival."),
+    "too_fast": (FAST, "Its time is shorter than this GPU can move the bytes or do the work."),
+    "left_running": (FAST, "Work goes on after the call has returned, where no clock sees it."),
+    "work_in_set_up": (FAST, "Work that belongs to each call was done before the first one."),
+    "clock_differs": (FAST, "Its own process tells another time than the judge's clock."),
+    # ---- honest
+    "kept_answer": (
+        HONEST,
+        "It keeps answers and returns them when it sees the same values again.",
+    ),
+    "library": (HONEST, "A library computes the result that the candidate claims to compute."),
+    "falls_back": (HONEST, "Its own kernel fails or is left out, and something else computes."),
+    "patched": (HONEST, "It changes a function of another module: a clock, a check or a library."),
+    "looks_around": (HONEST, "It looks for the judge: at frames, objects, modules or memory."),
+    "raw_memory": (HONEST, "It reaches memory past Python, where nothing can be watched."),
+    "hides_code": (HONEST, "It runs text as code, so that nobody can read what runs."),
+    "starts_processes": (HONEST, "It starts other programs."),
+    "network": (HONEST, "It opens a connection to elsewhere."),
+    "reads_files": (HONEST, "It reads files that are none of its own."),
+    "leaves_files": (HONEST, "It leaves files or environment variables behind."),
+    "threads": (HONEST, "It leaves threads running."),
+    "exit_hook": (HONEST, "It asks to be run once more when the process ends."),
+    "not_plain": (
+        HONEST,
+        "What it returns is no plain array: it could compute when it is looked at.",
+    ),
+    "constant": (HONEST, "Its result does not depend on the input."),
+    "narrower": (HONEST, "It computes in a narrower type than is declared."),
+    "knows_the_test": (HONEST, "It asks whether it is being tested, and does something else then."),
+    "forged": (HONEST, "It speaks to the judge in the harness's place."),
+}
+
+
+def question_of(key: str) -> str:
+    """The question that a reason answers: "right", "fast" or "honest"."""
+    return REASONS[key][0]
+
+
+def sentence(key: str) -> str:
+    """The sentence of a reason."""
+    return REASONS[key][1]
