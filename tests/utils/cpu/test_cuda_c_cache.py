@@ -5,6 +5,7 @@ import functools
 import json
 import os
 import threading
+import time
 
 import pytest
 
@@ -147,6 +148,20 @@ def test_a_build_under_way_keeps_its_files_until_it_is_done(tmp_path, monkeypatc
         assert half.is_dir()
     clearing.join()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_old_builds_are_looked_for_seldom(tmp_path, monkeypatch):
+    monkeypatch.setattr(cache, "MOST_BYTES", 0)
+    old = tmp_path / "builds" / "old"
+    old.parent.mkdir()
+    for seconds_ago, is_kept in ((None, False), (0, True), (cache.BETWEEN_LOOKS + 1, False)):
+        old.write_bytes(b"built")
+        os.utime(old, (1, 1))
+        if seconds_ago is not None:
+            looked = time.time() - seconds_ago
+            os.utime(tmp_path / "looked-through", (looked, looked))
+        cache.forget_old(tmp_path)
+        assert old.exists() == is_kept
 
 
 def test_a_build_in_a_read_only_cache_still_holds(tmp_path, monkeypatch):

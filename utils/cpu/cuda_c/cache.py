@@ -7,6 +7,7 @@ import functools
 import hashlib
 import os
 import tempfile
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from .compiler import BuildError
 
 #: Of all builds that are kept; what was used longest ago goes first
 MOST_BYTES = 1_000_000_000
+#: Seconds between two looks through all of them
+BETWEEN_LOOKS = 600
 HERE = Path(__file__).parent
 INCLUDE = HERE / "include"
 RUNTIME = HERE / "runtime"
@@ -145,9 +148,16 @@ def atomically(target: Path, make: Callable[[Path], object]) -> Path:
     return target
 
 
-@functools.cache  # once a process
 def forget_old(folder: Path) -> None:
-    """Keep all that is built within MOST_BYTES: what was used longest ago goes."""
+    """Keep all that is built within MOST_BYTES: what was used longest ago goes.
+
+    To look at thousands of files takes as long as a small build: a file says when it was done last.
+    """
+    done = folder / "looked-through"
+    with contextlib.suppress(OSError):  # it was never done
+        if 0 <= time.time() - done.stat().st_mtime < BETWEEN_LOOKS:
+            return
+    done.touch()
     beside = [path for path in folder.iterdir() if path.name != "builds"]
     keep_within([*folder.glob("builds/*"), *beside], MOST_BYTES)
 
