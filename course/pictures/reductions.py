@@ -1,7 +1,10 @@
-"""Pictures of the chapter Reductions and scans: trees, scans, compaction, look-back, the ring."""
+"""Pictures of the chapter Reductions and scans: trees, scans, compaction, look-back, the ring, and
+the photograph.
+"""
 
+from course.kernels.reductions import photo
 from course.pictures.shapes import arrow, box, sheet, word
-from utils.plots import ACCENT, BLOCK_COLOURS, IDLE, chart
+from utils.plots import ACCENT, BLOCK_COLOURS, IDLE, chart, images
 from utils.plots.svg import FAINT, GREY, ON_COLOUR, Drawing, strong
 
 WAITING = "#ffffff"
@@ -302,3 +305,16 @@ def arriving(moment, arrivals=ARRIVALS):
             if waits:
                 word(axes, 2 * tile + 0.9, height + 0.25, f"waits for {end}", color=ACCENT)
     return fig
+
+
+def photograph(packets):
+    """The pixels of the photograph as their packets stand: [pixels] int32."""
+    pixels = photo.brightness(packets)
+    side = len(pixels)
+    found = int((packets == photo.sent(side)).sum())
+    whole = found == packets.size
+    shows = "a planet with a ring, among stars" if whole else "bright and dark, mixed"
+    if not packets.any():
+        shows = "all black"
+    alt = f"{side} × {side} pixels: {shows}. {found:,} of them are where they belong."
+    return images([pixels], alt=alt, width=3.4)

@@ -157,14 +157,20 @@ def sort_by_bits(split, keys: np.ndarray) -> np.ndarray:
 
     places: the inclusive sum of the keys' bits, as the exercise reductions.split has it.
     """
-    keys = keys.copy()
-    for bit in range(8):
+    return bit_by_bit(split, keys, range(8))[-1]
+
+
+def bit_by_bit(split, keys: np.ndarray, bits) -> list[np.ndarray]:
+    """The keys (int32) after each bit by which a kernel like that of `sort_by_bits` splits them."""
+    passes = []
+    for bit in bits:
         marks = cuda.to_device((keys >> bit & 1).astype(np.int32))
         out = cuda.to_device(np.zeros_like(keys))
         places = _running_sum(marks)
         split[ceil_div(keys.size, THREADS), THREADS](out, cuda.to_device(keys), places, bit)
         keys = out.copy_to_host()
-    return keys
+        passes.append(keys)
+    return passes
 
 
 def _floats(count: int):

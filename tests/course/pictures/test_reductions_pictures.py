@@ -1,5 +1,5 @@
-"""Trees, scans and look-back are drawn as the kernels add, and nothing twice; the ring and the
-recorded lines say it all.
+"""Trees, scans and look-back are drawn as the kernels add, and nothing twice; the ring, the
+photograph and the recorded lines say it all.
 """
 
 import html
@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from course.kernels.reductions import sum_ladder
+from course.kernels.reductions import photo, sum_ladder
 from course.pictures import reductions
 from utils.tracer import trace
 
@@ -132,3 +132,16 @@ def test_the_arriving_blocks_are_drawn():
     picture = reductions.arriving(4)
     assert "tile 4 nothing, tile 5 sum" in picture.alt
     assert "waits for 4" in texts(picture)
+
+
+def test_the_photograph_says_what_can_be_seen():
+    whole, mixed = photo.sent(16), photo.received(16)
+    right = int((whole == mixed).sum())
+    shown = [reductions.photograph(packets) for packets in (whole, mixed, 0 * whole)]
+    assert [picture.alt for picture in shown] == [
+        "16 × 16 pixels: a planet with a ring, among stars. 256 of them are where they belong.",
+        f"16 × 16 pixels: bright and dark, mixed. {right} of them are where they belong.",
+        "16 × 16 pixels: all black. 0 of them are where they belong.",
+    ]
+    (drawn,) = shown[0].axes[0].images
+    np.testing.assert_array_equal(drawn.get_array(), photo.taken(16))
