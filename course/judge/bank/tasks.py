@@ -1,0 +1,145 @@
+"""The tasks of the bank: what was ordered, and what each candidate is judged by.
+
+Their references compute in float64 and are as plain as they can be.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from course.judge import Bound, Demands, Property, elementwise, sum_of_products
+
+MOST_COLUMNS = 90  # of a row, where a task draws them
+WIDE = 30_000  # columns of a row whose results are all small
+FEW_ROUNDINGS = 40  # of an element of softmax, beside those of its row's sum
+PLACES = (0, 0, 50, -200, 3000)  # around which a row's numbers lie
+
+
+@dataclass(frozen=True)
+class Task:
+    """An order: `judge(candidate, task.reference, task.inputs, task.demands)`."""
+
+    name: str
+    reference: Callable
+    inputs: Callable
+    demands: Demands
+
+
+# ---- softmax of each row
+
+
+def exact_softmax(x):
+    """Of each row: e to the power of each number, divided by the sum of these."""
+    x = np.asarray(x, np.float64)
+    powers = np.exp(x - x.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def rows(rng, size):
+    """`size` rows of float32, each around a number of its own, which may be large."""
+    columns = int(rng.integers(1, MOST_COLUMNS))
+    around = rng.choice(PLACES, (size, 1))
+    return ((around + rng.normal(scale=3, size=(size, columns))).astype(np.float32),)
+
+
+def wide_rows(rng, size):
+    """A few rows, so wide that each result is small."""
+    return (rng.normal(size=(min(size, 4), WIDE)).astype(np.float32),)
+
+
+def on_torch(rng, size):
+    """Rows as a tensor, on the GPU where there is one."""
+    import torch
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    return (torch.from_numpy(rows(rng, size)[0]).to(device),)
+
+
+def backwards(rng, arguments):
+    """The same rows, their columns in reverse order."""
+    return (np.ascontiguousarray(arguments[0][:, ::-1]),)
+
+
+SOFTMAX = Task(
+    "softmax",
+    exact_softmax,
+    rows,
+    Demands(
+        error=Bound(lambda x: x.shape[1] + FEW_ROUNDINGS),
+        properties=(
+            Property("columns reversed", backwards, lambda result, arguments: result[:, ::-1]),
+        ),
+        library=("aten._softmax", "aten._log_softmax"),
+        precision="float32",
+    ),
+)
+ORDER = replace(  # what the twelve envelopes answer: small rows, so that engines take seconds
+    SOFTMAX,
+    name="order",
+    demands=replace(
+        SOFTMAX.demands,
+        entry="softmax",
+        sizes=(1, 2, 7),
+        fresh=lambda rng: int(rng.integers(3, 12)),
+        calls=3,
+    ),
+)
+WIDE_SOFTMAX = replace(SOFTMAX, name="wide_softmax", inputs=wide_rows)
+SOFTMAX_ON_TORCH = Task(
+    "softmax_torch",
+    lambda x: exact_softmax(x.cpu()),
+    on_torch,
+    Demands(error=SOFTMAX.demands.error, library=SOFTMAX.demands.library, precision="float32"),
+)
+
+
+# ---- products and sums of float32
+
+
+def matrices(rng, size):
+    """Two matrices that can be multiplied: size x k and k x columns."""
+    k, columns = (int(rng.integers(1, MOST_COLUMNS)) for _ in range(2))
+    a = rng.normal(size=(size, k)).astype(np.float32)
+    return a, rng.normal(size=(k, columns)).astype(np.float32)
+
+
+PRODUCT = Task(
+    "product",
+    lambda a, b: a @ b,
+    matrices,
+    Demands(error=sum_of_products(lambda a, b: a.shape[1]), precision="float32"),
+)
+
+
+def layer(rng, size):
+    """Inputs, weights and a bias of a linear layer."""
+    x, weights = matrices(rng, size)
+    return x, weights, rng.normal(size=weights.shape[1]).astype(np.float32)
+
+
+LINEAR = Task(
+    "linear",
+    lambda x, weights, bias: x @ weights + bias,
+    layer,
+    Demands(error=sum_of_products(lambda x, weights, bias: x.shape[1] + 1), precision="float32"),
+)
+
+
+def pairs(rng, size):
+    """Two arrays of the same length, at least one number in each."""
+    drawn = rng.normal(size=(2, max(1, size))) * rng.uniform(0.2, 5, (2, 1))
+    return tuple(drawn.astype(np.float32))
+
+
+MEAN_SQUARE = Task(
+    "mean_square",
+    lambda x, y: np.array([np.mean((x - y) ** 2)]),
+    pairs,
+    Demands(error=elementwise(200), precision="float32"),
+)
+
+TASKS = {
+    task.name: task
+    for task in (SOFTMAX, ORDER, WIDE_SOFTMAX, SOFTMAX_ON_TORCH, PRODUCT, LINEAR, MEAN_SQUARE)
+}
