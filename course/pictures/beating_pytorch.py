@@ -13,7 +13,7 @@ from course.pictures.tensor_cores import owners as owners
 from utils import engine, results
 from utils.hardware import is_here, roofs
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, INK, OTHERS, chart, figure
-from utils.plots.svg import FAINT, Drawing, strong
+from utils.plots.svg import FAINT, ON_COLOUR, Drawing, strong
 
 
 def recorded(prefix: str, level: str = "", gpu: str = "") -> dict[str, dict]:
@@ -674,6 +674,9 @@ PYTORCH_ROWS = {
 COPIED_BESIDE = "ours: batch copied beside"
 
 
+PLAIN_ROW, FUSED_ROW = "ours: naive, a kernel per layer", "ours: ordinary units fp32"
+
+
 def waterfall_rows() -> dict[str, float]:
     """{what changed: microseconds a step at batch 64}, from PyTorch's slowest to our last."""
     entries, ladder = race(), recorded("mnist/waterfall/")
@@ -687,11 +690,23 @@ def waterfall_rows() -> dict[str, float]:
             rows[row] = entries[f"64/{rival}"]["value"]
     naive = recorded("mnist/naive/").get("step_64")
     if naive and ladder:
-        rows["ours: naive, a kernel per layer"] = naive["value"]
+        rows[PLAIN_ROW] = naive["value"]
     for name in sorted(ladder, key=lambda name: int(name.split("_")[0])):
         idea = name.split("_", 1)[1].replace("_", " ")
         rows[f"ours: {idea}"] = ladder[name]["value"]
     return rows
+
+
+def fused_alone():
+    """Bars at batch 64: PyTorch's best mode, our plain step, and ours when it is fused only."""
+    rows = waterfall_rows()
+    theirs = [time_us for row, time_us in rows.items() if not row.startswith("ours")]
+    named = {"ours, plain": PLAIN_ROW, "ours, fused": FUSED_ROW}
+    steps = {name: rows[row] for name, row in named.items() if row in rows}
+    if theirs and steps:
+        steps["PyTorch's best"] = min(theirs)
+    what = "one step at batch 64"
+    return bars(steps, title=f"{what} · {waterfall_origin()}", what=what, share=False)
 
 
 def waterfall_origin() -> str:
@@ -706,6 +721,13 @@ def kernels_total(prefix: str, leave_out: Sequence[str] = ()) -> float:
         if entry["unit"] == "µs" and name not in leave_out:
             total += entry["value"]
     return total
+
+
+def eager_kernels() -> tuple[int, float]:
+    """How many kernels an eager step of PyTorch in fp32 has at batch 64, and their µs together."""
+    profile = "mnist/profile/64/eager_fp32/"
+    launches = recorded(profile).get("launches", {"value": 0})
+    return int(launches["value"]), kernels_total(profile)
 
 
 def predictions(rows: Mapping[str, float]) -> dict[str, float]:
@@ -841,6 +863,55 @@ def _starts(kernels, kernel_us, launch_us):
         starts.append(max(kernel * launch_us, done))
         done = starts[-1] + kernel_us
     return starts
+
+
+# ---- a pooling window, there and back
+
+WINDOW = np.array([1, 4, -2, 3])  # four outputs of a convolution, in one channel
+SHIFT, ARRIVES = -1, 10  # batch norm's shift; the gradient of what pooling keeps
+SIDE, STAGE = 48, 172  # pixels of the picture: a square, and from one array to the next
+ROW_OF_ARRAYS = 2 * SIDE + 62
+
+
+def there_and_back(scale: int):
+    """A window through batch norm, ReLU and pooling, and below it the gradient that comes back.
+
+    The number that pooling takes stands out, unless ReLU made 0 of it.
+    """
+    normed = scale * WINDOW + SHIFT
+    positive = np.maximum(normed, 0)
+    taken = (np.arange(4) == np.argmax(normed)) & (normed > 0)
+    gets = f"the {WINDOW[taken][0]}" if taken.any() else "none of them"
+    alt = (
+        f"With a scale of {scale} the four outputs {', '.join(map(str, WINDOW))} become"
+        f" {', '.join(map(str, normed))}. The gradient {ARRIVES} comes back to {gets}."
+    )
+    sheet = Drawing(3 * STAGE + 2 * SIDE + 70, 2 * ROW_OF_ARRAYS, alt=alt)
+    pooled = ARRIVES * (np.arange(4) == np.argmax(normed))
+    there = {"y": WINDOW, f"{scale} · y - {-SHIFT}": normed, "ReLU": positive}
+    back = {"dz": ARRIVES * taken, "through pooling": pooled}
+    rows = (there | {"the largest": [positive.max()]}, back | {"dp": [ARRIVES]})
+    for row, arrays in enumerate(rows):
+        top = row * ROW_OF_ARRAYS + 30
+        for stage, (name, numbers) in enumerate(arrays.items(), start=row):
+            sheet.heading(stage * STAGE, top - 18, name, size=15)
+            _window(sheet, stage * STAGE, top, numbers, taken)
+            if stage > row:
+                ends = stage * STAGE - STAGE + 2 * SIDE + 10, stage * STAGE - 10
+                start, end = ends[::-1] if row else ends
+                sheet.arrow(start, top + SIDE, end, top + SIDE, colour=strong(ACCENT), thick=2)
+    return sheet
+
+
+def _window(sheet, left, top, numbers, taken):
+    """Two by two numbers, or a single one in their middle."""
+    places = [(left + SIDE * (k % 2), top + SIDE * (k // 2)) for k in range(4)]
+    if len(numbers) == 1:
+        places = [(left + SIDE / 2, top + SIDE / 2)]
+        taken = [taken.any()]
+    for (x, y), number, stands_out in zip(places, numbers, taken, strict=True):
+        sheet.cells([(x, y)], SIDE - 2, fill=BLOCK_COLOURS[4 if stands_out else 0])
+        sheet.text(x + SIDE / 2 - 1, y + SIDE / 2 - 1, number, size=18, colour=ON_COLOUR)
 
 
 # ---- four outputs of one window

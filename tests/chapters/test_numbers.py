@@ -136,7 +136,7 @@ NOT_MEASURED = {
     ("low_precision", "int8-why"): "the rates in NVIDIA's data sheet",
     ("low_precision", "fp8-title"): "the rates in NVIDIA's data sheet",
     ("low_precision", "fp8-late"): "the same data sheet: half the time for the same products",
-    ("beating_pytorch", "master-title"): "the rates in NVIDIA's data sheet",
+    ("beating_pytorch", "master-title-text"): "the rates in NVIDIA's data sheet",
     ("beating_pytorch", "race-explain"): "how to read the chart, and no value of it",
     ("many_gpus", "break-mean-explain"): "gradients added up, and not averaged: arithmetic",
     ("many_gpus", "training-explain"): "the next sentence has the number and its record",

@@ -219,6 +219,15 @@ def test_a_graph_saves_the_waiting_for_launches():
     assert "one by one: done after 405 µs; one graph: done after 400 µs" in alt
 
 
+@pytest.mark.parametrize(
+    "scale, normed, gets",
+    [(2, "1, 7, -5, 5", "the 4"), (-1, "-2, -5, 1, -4", "the -2"), (0, "-1, -1", "none of them")],
+)
+def test_a_gradient_goes_back_to_the_one_that_pooling_took(scale, normed, gets):
+    alt = beating_pytorch.there_and_back(scale).alt
+    assert f"become {normed}" in alt and f"comes back to {gets}." in alt
+
+
 def test_a_windows_outputs_have_nine_taps_each_on_its_pixels():
     sheet = beating_pytorch.window_taps()
     assert "moved 0 down and 0 to the right, 0 down and 1 to the right, 1 down" in sheet.alt
