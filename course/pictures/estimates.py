@@ -34,6 +34,7 @@ WHY = {
 UNITS = {"memory": "the memory", "l2": "the L2 cache", "l1": "L1 and shared memory"}
 UNITS |= {"sm": "the SM's instructions", "latency": "nothing is busy"}
 BAR, ROW, LEFT, WIDE = 16, 24, 250, 360
+STEPS = 360  # as LEFT, for the words of changes
 
 
 def clock(name: str) -> float:
@@ -70,6 +71,45 @@ def resources(estimate, title: str = ""):
         off = f"within a factor of {estimate.factor:.1f} at best"
     said = f"about {format_ms(1e3 * whole)}, an estimate{how}: {off}"
     sheet.text(max(x, LEFT + 190), bottom + 12, said, anchor="end")
+    return sheet
+
+
+def waterfall(changes, title: str = "", said: float | None = None):
+    """What to change next, one change on top of the other: a bar for the time after each.
+
+    changes: an `improving.Waterfall`. said: milliseconds that a learner expected at the end.
+    """
+    rows = [("as it is", changes.seconds), *((step.words, step.seconds) for step in changes.steps)]
+    rows.append(("its bytes and its arithmetic alone", changes.least))
+    times = [format_ms(1e3 * seconds) for _, seconds in rows]
+    told = "; ".join(f"{words} {time}" for (words, _), time in zip(rows, times, strict=True))
+    yours = "" if said is None else f"; you said {format_ms(said)}"
+    where = with_article(changes.name)
+    sheet = Drawing(
+        STEPS + WIDE + 110,
+        62 + ROW * len(rows),
+        alt=f"{title or 'A kernel'} on {where}, estimated: {told}{yours}",
+    )
+    sheet.heading(0, 12, f"{title or 'A kernel'}: what to change next, for {where}")
+    most = max(changes.seconds, (said or 0) / 1e3)
+    before = changes.seconds
+    for number, ((words, seconds), time) in enumerate(zip(rows, times, strict=True)):
+        y = 32 + ROW * number
+        is_floor = number == len(rows) - 1
+        end = STEPS + max(1.0, WIDE * seconds / most)
+        sheet.text(STEPS - 8, y + BAR / 2, words, anchor="end")
+        sheet.box(STEPS, y, end - STEPS, BAR, fill=OTHERS if is_floor else SAID)
+        if not is_floor and before > seconds:  # what this change brings
+            sheet.box(
+                end, y, WIDE * (before - seconds) / most, BAR, line=SAID, stroke_dasharray="3 3"
+            )
+        after = STEPS + WIDE * max(before, seconds) / most if not is_floor else end
+        sheet.text_from(after + 6, y + BAR / 2, time)
+        before = seconds
+    if said is not None:
+        x = STEPS + WIDE * said / 1e3 / most
+        sheet.line(x, 26, x, 32 + ROW * len(rows), colour=ALARM, thick=2)
+        sheet.text(x, 42 + ROW * len(rows), f"you: {format_ms(said)}")
     return sheet
 
 

@@ -28,10 +28,15 @@ long as their chain of waits, and only so many are there at once (Little's law w
 Without a GPU `benchmark` and `compare` say such an estimate of what a cell launched, at the size
 that it has on a GPU (`at_gpu_size`).
 
-What is not in it: tensor cores and everything asynchronous (cp.async, TMA); arrays that L2 holds
-only in part; registers that spill; how evenly SMs are loaded; spin-waits and grid-wide barriers,
-loops whose length depends on data. Of the last three, of tensor cores, of asynchronous copies and
-of Triton kernels it says that it does not know.
+Of a Triton kernel one program runs alone in Triton's interpreter (`in_triton`); there tensor cores
+are a resource, at the rate of the data sheet.
+
+What to change next, and what it would bring, says `Estimate.waterfall` (`improving`).
+
+What is not in it: in CUDA C tensor cores and everything asynchronous (cp.async, TMA); arrays that
+L2 holds only in part; registers that spill; how evenly SMs are loaded; spin-waits and grid-wide
+barriers, loops whose length depends on data. Of the last three, of tensor cores and of asynchronous
+copies in CUDA C it says that it does not know.
 
 How far it is off: `course.kernels.machine.judge` holds it against recorded times and writes
 `assets/recorded/estimates.json`, from which each estimate takes the error that it states.

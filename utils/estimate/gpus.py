@@ -150,6 +150,7 @@ def measured(name: str, full: str) -> Gpu:
     }
     for unit in ("fp32", "fp64", "multiply", "integer", "special", "convert", "shuffle"):
         rates[unit] = known[f"{unit}/rate"]
+    rates["tensor"] = data_sheet(NAMES[name][1])["tensor16_tflops"] * 1e12
     for dtype in ("int", "float"):
         rates[f"one_{dtype}"] = known[f"atomics/{dtype}/one"]
         rates[f"line_{dtype}"] = known[f"atomics/{dtype}/32"] / LANES_A_SECTOR
@@ -207,6 +208,7 @@ def scaled(name: str, base: Gpu) -> Gpu:
     work = sms * clock / (base.sms * base.clock)
     made = changed(base, name, work, memory, sms, clock)
     made.rates["fp32"] *= units / FP32_UNITS_OF_SM
+    made.rates["tensor"] = sheet["tensor16_tflops"] * 1e12
     made.rates["fp64"] *= 2 * FP64_SHARE.get(capability, 1 / 2)
     return made
 

@@ -30,6 +30,7 @@ WORDS = {
     "multiply": "the integer multipliers",
     "integer": "the integer units",
     "special": "the special units",
+    "tensor": "the tensor cores",
     "convert": "conversions between types",
     "shuffle": "shuffles",
     "barriers": "barriers",
@@ -48,7 +49,8 @@ class Counts:
     brought it there. gathered: (bytes asked for, size) of arrays whose indices come from memory:
     nobody knows where they point, so what does not fit in L2 comes from memory each time. hottest:
     array -> (additions to the most wanted element, elements, "int" or "float"). reached: array and
-    "read" or "write" -> the share of the array that all blocks together touch.
+    "read" or "write" -> the share of the array that all blocks together touch. once: bytes that are
+    read if each block reads each of its sectors once.
     """
 
     blocks: int
@@ -62,6 +64,7 @@ class Counts:
     shared_bytes: int
     registers: int
     reached: dict = field(default_factory=dict)
+    once: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -106,12 +109,7 @@ def together(terms, exponent) -> float:
 
 def terms(counts: Counts, gpu: Gpu) -> Terms:
     """The terms of a launch on a GPU."""
-    fits = occupancy(
-        gpu.compute_capability,
-        counts.threads,
-        counts.registers,
-        min(counts.shared_bytes, most(gpu)),
-    )
+    fits = room_for(counts, gpu)
     busy = min(1.0, counts.blocks / gpu.sms)  # the share of the SMs that have a block
     resident = max(1, min(fits.blocks, ceil_div(counts.blocks, gpu.sms)))
     seconds = {
@@ -125,11 +123,16 @@ def terms(counts: Counts, gpu: Gpu) -> Terms:
     }
     unit, needed = arithmetic(counts, gpu)
     seconds[unit] = needed / busy
+    if counts.amounts["tensor"]:
+        seconds["tensor"] = counts.amounts["tensor"] / gpu.rates["tensor"] / busy
     return Terms(seconds, gpu.launch, gpu.exponent, {"occupancy": fits, "resident": resident})
 
 
-def most(gpu):
-    return limits(gpu.compute_capability).shared_block
+def room_for(counts: Counts, gpu: Gpu):
+    """How many of its blocks fit on an SM at once: an `Occupancy`."""
+    most = limits(gpu.compute_capability).shared_block
+    shared = min(counts.shared_bytes, most)
+    return occupancy(gpu.compute_capability, counts.threads, counts.registers, shared)
 
 
 def size_class(threads):

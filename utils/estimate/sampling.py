@@ -9,7 +9,7 @@ really there.
 import math
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,8 @@ from utils.cpu.numba_cuda import KernelError, cpu_jit, observe, time_limit
 from utils.cpu.numba_cuda.device_arrays import DeviceNDArray
 from utils.cpu.numba_cuda.dispatcher import check_limits
 from utils.cpu.numba_cuda.settings import only_blocks
+from utils.cpu.triton.mistakes import KernelMistake
+from utils.engine import gpu
 from utils.occupancy import ceil_div
 from utils.tracer import TooManyEvents, TraceError, counts
 from utils.tracer.cuda_c import is_cuda_c, record_cuda_c
@@ -34,6 +36,7 @@ from utils.tracer.record import (
     check_kernel,
     whole,
 )
+from utils.tracer.triton import is_triton
 
 from . import operations
 from .life import Access, life, life_of_accesses
@@ -49,10 +52,12 @@ LINE = 128
 NEVER = np.iinfo(np.int64).max
 #: Sectors that a block touches before it comes back to one: L1 may hold so many for it
 DISTANCES = (0, 64, 256, 1024, 4096)
+DISTANCES_IN_TRITON = (*range(0, 2048, 256), *range(2048, 8193, 1024))  # of larger blocks
 NEAR = 1024
 ADDRESS = 3  # instructions of a CUDA C access beside itself
 BEGIN = 8  # and of its beginning
 UNREAD = 4  # instructions of a statement whose source nobody read
+ONLY_WITHOUT = "a Triton kernel is counted on machines without a GPU, where its interpreter runs it"
 
 
 #: In the source of a CUDA C kernel: what the model has no term for
@@ -72,14 +77,19 @@ class Unknown(ValueError):
 
 @dataclass(frozen=True)
 class Blank:
-    """An array argument that holds zeros: `Blank((4096, 4096), np.float32)`."""
+    """An array argument that holds zeros: `Blank((4096, 4096), np.float32)`.
+
+    dtype: NumPy's, or for a Triton kernel PyTorch's.
+    """
 
     shape: int | tuple
     dtype: object = np.float32
 
     @property
     def nbytes(self):
-        return int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize
+        size = getattr(self.dtype, "itemsize", None)  # NumPy's classes have one of another kind
+        size = size if isinstance(size, int) else np.dtype(self.dtype).itemsize
+        return int(np.prod(self.shape, dtype=np.int64)) * size
 
 
 @dataclass(frozen=True)
@@ -87,7 +97,8 @@ class Launch:
     """A launch of a Numba kernel: kernel[grid, block, 0, shared_bytes](*args).
 
     args: numbers, arrays (copied before they are used) or `Blank`s of the real shape.
-    registers: of a thread, where known; 32 is what short kernels have.
+    registers: of a thread, where known; 32 is what short kernels have. named: of a Triton kernel,
+    its arguments by name: BLOCK=1024, num_warps=8; block: its threads, 32 for each warp.
     """
 
     kernel: object
@@ -96,6 +107,7 @@ class Launch:
     args: tuple
     shared_bytes: int = 0
     registers: int = 32
+    named: dict = field(default_factory=dict)
 
     @property
     def blocks(self):
@@ -117,7 +129,8 @@ class Block:
     gathers: names of arrays whose indices come from memory.
     hottest: array -> addresses that are added to, additions to the most wanted one, how many
         addresses, "int" or "float", elements of the whole array.
-    shared_bytes: static. events: how many the tracer noted.
+    shared_bytes: static. events: how many the tracer noted. registers: of a thread, where they are
+    counted; else those of the launch hold.
     """
 
     amounts: Counter
@@ -127,6 +140,7 @@ class Block:
     shared_bytes: int
     events: int = 0
     gathers: frozenset = frozenset()
+    registers: int | None = None
 
 
 def sampled(launch: Launch) -> list[tuple[int, Block]]:
@@ -150,6 +164,10 @@ def sampled(launch: Launch) -> list[tuple[int, Block]]:
 
 def check_modelled(kernel) -> None:
     """Raise Unknown for a kernel that does what the model has no term for."""
+    if is_triton(kernel):
+        if gpu():
+            raise Unknown(ONLY_WITHOUT)
+        return None
     if not is_cuda_c(kernel):
         try:
             return check_kernel(kernel)
@@ -181,6 +199,8 @@ def block_of(launch, grid, block, number) -> Block:
     """Run one block and count."""
     if is_cuda_c(launch.kernel):
         return block_in_cuda_c(launch, grid, block, number)
+    if is_triton(launch.kernel):
+        return program_in_triton(launch, grid, number)
     function = getattr(launch.kernel, "py_func", launch.kernel)
     names = function.__code__.co_varnames
     ready = [argument(arg) for arg in launch.args]
@@ -243,6 +263,44 @@ def block_in_cuda_c(launch, grid, block, number) -> Block:
     return made
 
 
+def program_in_triton(launch, grid, number) -> Block:
+    """Run one program of a Triton kernel and count."""
+    from . import in_triton  # with PyTorch, which takes seconds to import
+
+    args = [
+        in_triton.zeros(arg.shape, arg.dtype) if isinstance(arg, Blank) else copied(arg)
+        for arg in launch.args
+    ]
+    try:
+        made, tensors = in_triton.program_of(launch, args, grid, number)
+        before = made
+        if number and made.elements < LONG:
+            before, _ = in_triton.program_of(launch, args, grid, number - 1)
+    except KernelMistake as error:
+        said = str(error).strip().splitlines()[-1].strip()
+        raise Unknown(f"a program alone does not come to its end: {said}") from error
+    amounts, waits = made.totals()
+    none = np.zeros(0, np.int64)
+    earlier = none if before is made else np.concatenate([none, *before.reads])
+    away = apart(np.concatenate([earlier, *made.reads]))[len(earlier) :]
+    for distance in DISTANCES_IN_TRITON:
+        amounts[f"l2_read_{distance}"] = int((away > distance).sum())
+    return Block(
+        amounts,
+        waits,
+        in_triton.arrays_of(made, tensors),
+        in_triton.hottest_of(made, tensors),
+        made.factors * made.stages,
+        made.elements,
+        registers=in_triton.registers_of(made),
+    )
+
+
+def copied(arg):
+    """A tensor that a kernel may change; numbers as they are."""
+    return arg.clone() if hasattr(arg, "clone") else arg
+
+
 def host_argument(arg):
     """An argument of a CUDA C kernel as the CPU runtime takes it."""
     return np.zeros(arg.shape, arg.dtype) if isinstance(arg, Blank) else arg
@@ -294,13 +352,15 @@ def amounts_of(events) -> Counter:
     sectors = counts.sectors(events, chosen, numbers)
     lines = counts.sectors(events, chosen, numbers, LINE)
     kinds = events.kind[first]
+    asked = bytes_of(events, chosen, numbers)
     for kind, name in ((READ, "read"), (WRITE, "write"), (ATOMIC, "atomic")):
         mine = kinds == kind
         amounts[f"{name}_requests"] = int(mine.sum())
         amounts[f"{name}_lines"] = int(lines[mine].sum())
         amounts[f"{name}_sectors"] = int(sectors[mine].sum())
+        amounts[f"{name}_fewest"] = int(ceil_div(asked[mine], SECTOR).sum())
     amounts["atomic_lanes"] = int((events.kind[chosen] == ATOMIC).sum())
-    full = sectors * SECTOR <= bytes_of(events, chosen, numbers)
+    full = sectors * SECTOR <= asked
     amounts["whole_written"] = int(sectors[(kinds == WRITE) & full].sum())
     shared = events.accesses("shared")
     numbers, first = counts.requests(events, shared)
@@ -340,11 +400,16 @@ def reuse(events):
     _, once = group(request, root, piece)  # of a request each sector counts once, in order
     request, root, piece = request[once], root[once], piece[once]
     place, _ = group(root, piece)
-    order = np.argsort(place, kind="stable")
-    again = place[order][1:] == place[order][:-1]
+    return request, apart(place)
+
+
+def apart(places):
+    """How many places lie between each one and the same one before it; NEVER where none was."""
+    order = np.argsort(places, kind="stable")
+    again = places[order][1:] == places[order][:-1]
     away = np.full(len(order), NEVER)
     away[order[1:][again]] = order[1:][again] - order[:-1][again]
-    return request, away
+    return away
 
 
 def read_requests(events):

@@ -1,6 +1,5 @@
 """estimate(): the counts of a launch, a GPU's constants and the model, in a sentence."""
 
-import dataclasses
 import functools
 import json
 from collections.abc import Callable
@@ -9,15 +8,17 @@ from dataclasses import dataclass
 from utils.files import ASSETS
 from utils.quantities import format_ms
 from utils.tracer.cuda_c import is_cuda_c
+from utils.tracer.triton import is_triton
 
 from . import model
 from .gpus import Gpu, gpu
+from .improving import Waterfall, alone, waterfall
 from .model import Counts, Terms, terms
 from .sampling import Launch
 from .totals import count
 
 JUDGED = ASSETS / "recorded" / "estimates.json"
-WORTH_SAYING = 0.95  # a change is named if the time would be less than so much of it
+SAID = 2  # changes that its sentence names
 #: Of GPUs that nobody has judged: nine in ten within this factor is all that is claimed
 UNJUDGED = 2.5
 
@@ -45,26 +46,12 @@ class Estimate:
         return self.terms.limit
 
     def changes(self) -> dict[str, float]:
-        """What could be better in the kernel -> seconds it would then take."""
-        a = self.counts.amounts
-        better = {
-            "without its bank conflicts": {"shared_passes": a["shared_fewest"]},
-            "with its global accesses side by side": {
-                "read_lines": a["read_requests"],
-                "write_lines": a["write_requests"],
-                "write_sectors": a["whole_written"],
-            },
-        }
-        found = {}
-        for words, amounts in better.items():
-            counts = dataclasses.replace(self.counts, amounts=a.copy())
-            counts.amounts.update({name: 0 for name in amounts})
-            for name, amount in amounts.items():
-                counts.amounts[name] = min(a[name], amount)
-            seconds = terms(counts, self.gpu).time
-            if seconds < WORTH_SAYING * self.seconds:
-                found[words] = seconds
-        return found
+        """What could be better in the kernel -> seconds it would then take, the best first."""
+        return dict(list(alone(self.counts, self.gpu).items())[:SAID])
+
+    def waterfall(self, most: int = 3) -> Waterfall:
+        """What to change next, one change on top of the other, and what each would bring."""
+        return waterfall(self.counts, self.gpu, most)
 
     def table(self) -> str:
         """Each resource with the time that it alone would need, the longest first."""
@@ -109,8 +96,15 @@ def estimate(
     card = gpu_name if isinstance(gpu_name, Gpu) else gpu(gpu_name)
     counted = count(launch, size, small)
     kernel = (launch if isinstance(launch, Launch) else launch(size)).kernel
-    language = "cuda_c" if is_cuda_c(kernel) else "numba"
-    return Estimate(card, counted, terms(counted, card), factor_of(card.name, language))
+    factor = factor_of(card.name, language_of(kernel))
+    return Estimate(card, counted, terms(counted, card), factor)
+
+
+def language_of(kernel) -> str:
+    """ "numba", "cuda_c" or "triton": each has its own errors."""
+    if is_triton(kernel):
+        return "triton"
+    return "cuda_c" if is_cuda_c(kernel) else "numba"
 
 
 def factor_of(name: str, language: str) -> float:

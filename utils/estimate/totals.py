@@ -15,6 +15,7 @@ import numpy as np
 
 from utils.tracer import TooManyEvents
 from utils.tracer.cuda_c import is_cuda_c
+from utils.tracer.triton import is_triton
 
 from .model import Counts
 from .sampling import PIECE, Block, Launch, Unknown, middle, sampled
@@ -46,7 +47,9 @@ def whole_launch(launch, typical: Block, amounts, others) -> Counts:
     near = {}
     gathered = []
     reached = reached_by(typical, launch.blocks)
+    once = 0
     for (name, what), (pieces, sectors, requests, size) in typical.arrays.items():
+        once += sectors * launch.blocks if what == "read" else 0
         if name in typical.gathers and what == "read":
             gathered.append((pieces * launch.blocks, size))
             continue
@@ -73,8 +76,9 @@ def whole_launch(launch, typical: Block, amounts, others) -> Counts:
         tuple(gathered),
         hottest,
         typical.shared_bytes + launch.shared_bytes,
-        launch.registers,
+        typical.registers or launch.registers,
         reached,
+        once,
     )
 
 
@@ -125,6 +129,8 @@ def parameters_of(kernel) -> list[str]:
     """The names of a kernel's parameters, in order."""
     if is_cuda_c(kernel):
         return [parameter.name for parameter in kernel.signature.parameters]
+    if is_triton(kernel):
+        return list(kernel.arg_names)
     return list(kernel.py_func.__code__.co_varnames)
 
 

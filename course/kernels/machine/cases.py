@@ -61,7 +61,9 @@ class Case:
 
     @property
     def language(self) -> str:
-        """ "cuda_c" or "numba": CUDA C kernels alone are counted as they grow, launch by launch."""
+        """ "cuda_c", "numba" or "triton". CUDA C alone is counted as it grows, launch by launch."""
+        if self.family.endswith("in Triton"):
+            return "triton"
         grows = self.launches and isinstance(self.launches[0], Growing)
         return "cuda_c" if grows else "numba"
 

@@ -18,7 +18,7 @@ import math
 import statistics
 import time
 
-from course.kernels.machine import cases_cuda_c
+from course.kernels.machine import cases_cuda_c, cases_triton
 from course.kernels.machine.cases import Case, Growing, cases
 from utils import plots, results
 from utils.estimate import Launch, Unknown
@@ -30,8 +30,8 @@ from utils.files import ASSETS, write_whole
 from utils.plots.picture import themed
 
 GPUS = ("H200", "H100")
-LANGUAGES = ("numba", "cuda_c")
-BOTH = "both"
+LANGUAGES = ("numba", "cuda_c", "triton")
+BOTH = "both"  # all of them
 TIE = 1.05  # of two measured times: closer ones are in no order
 PICTURE = ASSETS / "estimates.svg"
 NUMBERED = 10  # of the worst, on the picture
@@ -58,15 +58,15 @@ def terms_of(counted: list[Counts], card: Gpu) -> list[Terms]:
     return [terms(one, card) for one in counted]
 
 
-def measured(case: Case, card: str) -> float | None:
-    """Seconds that were recorded of a case on a GPU; None where nothing was."""
-    entry = results.find(f"{case.name}/time", recorded_name(card))
+def measured(name: str, card: str) -> float | None:
+    """Seconds that were recorded of a kernel on a GPU; None where nothing was."""
+    entry = results.find(f"{name}/time", recorded_name(card))
     return entry["value"] / 1e3 if entry else None
 
 
 def row_of(case: Case, counted: list[Counts], card: str) -> dict | None:
     """A case's estimate beside its time; None where nothing was recorded."""
-    real = measured(case, card)
+    real = measured(case.name, card)
     if real is None:
         return None
     parts = terms_of(counted, gpu(card))
@@ -239,7 +239,7 @@ def calibrated(chosen: list[Case]) -> dict:
         squares = []
         for case, counted in known:
             for card in GPUS:
-                real = measured(case, card)
+                real = measured(case.name, card)
                 if real is not None:
                     changed = dataclasses.replace(gpu(card), exponent=exponent)
                     squares.append(math.log(seconds_of(terms_of(counted, changed)) / real) ** 2)
@@ -259,7 +259,7 @@ def main() -> None:
         write_whole(OVERLAP, json.dumps(found, indent=1) + "\n")
         print(f"exponent {found['exponent']}, from {len(found['kernels'])} kernels")
         return
-    every = [*cases(), *cases_cuda_c.cases()]
+    every = [*cases(), *cases_cuda_c.cases(), *cases_triton.cases()]
     chosen = [case for case in every if options.held_out or not case.held_out]
     if options.only:
         chosen = [case for case in chosen if options.only in case.name]

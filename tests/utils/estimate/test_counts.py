@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-import triton
-import triton.language as tl
 from numba import cuda, float32
 
 from tests.needs import cpp_compiler, without_gpu
@@ -201,21 +199,6 @@ def test_cuda_c_is_counted_as_it_grows(tmp_path):
     assert counted.amounts["shared_passes"] == blocks * (2 + 2 * 2)  # two ways when read
     assert counted.amounts["barriers"] == 2 * blocks
     assert counted.waits["barriers"] == 1
-
-
-@triton.jit
-def in_triton(x, n, B: tl.constexpr):
-    places = tl.arange(0, B)
-    tl.store(x + places, places, mask=places < n)
-
-
-@pytest.mark.parametrize("attributes", [(), ("py_func",)])  # a checked exercise adds it to all
-def test_a_triton_kernel_has_no_estimate(attributes, monkeypatch):
-    for name in attributes:
-        function = property(lambda kernel: kernel.fn)
-        monkeypatch.setattr(type(in_triton), name, function, raising=False)
-    with pytest.raises(Unknown, match="it cannot be counted: in_triton"):
-        count(Launch(in_triton, 4, 32, (Blank(128), 128, 128)))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import functools
 
 import numpy as np
 
+from utils.cpu.triton.alone import chosen
 from utils.cpu.triton.launches import LAUNCH
 from utils.cpu.triton.mistakes import KernelMistake, here
 from utils.cpu.triton.turns import in_turns
@@ -70,7 +71,7 @@ def _watch_grid(module):
 
     def set_grid_dim(self, *grid):
         set_dimensions(self, *grid)
-        LAUNCH.executor.fn = in_turns(LAUNCH.executor.fn, self)
+        LAUNCH.executor.fn = chosen(in_turns(LAUNCH.executor.fn, self), self)
 
     def set_grid_idx(self, x, y, z):
         enter(self, x, y, z)
