@@ -3,7 +3,7 @@
 import contextlib
 import itertools
 import textwrap
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 
 import numpy as np
 
@@ -41,6 +41,73 @@ def _panel(axes, title: str, width: float, height: float):
         fontsize=9,
         color=INK,
     )
+
+
+# ---- a product as multiplication tables
+
+SQUARE = 34  # pixels
+APART = 40  # between two tables
+WORDS = 420  # pixels that the words under a table take
+SIDES = BLOCK_COLOURS[0], BLOCK_COLOURS[1]  # the numbers of A, of B
+
+
+def tables(left, top, names: Sequence[str] = (), rows: Sequence[str] = ()):
+    """A product as a multiplication table for each step along k; of several also their sum.
+
+    left: [m, k], which stands down the sides; top: [k, n], along the tops. names: of the tables;
+    rows: of the rows.
+    """
+    (m, k), n = left.shape, top.shape[1]
+    if k == 1:
+        return _one_table(left[:, 0], top[0])
+    alt = f"{k} tables of {m} × {n}, and their sum: {(left @ top).tolist()}"
+    wide, over = (n + 1) * SQUARE + APART, 24
+    begin = 52 if rows else 4
+    sheet = svg.Drawing(begin + (k + 1) * wide, over + (m + 1) * SQUARE, alt=alt)
+    for row, name in enumerate(rows):
+        sheet.text_from(0, over + (row + 1.5) * SQUARE, name)
+    for step, name in enumerate(names):
+        sheet.text(begin + step * wide + (n / 2 + 1) * SQUARE, 10, name, font_weight="bold")
+    for step in range(k):
+        x = begin + step * wide
+        _draw_table(sheet, x, over, left[:, step], top[step], np.outer(left[:, step], top[step]))
+        sign = "+" if step < k - 1 else "="
+        sheet.text(x + wide - APART / 2, over + (m / 2 + 1) * SQUARE, sign, size=22)
+    x = begin + k * wide - SQUARE  # the sum has no side
+    sheet.text(x + (n / 2 + 1) * SQUARE, 10, "together", font_weight="bold")
+    _draw_table(sheet, x, over, (), (), left @ top)
+    return sheet
+
+
+def _one_table(side, top):
+    """A single table, and what it costs: how many numbers, for how many products."""
+    numbers, products = side.size + top.size, side.size * top.size
+    said = f"{numbers} numbers, {products} products; numbers per product: {numbers / products:.3g}"
+    high = (side.size + 1) * SQUARE
+    sheet = svg.Drawing(max(WORDS, (top.size + 1) * SQUARE), high + 30, alt=said)
+    _draw_table(sheet, 0, 0, side, top, np.outer(side, top))
+    sheet.text_from(0, high + 16, said)
+    return sheet
+
+
+def _draw_table(sheet, x, y, side, top, inside):
+    """A table whose corner is at (x, y): the numbers at its side, along its top, and inside."""
+    for row, number in enumerate(side):
+        _number(sheet, x, y + (row + 1) * SQUARE, number, SIDES[0])
+    for column, number in enumerate(top):
+        _number(sheet, x + (column + 1) * SQUARE, y, number, SIDES[1])
+    for (row, column), number in np.ndenumerate(inside):
+        _number(sheet, x + (column + 1) * SQUARE, y + (row + 1) * SQUARE, number)
+
+
+def _number(sheet, x, y, number, colour=None):
+    """A square with a number; without a colour only its edge."""
+    if colour:
+        sheet.named(x, y, SQUARE - 3, SQUARE - 3, number, colour)
+        return
+    sheet.box(x, y, SQUARE - 3, SQUARE - 3, line=svg.GREY, rx=4)
+    middle = (SQUARE - 3) / 2
+    sheet.text(x + middle, y + middle, number)
 
 
 # ---- what the machine can do
@@ -447,6 +514,45 @@ RUNGS = {
     **{"whole": 10, "ahead": 10, "to_and_fro": 10, "tuned": 11, "split_k": 12},
     **{"l2_order": 13, "stream_k": 14},
 }
+
+
+HUNDRED = 100
+PER_ROW = 10
+DOT = 20  # pixels from square to square
+
+
+def hundred(whose: str, shares: Mapping[str, float]):
+    """A hundred squares for cuBLAS's speed, in the colour of the rung that first reaches them.
+
+    whose: GPU. shares: name -> share of cuBLAS, rungs in their order, as `Ladder.shares` has them.
+    """
+    reached = [min(HUNDRED, round(HUNDRED * share)) for share in shares.values()]
+    words = ", ".join(f"{name} {HUNDRED * share:.0f}" for name, share in shares.items())
+    missing = HUNDRED - max(reached, default=0)
+    alt = f"Of 100 squares for cuBLAS's speed, {whose}: {words or 'none'}; {missing} are missing"
+    side = PER_ROW * DOT
+    right = side + 30
+    tall = max(side, 22 * (len(shares) + 1))
+    sheet = svg.Drawing(right + 300, 26 + tall, alt=alt)
+    sheet.text_from(0, 9, f"100 squares: cuBLAS's speed, {whose}", size=12)
+    first = 0
+    for place, (name, last) in enumerate(zip(shares, reached, strict=True)):
+        colour = BLOCK_COLOURS[place % len(BLOCK_COLOURS)]
+        _squares(sheet, range(first, last), colour)
+        first = max(first, last)
+        y = 36 + 22 * place
+        sheet.box(right, y - 7, 14, 14, fill=colour)
+        number = f"{RUNGS[name]} · " if name in RUNGS else ""
+        sheet.text_from(right + 22, y, f"{number}{name}: {HUNDRED * shares[name]:.0f} %")
+    _squares(sheet, range(first, HUNDRED), svg.FAINT)
+    if missing:
+        sheet.text_from(right + 22, 36 + 22 * len(shares), f"{missing} still missing")
+    return sheet
+
+
+def _squares(sheet, places, colour):
+    corners = [(DOT * (i % PER_ROW), 26 + DOT * (i // PER_ROW)) for i in places]
+    sheet.cells(corners, DOT - 3, fill=colour)
 
 
 def ladder_chart(

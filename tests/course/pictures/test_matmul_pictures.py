@@ -20,6 +20,23 @@ def test_the_ladder_has_a_bar_a_rung_and_says_its_share():
     assert [bar.get_width() for bar in figure.axes[0].patches] == pytest.approx([1.2, 17.0])
 
 
+def test_tables_lie_on_each_other_and_say_what_they_need():
+    wants, prices = np.array([[2, 1], [3, 1], [0, 4]]), np.array([[1, 2, 3], [4, 2, 1]])
+    picture = matmul.tables(wants, prices, names=("apples", "bread"), rows=("Ada", "Ben", "Cem"))
+    assert picture.alt.endswith("their sum: [[6, 6, 7], [7, 8, 10], [16, 8, 4]]")
+    one = matmul.tables(np.array([[2], [3]]), np.array([[5, 7]]))
+    assert one.alt == "4 numbers, 4 products; numbers per product: 1"
+    assert all(f">{number}<" in one.svg() for number in (2, 3, 5, 7, 10, 14, 15, 21))
+
+
+def test_a_hundred_squares_belong_to_the_rung_that_first_reaches_them():
+    picture = matmul.hundred("a GPU", {"naive": 0.012, "tile": 0.17, "banks": 0.16, "ahead": 1.02})
+    assert picture.alt.endswith("naive 1, tile 17, banks 16, ahead 102; 0 are missing")
+    sides = [part.count("M") for part in picture.elements if part.startswith("<path")]
+    assert sides == [1, 16, 83]
+    assert matmul.hundred("a GPU", {"naive": 0.012}).alt.endswith("naive 1; 99 are missing")
+
+
 def test_a_guess_is_a_diamond_beside_its_bar():
     figure = matmul.ladder_chart({"naive": 0.01, "tile": 0.17}, "a GPU", guessed={"tile": 0.5})
     (line,) = [line for line in figure.axes[0].lines if line.get_marker() == "D"]

@@ -422,7 +422,7 @@ def test_a_quiz_replies_to_every_answer(page, built):
 @AT_NIGHT
 def test_each_hint_of_an_exercise_opens_by_itself_by_a_key(page, built):
     hints = EXERCISES["matmul.tile"].hints
-    open_page(page, built, "chapters/11_matmul/4-rungs-1-to-5-from-memory-to-registers.html")
+    open_page(page, built, "chapters/11_matmul/4-must-everybody-fetch-alone.html")
     folds = page.locator("details.hint")
     assert folds.count() >= len(hints) > 1
     assert [fold for fold in folds.all() if fold.get_attribute("open") is not None] == []
