@@ -1,7 +1,7 @@
-"""What is demanded of a candidate, beside being right."""
+"""What is demanded of a candidate beside being right, and how it is called."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -60,6 +60,8 @@ class Demands:
         arguments.
     properties: Property entries to hold.
     strided: arrays of two axes and more are also handed in as views that are not contiguous.
+    hostile: also zeros, equal, negative, very large and very small numbers, as far as the
+        reference gives a finite result for them.
     special: "any", "no_nan" or "finite": which special numbers (infinity, NaN, -0, the smallest)
         the floats may hold in some calls.
     deterministic: two calls with the same values must give the same bits.
@@ -87,6 +89,7 @@ class Demands:
     shape: Callable | None = None
     properties: tuple[Property, ...] = ()
     strided: bool = False
+    hostile: bool = True
     special: str = "finite"
     deterministic: bool = True
     may_alias: bool = False
@@ -102,4 +105,3 @@ class Demands:
     flops: Callable | None = None
     rival: Callable | None = None
     timed_size: object = None
-    extra: dict = field(default_factory=dict)

@@ -1,15 +1,122 @@
 """Is it honest? What was found in the candidate's process and in its text."""
 
+from course.judge import library
 from course.judge.report import Reason
 from course.judge.words import sentence
 
+#: A share of the work of the first call that the same values must cost again
+SAME_WORK = 0.9
+#: Operations of PyTorch that move or make arrays, and compute nothing
+MOVES = frozenset(
+    "empty empty_like empty_strided new_empty zeros zeros_like ones full fill_ zero_ copy_ clone view"
+    " reshape _reshape_alias contiguous as_strided detach alias to _to_copy expand permute transpose"
+    " t unsqueeze squeeze slice select _unsafe_view unbind split lift_fresh set_ resize_".split()
+)
 
-def reasons(given, box, trials):
+
+def reasons(given, box, trials, facts):
     """The reasons of all findings."""
-    return [of_finding(finding) for finding in box.findings]
+    found = [of_finding(finding) for finding in box.findings]
+    found += facts.reasons
+    found += kept(trials)
+    found += library.reasons(given, trials, facts)
+    found += fallen_back(trials)
+    found += narrower(trials, facts)
+    found += not_plain(trials)
+    return found
 
 
 def of_finding(finding):
     """A Reason of what the watch noted."""
     where = f" ({finding['where']})" if finding["where"] else ""
-    return Reason(finding["key"], f"{sentence(finding['key'])} {finding['what']}{where}")
+    return Reason(finding["key"], f"{sentence(finding['key'])} {finding['what']}{where}.")
+
+
+def kept(trials):
+    """The reason where an answer was returned again, or the same values cost less work then."""
+    for one in trials.done:
+        if one.reason is not None and one.reason.key == "stale":
+            says = one.reason.says.removeprefix(sentence("stale"))
+            return [Reason("kept_answer", f"{sentence('kept_answer')}{says}")]
+    if len(trials.counted) < 3 or any(not one.notes for one in trials.counted):
+        return []
+    first, *others = (work_of(one.notes) for one in trials.counted)
+    for other in others:
+        for name, count in first.items():
+            if other.get(name, 0) < SAME_WORK * count:
+                says = (
+                    f"For values that it had not seen it took {count} {name}, for the same values"
+                    f" again {other.get(name, 0)}."
+                )
+                evidence = {"first": first, "again": other}
+                return [Reason("kept_answer", f"{sentence('kept_answer')} {says}", evidence)]
+    return []
+
+
+def work_of(notes):
+    """Name -> how much of it a call did."""
+    operations = sum(
+        count
+        for name, count in notes["operations"].items()
+        if name not in MOVES and not name.startswith("cast:")
+    )
+    return {
+        "steps of its own code": notes["lines"] or 0,
+        "launches": len(notes["launches"]),
+        "operations of PyTorch": operations,
+        "calls of NumPy": sum(notes["numpy"].values()),
+    }
+
+
+def fallen_back(trials):
+    """The reason where a kernel of its own ran in some calls only, or failed unseen."""
+    for one in trials.done:
+        for kind, line, origin in one.notes.get("swallowed", ()):
+            if origin:
+                says = f"{line}: {kind} came from {origin}, and the call went on without it."
+                return [Reason("falls_back", f"{sentence('falls_back')} {says}")]
+    calls = [one for one in trials.done if one.notes and not is_empty(one)]
+    with_kernel = [one for one in calls if one.notes["launches"]]
+    without = [one for one in calls if not one.notes["launches"]]
+    if with_kernel and without:
+        one = without[0]
+        heavy = [n for n in one.notes["operations"] if n not in MOVES and "cast:" not in n]
+        heavy += list(one.notes["numpy"])
+        if heavy:
+            says = f"For size {one.size} none of its kernels ran, but `{heavy[0]}` did."
+            return [Reason("falls_back", f"{sentence('falls_back')} {says}")]
+    return []
+
+
+def is_empty(tried):
+    """Whether a call had nothing to compute."""
+    size = getattr(tried.expected, "size", 1)
+    return size == 0
+
+
+def narrower(trials, facts):
+    """The reason where the work is done in a narrower type than is declared."""
+    if trials.narrow:
+        says = f"Its results do not change when its inputs are rounded to {trials.narrow}."
+        return [Reason("narrower", f"{sentence('narrower')} {says}")]
+    if trials.demands.precision != "float32":
+        return []
+    for one in trials.done:
+        for name in one.notes.get("operations", ()):
+            if name.startswith("cast:") and name.rpartition(":")[2] in ("float16", "bfloat16"):
+                says = f"It casts {name.split(':')[1]} to {name.rpartition(':')[2]}."
+                return [Reason("narrower", f"{sentence('narrower')} {says}")]
+    if facts.narrow:
+        name, line = next(iter(facts.narrow.items()))
+        return [Reason("narrower", f"{sentence('narrower')} Line {line} speaks of `{name}`.")]
+    return []
+
+
+def not_plain(trials):
+    """The reason for a result of a class of the candidate's own."""
+    for one in trials.done:
+        odd = [name for name in one.notes.get("classes", ()) if name != "array"]
+        if odd:
+            says = f"It returned {odd[0]}."
+            return [Reason("not_plain", f"{sentence('not_plain')} {says}")]
+    return []

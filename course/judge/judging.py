@@ -2,12 +2,14 @@
 
 import numpy as np
 
-from course.judge import handed_in, honest, right, sandbox
-from course.judge.demands import Demands
+from course.judge import handed_in, honest, library, reading, right, sandbox
+from course.judge.demands import Demands, Out
 from course.judge.report import Reason, Report, answer, unknown
 from course.judge.words import FAST, HONEST, RIGHT, question_of, sentence
 
 MOST_SEED = 1 << 31
+#: Calls that are made again in a process where nobody watches
+ALONE = 6
 
 
 def judge(candidate, reference, inputs, demands=None, *, seed=None) -> Report:
@@ -29,20 +31,52 @@ def judge(candidate, reference, inputs, demands=None, *, seed=None) -> Report:
     demands = demands or Demands()
     seed = int(np.random.default_rng().integers(MOST_SEED)) if seed is None else int(seed)
     given = handed_in.of(candidate, demands)
+    facts = reading.facts_of(given.source)
     with sandbox.Sandbox(given.modules, demands.seconds) as box:
         reasons = loaded(box, given, demands)
         trials = right.Trials(box, reference, inputs, demands, seed)
         if not reasons:
             trials.all()
             reasons = trials.reasons
-        reasons += honest.reasons(given, box, trials)
+            trials.ruled_out = ruled_out(trials)
+        reasons += honest.reasons(given, box, trials, facts)
+    if trials.done and not trials.dead:
+        reasons += alone(given, trials)
     return report(given.name, reasons, trials, seed)
 
 
-def loaded(box, given, demands):
+def ruled_out(trials):
+    """What must not compute the result, by what the reference calls."""
+    arguments = trials.done[0].arguments
+    given = tuple(right.wide(right.plain_of(one)) for one in arguments if not isinstance(one, Out))
+    return library.forbidden(trials.demands, trials.reference, given)
+
+
+def alone(given, trials):
+    """The reasons that show where nobody watches: in a process without hooks, from its first call.
+
+    The same calls must give the same results there.
+    """
+    demands = trials.demands
+    again = [one for one in trials.done if one.reason is None and one.got is not None]
+    again = [again[int(n)] for n in trials.rng.permutation(len(again))[:ALONE]]
+    with sandbox.Sandbox(given.modules, demands.seconds) as box:
+        if loaded(box, given, demands, watched=False):
+            return [Reason("otherwise_alone", f"{sentence('otherwise_alone')} It does not load.")]
+        once_more = right.Trials(box, trials.reference, trials.inputs, demands, 0)
+        for one in again:
+            once_more.call(one.label, one.size, one.arguments)
+    for one in once_more.reasons:
+        first = f"{sentence('otherwise_alone')} {one.says}"
+        return [Reason("otherwise_alone", first, one.evidence)]
+    return []
+
+
+def loaded(box, given, demands, watched=True):
     """The reasons why a candidate cannot be loaded: one, or none."""
     try:
-        header, _ = box.ask("load", patience=sandbox.STARTING, **handed_in.message(given, demands))
+        order = handed_in.message(given, demands)
+        header, _ = box.ask("load", patience=sandbox.STARTING, watched=watched, **order)
     except sandbox.Lost as lost:
         key = "timeout" if lost.how == "timeout" else "does_not_load"
         return [Reason(key, f"{sentence(key)} Its process ended while it was loaded.")]

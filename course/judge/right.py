@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from course.judge import sandbox
+from course.judge import cases, sandbox
 from course.judge.demands import InOut, Out
 from course.judge.errors import UNIT_ROUNDOFF, Bound
 from course.judge.report import Reason
@@ -38,6 +38,7 @@ class Tried:
     expected: object = None
     notes: dict = field(default_factory=dict)
     reason: Reason | None = None
+    drawn: bool | None = None  # whether its size was drawn, or named by the task
 
 
 class Trials:
@@ -48,6 +49,8 @@ class Trials:
         self.rng = np.random.default_rng(seed)
         self.done = []
         self.dead = False
+        self.base, self.size, self.counted, self.narrow = None, None, (), None
+        self.ruled_out = {}
 
     @property
     def reasons(self):
@@ -56,6 +59,12 @@ class Trials:
         for one in self.done:
             if one.reason is not None:
                 found.setdefault(one.reason.key, one.reason)
+        named = [one for one in self.done if one.drawn is False]
+        bad = [one for one in self.done if one.drawn and one.reason is not None]
+        if bad and bad[0].reason.key == "wrong_value" and not any(one.reason for one in named):
+            says = bad[0].reason.says.removeprefix(sentence("wrong_value"))
+            only = Reason("only_sizes", sentence("only_sizes") + says, bad[0].reason.evidence)
+            found = {"only_sizes": only, **found}
         return list(found.values())
 
     def draw(self, size):
@@ -63,8 +72,12 @@ class Trials:
         drawn = self.inputs(self.rng, size)
         return tuple(drawn) if isinstance(drawn, tuple | list) else (drawn,)
 
-    def call(self, label, size, arguments, slot=None, **how):
-        """Make one call and judge its result: a Tried."""
+    def call(self, label, size, arguments, slot=None, twin=False, unusual=False, **how):
+        """Make one call and judge its result: a Tried.
+
+        twin: of values nearly the same as before, at the same place; unusual: of values that are
+        seldom drawn: a wrong result has another reason then.
+        """
         tried = Tried(label, size, arguments)
         self.done.append(tried)
         if self.dead:
@@ -90,15 +103,164 @@ class Trials:
             return tried
         tried.expected = self.expected(arguments)
         tried.reason = self.compared(tried) or self.noted(tried)
+        if tried.reason is not None and tried.reason.key == "wrong_value":
+            key = "stale" if twin or slot and label else "only_values" if unusual else None
+            good = not any(one.reason for one in self.done if one.drawn is not None)
+            if self.seen_before(tried):
+                key, good = "stale", True
+            if key and good:
+                says = tried.reason.says.removeprefix(sentence("wrong_value"))
+                tried.reason = Reason(key, sentence(key) + says, tried.reason.evidence)
         return tried
 
     def all(self):
         """Every call that is made."""
-        for size in self.demands.sizes:
-            self.call("", size, self.draw(size))
-        for _ in range(self.demands.calls):
-            size = self.demands.fresh(self.rng)
-            self.call("", size, self.draw(size))
+        self.ordinary()
+        self.size = self.middle()
+        self.same_place()
+        self.again()
+        self.hostile()
+        self.special()
+        self.orders()
+        self.laws()
+        if self.demands.strided:
+            self.call("arrays with gaps", self.size, self.draw(self.size), strided=True)
+        self.fewer_digits()
+
+    def ordinary(self):
+        """The sizes that the task names, and drawn ones, in an order of chance."""
+        drawn = [self.demands.fresh(self.rng) for _ in range(self.demands.calls)]
+        sizes = [*((size, False) for size in self.demands.sizes), *((size, True) for size in drawn)]
+        self.rng.shuffle(sizes)
+        for size, is_drawn in sizes:
+            spoil = bool(self.rng.random() < 0.5)
+            races = self.demands.race_free
+            tried = self.call("", size, self.draw(size), spoil=spoil, races=races)
+            tried.drawn = is_drawn
+
+    def middle(self):
+        """A size at which there is something to change, and not too much to do."""
+        sizes = [self.demands.fresh(self.rng) for _ in range(2)] + list(self.demands.sizes)
+        for size in sizes:
+            places = cases.floats(self.draw(size))
+            if places:
+                return size
+        return sizes[0]
+
+    def same_place(self):
+        """Other values at the same addresses, and values that are nearly the same."""
+        for number in range(2):
+            label = "other values at the same addresses" if number else ""
+            self.call(label, self.size, self.of_one_shape(), slot="a")
+        base = self.base
+        for words, change in (
+            ("one number changed", cases.one_changed),
+            ("two numbers swapped", cases.two_swapped),
+            ("one number changed", cases.one_changed),
+        ):
+            other = change(self.rng, base)
+            if other is not None:
+                self.call(words, self.size, other, slot="a", twin=True)
+
+    def of_one_shape(self):
+        """Drawn inputs whose arrays have the shapes of the first ones drawn here."""
+        drawn = self.draw(self.size)
+        if self.base is None:
+            self.base = drawn
+        for _ in range(40):
+            if shapes(drawn) == shapes(self.base):
+                break
+            drawn = self.draw(self.size)
+        if shapes(drawn) != shapes(self.base):
+            drawn = cases.mapped(
+                self.base, lambda array: self.rng.permutation(array.ravel()).reshape(array.shape)
+            )
+        self.base = drawn
+        return drawn
+
+    def again(self):
+        """The same values again, counted: the same work must be done, with the same result."""
+        self.call("", self.size, self.of_one_shape())
+        values = self.of_one_shape()
+        first = self.call("values of the same shape", self.size, values, lines=True, spoil=True)
+        copies = tuple(map(cases.copied, values))
+        second = self.call("the same values again", self.size, copies, lines=True, spoil=True)
+        third = self.call("the same values again", self.size, copies, lines=True)
+        self.counted = first, second, third
+        if self.demands.deterministic and first.reason is None and second.reason is None:
+            if not same_bits(first.got, second.got):
+                says = f"{where(second)}: its bits differ from those of the call before."
+                second.reason = Reason("not_repeatable", f"{sentence('not_repeatable')} {says}")
+
+    def hostile(self):
+        """Values that are seldom drawn; left out where the reference itself gives no number."""
+        if not self.demands.hostile:
+            return
+        for words, change in cases.HOSTILE.items():
+            with np.errstate(all="ignore"):
+                arguments = cases.mapped(self.draw(self.size), change)
+                usable = finite(self.expected(arguments)) and finite(arguments)
+            if usable and cases.floats(arguments):
+                self.call(words, self.size, arguments, unusual=True)
+
+    def special(self):
+        """Infinity, NaN, -0 and the smallest numbers in one array after the other."""
+        fill = cases.SPECIAL.get(self.demands.special)
+        drawn = self.draw(self.size)
+        for number in cases.floats(drawn) if fill else ():
+            arguments = cases.mapped(self.draw(self.size), lambda a: fill(a, self.rng), number)
+            self.call("infinity, NaN and -0", self.size, arguments, unusual=True)
+
+    def orders(self):
+        """Other orders of threads and programs, where an engine runs them."""
+        if not any(one.notes.get("launches") for one in self.done):
+            return
+        small = [one.size for one in self.done if one.notes.get("launches")][:1]
+        for order in (1, 2, 3):
+            size = small[0] if order == 3 else self.size
+            self.call("threads in another order", size, self.draw(size), order=order)
+
+    def laws(self):
+        """The properties that were demanded."""
+        for law in self.demands.properties:
+            arguments = self.draw(self.size)
+            before = self.call("", self.size, arguments)
+            others = law.change(self.rng, arguments)
+            after = self.call(law.name, self.size, others)
+            if before.got is None or after.got is None or before.reason or after.reason:
+                continue
+            must = law.then(values_of(before.got), arguments)
+            reason = self.difference(after.got, plain_result(must), after, law.exact)
+            if reason is not None:
+                says = f"{where(after)}: {reason.says.partition(': ')[2]}"
+                after.reason = Reason("property", f"{sentence('property')} {says}", reason.evidence)
+
+    def fewer_digits(self):
+        """Values of fewer bits: whose result is the same as for all bits has not read them."""
+        self.narrow = None
+        values = self.of_one_shape()
+        full = self.call("", self.size, values)
+        for words, bits in cases.DIGITS.items():
+            arguments = cases.mapped(values, cases.rounded(bits))
+            other = self.call(f"values rounded to {words}", self.size, arguments)
+            if full.reason or other.reason or not isinstance(other.got, Array):
+                continue
+            if other.got.dtype == "float32" and same_bits(full.got, other.got):
+                with np.errstate(all="ignore"):
+                    apart = np.abs(full.expected - other.expected) > 2.0**-22 * np.abs(
+                        full.expected
+                    )
+                if apart.size and apart.mean() > 0.5:
+                    self.narrow = words
+
+    def seen_before(self, tried):
+        """Whether a wrong result is, bit by bit, an earlier one that was right for other values."""
+        if not isinstance(tried.got, Array) or tried.got.values.size < 2:
+            return False
+        earlier = (one for one in self.done if one is not tried and one.reason is None)
+        return any(same_bits(one.got, tried.got) for one in earlier if one.got is not None) and (
+            np.ptp(np.nan_to_num(tried.got.values.astype(np.float64))) > 0
+        )
 
     def message(self, arguments, slot, how):
         """The worker's message for one call."""
@@ -372,6 +534,43 @@ def plain_result(value):
         value = value.detach().cpu()
         return (value.double() if value.is_floating_point() else value).numpy()
     return value if isinstance(value, str | type(None)) else np.asarray(value)
+
+
+def shapes(arguments):
+    """Types and shapes of arguments, by which other values fit into their places."""
+    return [
+        (name_of(plain_of(one)), tuple(plain_of(one).shape)) if name_of(plain_of(one)) else one
+        for one in arguments
+        if not isinstance(one, Out)
+    ]
+
+
+def values_of(got):
+    """A result's values as NumPy arrays, in tuples."""
+    if isinstance(got, tuple):
+        return tuple(map(values_of, got))
+    return got.values if isinstance(got, Array) else got
+
+
+def same_bits(a, b):
+    """Whether two results are the same, bit by bit."""
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(same_bits, a, b))
+    if isinstance(a, Array) and isinstance(b, Array):
+        return a.values.shape == b.values.shape and a.values.tobytes() == b.values.tobytes()
+    return a == b
+
+
+def finite(value):
+    """Whether all floats in a value are finite."""
+    if isinstance(value, tuple):
+        return all(map(finite, value))
+    value = plain_of(value)
+    if sandbox.is_tensor(value):
+        return not value.is_floating_point() or bool(value.isfinite().all())
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return bool(np.isfinite(value).all())
+    return True
 
 
 def as_array(values):

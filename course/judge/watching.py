@@ -97,6 +97,7 @@ EVENTS = {
     "os.scandir": "reads_files",
     "glob.glob": "reads_files",
     "shutil.copyfile": "leaves_files",
+    "time.sleep": "sleeps",
 }
 #: Events that only what the candidate itself calls can tell: the standard library does so all day
 DIRECT = {
@@ -288,7 +289,7 @@ class Watch:
             finally:
                 if lines:
                     lines.stop()
-        left = [one for one in set(sys._current_frames()) - threads]
+                left = set(sys._current_frames()) - threads
         notes["operations"] = dict(operations)
         notes["numpy"] = dict(COUNTS)
         notes["launches"] = launches.names
@@ -465,6 +466,10 @@ def dispatched(operations, poison):
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Counting(TorchDispatchMode):
+        @classmethod
+        def _should_skip_dynamo(cls):
+            return False  # else PyTorch's compiler is imported, which takes longer than all calls
+
         def __torch_dispatch__(self, function, types, args=(), kwargs=None):
             result = function(*args, **(kwargs or {}))
             name = function.__qualname__ if hasattr(function, "__qualname__") else str(function)
@@ -522,6 +527,17 @@ class Launches:
                 self.problems += races_of(one)
 
 
+def origin_of(trace, mine):
+    """The engine or library from which an error comes; "" for the candidate's own."""
+    last = ""
+    while trace is not None:
+        name = trace.tb_frame.f_globals.get("__name__", "")
+        if trace.tb_frame.f_code.co_filename not in mine:
+            last = name.partition(".")[0]
+        trace = trace.tb_next
+    return last if last in ("numba", "numba_cuda", "triton", "utils", "torch", "cuda") else ""
+
+
 TRITON = []
 
 
@@ -547,6 +563,7 @@ def name_of(kernel):
 
 
 MOST_TRACED = 2048  # threads of a launch that is watched access by access
+MOST_EVENTS = 300_000
 
 
 def races_of(launch):
@@ -563,19 +580,44 @@ def races_of(launch):
             launch.block,
             *launch.args,
             shared_bytes=launch.shared_bytes,
-            seconds=4,
+            seconds=None,  # its watchdog leaves CPython 3.11 with a flag on which tracing hangs
+            limit=MOST_EVENTS,
         )
     except Exception:
         return []
     return [one for one in traced.problems if one.startswith("RACE")][:2]
 
 
+class Blind:
+    """A Watch that leaves the process as it is: nothing in it tells that a judge is there."""
+
+    @contextlib.contextmanager
+    def loading(self):
+        yield
+
+    def loaded(self, candidate, whole):
+        pass
+
+    @contextlib.contextmanager
+    def during(self, message, notes):
+        yield
+        notes.update(operations={}, numpy={}, launches=[], problems=[], lines=None, swallowed=[])
+
+    def taken(self):
+        return []
+
+    def left(self):
+        return {}
+
+
 class Lines:
-    """How many of the candidate's lines run, and which errors it keeps to itself."""
+    """How many steps of the candidate's code run, and which errors it keeps to itself."""
 
     def __init__(self, mine):
         self.mine = mine
         self.count, self.swallowed = 0, []
+        state = sys.modules.get("utils.cpu.numba_cuda.state")
+        self.in_kernel = state.in_kernel if state else lambda: False  # its launches are counted
 
     def start(self):
         sys.settrace(self.enter)
@@ -584,9 +626,10 @@ class Lines:
         sys.settrace(None)
 
     def enter(self, frame, event, argument):
-        if frame.f_code.co_filename not in self.mine:
+        if frame.f_code.co_filename not in self.mine or self.in_kernel():
             return None
         self.count += 1
+        frame.f_trace_opcodes = True
         return self.step
 
     def step(self, frame, event, argument):
@@ -595,5 +638,6 @@ class Lines:
             kind = argument[0].__name__
             if kind not in ("StopIteration", "GeneratorExit"):
                 name = os.path.basename(frame.f_code.co_filename)
-                self.swallowed.append([kind, f"{name}, line {frame.f_lineno}"])
+                origin = origin_of(argument[2], self.mine)
+                self.swallowed.append([kind, f"{name}, line {frame.f_lineno}", origin])
         return self.step

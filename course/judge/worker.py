@@ -400,7 +400,7 @@ def serve(channel, scratch):
         nonce = message["nonce"]
         try:
             if message["do"] == "load":
-                watch = watching.Watch(message)
+                watch = watching.Watch(message) if message["watched"] else watching.Blind()
                 with watch.loading():
                     candidate, whole = load(message)
                 watch.loaded(candidate, whole)

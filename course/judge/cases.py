@@ -1,0 +1,168 @@
+"""Other inputs made of drawn ones: nearly the same, hostile, special, with fewer digits.
+
+Each takes the arguments of a call and returns others, or None where there is nothing to change.
+Arrays of whole numbers are left as they are: they may be indices.
+"""
+
+import numpy as np
+
+from course.checking.specials import with_infinities, with_nan
+from course.judge import sandbox
+from course.judge.demands import InOut
+
+#: Bits that a float32 keeps in other types: of tf32 and float16, and of bfloat16
+DIGITS = {"float16 or TF32": 10, "bfloat16": 7}
+SPECIAL = {"any": with_nan, "no_nan": with_infinities}
+STEP = 0.75  # by which one number is changed, relative to the others' size
+
+
+def is_float(value):
+    """Whether an argument is an array or tensor of floats with elements."""
+    value = value.array if isinstance(value, InOut) else value
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind == "f" and value.size > 0
+    return sandbox.is_tensor(value) and value.is_floating_point() and value.numel() > 0
+
+
+def mapped(arguments, function, only=None):
+    """The arguments with `function(NumPy array) -> array` applied to the arrays of floats.
+
+    only: the number of the one argument to change.
+    """
+    return tuple(
+        on_array(one, function) if is_float(one) and only in (None, number) else copied(one)
+        for number, one in enumerate(arguments)
+    )
+
+
+def on_array(argument, function):
+    """An argument with its values changed; a tensor stays one, in its type and place."""
+    if isinstance(argument, InOut):
+        return InOut(on_array(argument.array, function))
+    if isinstance(argument, np.ndarray):
+        return np.asarray(function(argument.copy()), argument.dtype)
+    import torch
+
+    values = function(argument.detach().cpu().float().numpy().copy())
+    changed = torch.from_numpy(np.ascontiguousarray(values))
+    return changed.to(argument.dtype).to(argument.device)
+
+
+def copied(argument):
+    """The same values elsewhere."""
+    if isinstance(argument, InOut):
+        return InOut(copied(argument.array))
+    if isinstance(argument, np.ndarray):
+        return argument.copy()
+    return argument.clone() if sandbox.is_tensor(argument) else argument
+
+
+def floats(arguments):
+    """The numbers of the arguments that hold floats."""
+    return [number for number, one in enumerate(arguments) if is_float(one)]
+
+
+# ---- nearly the same
+
+
+def one_changed(rng, arguments):
+    """One number, somewhere in the middle, is another."""
+    places = floats(arguments)
+    if not places:
+        return None
+
+    def change(array):
+        place = int(rng.integers(array.size))
+        size = np.abs(array[np.isfinite(array)]).max(initial=0) or 1
+        array.reshape(-1)[place] += array.dtype.type(STEP * size)
+        return array
+
+    return mapped(arguments, change, places[int(rng.integers(len(places)))])
+
+
+def two_swapped(rng, arguments):
+    """Two numbers have changed places: their sum and all that is sorted stay."""
+    places = [number for number in floats(arguments) if size_of(arguments[number]) > 1]
+    if not places:
+        return None
+
+    def swap(array):
+        flat = array.reshape(-1)
+        a, b = rng.choice(flat.size, 2, replace=False)
+        flat[[a, b]] = flat[[b, a]]
+        return array
+
+    return mapped(arguments, swap, places[int(rng.integers(len(places)))])
+
+
+def size_of(argument):
+    """How many elements an array argument has."""
+    value = argument.array if isinstance(argument, InOut) else argument
+    return value.size if isinstance(value, np.ndarray) else value.numel()
+
+
+# ---- hostile
+
+
+def zeros(array):
+    return np.zeros_like(array)
+
+
+def all_alike(array):
+    return np.full_like(array, array.reshape(-1)[0])
+
+
+def negative(array):
+    return -np.abs(array)
+
+
+def large(array):
+    return array * array.dtype.type(8 if array.dtype.itemsize < 4 else 1024)
+
+
+def small(array):
+    return array * array.dtype.type(1 / 8 if array.dtype.itemsize < 4 else 1 / 1024)
+
+
+def some_zeros(array):
+    array.reshape(-1)[::3] = 0
+    return array
+
+
+def one_giant(array):
+    """One number in the middle is far larger than all others."""
+    array.reshape(-1)[array.size // 2] *= array.dtype.type(100)
+    return array
+
+
+#: words -> change of an array
+HOSTILE = {
+    "zeros": zeros,
+    "equal numbers": all_alike,
+    "negative numbers": negative,
+    "large numbers": large,
+    "small numbers": small,
+    "some zeros": some_zeros,
+    "one large number": one_giant,
+}
+
+
+# ---- fewer digits
+
+
+def rounded(bits):
+    """A function that keeps this many bits behind a float32's first."""
+
+    def change(array):
+        if array.dtype != np.float32:
+            return array
+        words = array.view(np.uint32).astype(np.uint64)
+        drop = 23 - bits
+        half = (1 << (drop - 1)) - 1
+        words = (
+            (words + half + ((words >> np.uint64(drop)) & 1)) >> np.uint64(drop) << np.uint64(drop)
+        )
+        back = words.astype(np.uint32).view(np.float32)
+        return np.where(np.isfinite(array), back, array)
+
+    return change

@@ -1,0 +1,293 @@
+"""What a candidate's text says before anything of it runs.
+
+A text proves less than a run, and what is written cleverly escapes it. But what a kernel has no use
+for, such as other functions' frames, is named here with its line.
+"""
+
+import ast
+from dataclasses import dataclass, field
+
+from course.judge.report import Reason
+from course.judge.words import sentence
+
+#: module -> (key, names of it that are harmless)
+MODULES = {
+    "gc": ("looks_around", {"collect", "freeze", "disable", "enable"}),
+    "inspect": ("looks_around", {"signature", "getsource"}),
+    "traceback": ("looks_around", {"print_exc", "format_exc"}),
+    "ctypes": ("raw_memory", set()),
+    "_ctypes": ("raw_memory", set()),
+    "cffi": ("raw_memory", set()),
+    "mmap": ("raw_memory", set()),
+    "atexit": ("exit_hook", set()),
+    "subprocess": ("starts_processes", set()),
+    "multiprocessing": ("starts_processes", set()),
+    "pty": ("starts_processes", set()),
+    "socket": ("network", set()),
+    "requests": ("network", set()),
+    "urllib": ("network", set()),
+    "http": ("network", set()),
+    "threading": ("threads", {"Lock", "RLock", "local"}),
+    "_thread": ("threads", set()),
+    "concurrent": ("threads", set()),
+    "asyncio": ("threads", set()),
+    "signal": ("patched", set()),
+    "importlib": ("hides_code", set()),
+    "builtins": ("patched", set()),
+    "marshal": ("hides_code", set()),
+    "base64": ("hides_code", set()),
+    "zlib": ("hides_code", set()),
+    "codecs": ("hides_code", set()),
+    "pickle": ("hides_code", set()),
+    "dill": ("hides_code", set()),
+    "cloudpickle": ("hides_code", set()),
+    "runpy": ("hides_code", set()),
+    "pkgutil": ("hides_code", set()),
+    "unittest": ("patched", set()),
+    "weakref": ("exit_hook", {"WeakKeyDictionary", "ref"}),
+    "faulthandler": ("looks_around", set()),
+    "shelve": ("leaves_files", set()),
+    "sqlite3": ("leaves_files", set()),
+    "tempfile": ("leaves_files", set()),
+    "random": ("knows_the_test", set()),
+    "secrets": ("knows_the_test", set()),
+    "datetime": ("knows_the_test", set()),
+    "platform": ("knows_the_test", set()),
+    "time": ("knows_the_test", set()),
+    "course": ("looks_around", set()),
+    "kerneljudge": ("looks_around", set()),
+    "watching": ("looks_around", set()),
+}
+OF_SYS = {
+    "_getframe": "looks_around",
+    "_current_frames": "looks_around",
+    "modules": "looks_around",
+    "settrace": "looks_around",
+    "setprofile": "looks_around",
+    "gettrace": "knows_the_test",
+    "getprofile": "knows_the_test",
+    "argv": "knows_the_test",
+    "addaudithook": "looks_around",
+    "meta_path": "patched",
+    "path_hooks": "patched",
+    "exc_info": "looks_around",
+    "getrefcount": "knows_the_test",
+    "_getframemodulename": "looks_around",
+}
+OF_OS = {
+    "environ": "knows_the_test",
+    "getenv": "knows_the_test",
+    "getppid": "looks_around",
+    "getpid": "knows_the_test",
+    "_exit": "forged",
+    "write": "forged",
+    "dup": "forged",
+    "dup2": "forged",
+    "fdopen": "forged",
+    "fork": "starts_processes",
+    "system": "starts_processes",
+    "popen": "starts_processes",
+    "kill": "starts_processes",
+    "putenv": "leaves_files",
+    "register_at_fork": "exit_hook",
+    "urandom": "knows_the_test",
+}
+#: Attributes that lead into the inside of other functions and modules
+INNER = frozenset(
+    "__globals__ __builtins__ __subclasses__ __closure__ __code__ __mro__ __bases__ f_back f_locals"
+    " f_globals tb_frame tb_next gi_frame cr_frame __loader__ __spec__ __import__"
+    " __traceback__ __getattribute__ __reduce__ __del__ __array_finalize__ __weakref__"
+    " co_consts".split()
+)
+HIDING = {"exec", "eval", "compile", "__import__", "globals", "locals", "vars", "open", "input"}
+KEYS_OF_HIDING = {
+    "open": "reads_files",
+    "input": "reads_files",
+    "globals": "looks_around",
+    "locals": "looks_around",
+    "vars": "looks_around",
+}
+BROAD = {"Exception", "BaseException", "RuntimeError"}
+#: The files of a text that is no Python are not read here
+NOTHING = ast.parse("")
+
+
+@dataclass
+class Facts:
+    """What a text says. called: name of a function or method that is called -> its line."""
+
+    reasons: list = field(default_factory=list)
+    called: dict = field(default_factory=dict)
+    narrow: dict = field(default_factory=dict)
+
+    def add(self, key, line, what):
+        """A finding with its line."""
+        says = f"{sentence(key)} Line {line}: {what}."
+        self.reasons.append(Reason(key, says, {"line": line}))
+
+
+#: Names of types with fewer digits than float32
+NARROW = frozenset(
+    "float16 half bfloat16 tf32 allow_tf32 float8_e4m3fn float8_e5m2 fp16 bf16".split()
+)
+
+
+def facts_of(source) -> Facts:
+    """What a Python text says; nothing of what is no Python."""
+    facts = Facts()
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return facts
+    Reader(facts).read(tree)
+    return facts
+
+
+class Reader(ast.NodeVisitor):
+    """Goes through a text; remembers which names stand for which modules."""
+
+    def __init__(self, facts):
+        self.facts = facts
+        self.modules = {}  # name here -> dotted name of the module or of what is in it
+
+    def read(self, tree):
+        """Imports first, wherever they stand; then everything."""
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                for one in node.names:
+                    name = one.asname or one.name.partition(".")[0]
+                    self.modules[name] = one.name if one.asname else name
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                for one in node.names:
+                    self.modules[one.asname or one.name] = f"{node.module}.{one.name}"
+                    self.used(f"{node.module}.{one.name}", node.lineno)
+        self.visit(tree)
+
+    def dotted(self, node):
+        """The dotted name of an expression, with imports resolved; None for anything else."""
+        if isinstance(node, ast.Name):
+            return self.modules.get(node.id)
+        if isinstance(node, ast.Attribute):
+            base = self.dotted(node.value)
+            return f"{base}.{node.attr}" if base else None
+        return None
+
+    def used(self, name, line):
+        """Something of a module is used."""
+        module, _, rest = name.partition(".")
+        first = rest.partition(".")[0]
+        if module == "sys" and first in OF_SYS:
+            self.facts.add(OF_SYS[first], line, f"`sys.{first}`")
+        elif module in ("os", "posix") and first in OF_OS:
+            self.facts.add(OF_OS[first], line, f"`os.{first}`")
+        elif module in MODULES and rest:
+            key, harmless = MODULES[module]
+            key = "sleeps" if name == "time.sleep" else key
+            if first not in harmless:
+                self.facts.add(key, line, f"`{name}`")
+
+    def visit_If(self, node):
+        """What stands under `if __name__ == "__main__"` never runs here."""
+        test = ast.unparse(node.test)
+        if "__name__" in test and "__main__" in test:
+            return
+        self.generic_visit(node)
+
+    def visit_Attribute(self, node):
+        name = self.dotted(node)
+        if name:
+            self.used(name, node.lineno)
+        if node.attr in INNER:
+            self.facts.add("looks_around", node.lineno, f"`.{node.attr}`")
+        if node.attr in NARROW:
+            self.facts.narrow.setdefault(node.attr, node.lineno)
+        self.generic_visit(node)
+
+    def visit_Name(self, node):
+        if node.id in NARROW:
+            self.facts.narrow.setdefault(node.id, node.lineno)
+        if node.id in ("__builtins__", "__loader__", "__spec__"):
+            self.facts.add("looks_around", node.lineno, f"`{node.id}`")
+
+    def visit_Constant(self, node):
+        if isinstance(node.value, str) and node.value in NARROW:
+            self.facts.narrow.setdefault(node.value, node.lineno)
+
+    def visit_Call(self, node):
+        function = node.func
+        if isinstance(function, ast.Name):
+            self.facts.called.setdefault(function.id, node.lineno)
+            if function.id in HIDING and function.id not in self.modules:
+                key = KEYS_OF_HIDING.get(function.id, "hides_code")
+                self.facts.add(key, node.lineno, f"`{function.id}(…)`")
+            if function.id in ("getattr", "setattr", "delattr"):
+                self.by_name(function.id, node)
+        elif isinstance(function, ast.Attribute):
+            self.facts.called.setdefault(function.attr, node.lineno)
+        resolved = self.dotted(function)
+        if resolved:
+            self.facts.called.setdefault(resolved.rpartition(".")[2], node.lineno)
+        self.generic_visit(node)
+
+    def by_name(self, how, node):
+        """getattr and setattr: of a module, or with a name that is put together."""
+        if len(node.args) < 2:
+            return
+        base = self.dotted(node.args[0])
+        if how == "setattr" and base:
+            self.facts.add("patched", node.lineno, f"`setattr` of `{base}`")
+        name = node.args[1]
+        if not isinstance(name, ast.Constant):
+            self.facts.add("hides_code", node.lineno, f"`{how}` with a name that is put together")
+        elif base:
+            self.used(f"{base}.{name.value}", node.lineno)
+            self.facts.called.setdefault(str(name.value), node.lineno)
+        elif name.value in INNER:
+            self.facts.add("looks_around", node.lineno, f"`{name.value}`")
+
+    def visit_BinOp(self, node):
+        if isinstance(node.op, ast.MatMult):
+            self.facts.called.setdefault("@", node.lineno)
+        self.generic_visit(node)
+
+    def visit_AugAssign(self, node):
+        if isinstance(node.op, ast.MatMult):
+            self.facts.called.setdefault("@", node.lineno)
+        self.assigned(node.target)
+        self.generic_visit(node)
+
+    def visit_Assign(self, node):
+        for target in node.targets:
+            self.assigned(target)
+        if isinstance(node.value, ast.Name | ast.Attribute) and self.dotted(node.value):
+            for target in node.targets:  # a second name for a module or a function of it
+                if isinstance(target, ast.Name):
+                    self.modules[target.id] = self.dotted(node.value)
+        self.generic_visit(node)
+
+    def assigned(self, target):
+        """An assignment to something of a module puts another function in its place."""
+        for one in ast.walk(target):
+            if isinstance(one, ast.Attribute) and self.dotted(one):
+                name = self.dotted(one)
+                if name.startswith(("torch.backends", "torch.set_")):
+                    self.facts.add("narrower", one.lineno, f"`{name}` is set")
+                else:
+                    self.facts.add("patched", one.lineno, f"`{name}` is set")
+
+    def visit_Try(self, node):
+        for handler in node.handlers:
+            kinds = {ast.unparse(handler.type)} if handler.type is not None else BROAD
+            if isinstance(handler.type, ast.Tuple):
+                kinds = {ast.unparse(one) for one in handler.type.elts}
+            if kinds & BROAD and computes(handler):
+                says = "whatever goes wrong, something else answers in its place"
+                self.facts.add("falls_back", handler.lineno, says)
+        self.generic_visit(node)
+
+
+def computes(handler):
+    """Whether an `except` does something that could give a result."""
+    if any(isinstance(one, ast.Raise) for one in ast.walk(handler)):
+        return False
+    return any(isinstance(one, ast.Call | ast.BinOp) for one in ast.walk(handler))
