@@ -252,8 +252,9 @@ def beside(entry: dict | None) -> None:
     print(f"{what:16} {entry['value']:.2f} times CUB's speed ({entry['gpu']}, {when})")
 
 
-#: When the blocks of eight tiles begin to run: not in their order.
+#: When the blocks of eight tiles begin to run: not in their order; and the sums of the tiles.
 ARRIVALS = (1, 0, 3, 2, 6, 4, 5, 8)
+SUMS = (3, 1, 4, 1, 5, 9, 2, 6)
 STATES = {"": WAITING, "sum": IDLE, "prefix": KNOWN}
 
 
@@ -282,25 +283,34 @@ def nearest_prefix(states, tile):
     return -1
 
 
+def _note(tile, what):
+    """What a tile has published, with its number: "sum 5", "prefix 14"; "" for nothing."""
+    numbers = {"": "", "sum": SUMS[tile], "prefix": sum(SUMS[: tile + 1])}
+    return f"{what} {numbers[what]}".strip()
+
+
 def arriving(moment, arrivals=ARRIVALS):
     """Look-back while blocks begin when they like: what is published at a moment, who looks where.
 
     An arrow goes from each tile that still needs its prefix to where it ends, or has to wait.
     """
     states = published(moment, arrivals)
-    words = ", ".join(f"tile {t} {what or 'nothing'}" for t, what in enumerate(states))
+    notes = [_note(tile, what) for tile, what in enumerate(states)]
+    words = ", ".join(f"tile {t} {note or 'nothing'}" for t, note in enumerate(notes))
     fig, axes = chart(7.2, 2.0, alt=f"Moment {moment}. Published: {words}.")
     sheet(axes, 2 * len(states), 3.0)
     for tile, what in enumerate(states):
         box(axes, 2 * tile, 0.5, 1.8, 1, STATES[what])
         word(axes, 2 * tile + 0.9, 0.2, f"tile {tile}")
-        word(axes, 2 * tile + 0.9, 1, what or "-", weight="bold" if what == "prefix" else "normal")
+        weight = "bold" if what == "prefix" else "normal"
+        word(axes, 2 * tile + 0.9, 1, notes[tile] or "-", weight=weight)
         if what == "sum":
             end = nearest_prefix(states, tile)
             waits = end is None
             if waits:
                 end = max(before for before in range(tile) if not states[before])
             height = 2.0 + 0.12 * (tile % 4)
+            axes.plot([2 * tile + 0.9] * 2, [1.5, height], color=ACCENT, linewidth=1.2)
             arrow(axes, 2 * tile + 0.9, height, 2 * max(end, 0) + 0.9, 1.55)
             if waits:
                 word(axes, 2 * tile + 0.9, height + 0.25, f"waits for {end}", color=ACCENT)
