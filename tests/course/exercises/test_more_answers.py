@@ -3,10 +3,10 @@
 They were written from the notebooks' text alone, before any checker was read: answers/right.txt,
 answers/wrong.txt and, rejected for a reason for which one of the exercise's own wrong answers is,
 answers/wrong_as_known.txt. Each begins with a line `### ID NAME`. Right ones differ in algorithm,
-order, synchronization or means; with the solution each exercise has at least four. By day the first
-right one is handed in where a check asks for more than values, and so may ask for the solution;
-elsewhere, and of what is wrong, one for each kind of exercise, besides the solutions and the
-exercises' own wrong answers. At night, and by `make chapter`, all are.
+order, synchronization or means; with the solution each exercise has at least four. By day one right
+answer is handed in for each way in which a check asks for more than values, and so may ask for the
+solution, and for each kind of exercise; of what is wrong one for each kind, besides the solutions
+and the exercises' own wrong answers. At night, and by `make chapter`, all are.
 """
 
 import utils  # noqa: F401  first: it puts Numba on this machine's engine
@@ -48,22 +48,27 @@ def answers(name):
 
 
 OWN_BY_DAY = pytest.mark.nightly("by day the exercise's own wrong answers")
-ANOTHER = pytest.mark.nightly("by day its solution, and another one where more than values count")
+ANOTHER = pytest.mark.nightly("by day its solution, and one where the check asks in the same way")
 
 
-def asks_for_more_than_values(exercise):
-    """Whether the check of an exercise looks at the means, too, and so may refuse what is right."""
-    means = exercise.demand or exercise.needs or exercise.without or exercise.no_more
-    return bool(means or exercise.after)
+def means_of(exercise):
+    """What the check of an exercise looks at besides values, and so may refuse what is right."""
+    counted = {name for name in ("needs", "without", "no_more") if getattr(exercise, name)}
+    own = {exercise.demand and exercise.demand.unmet, exercise.after}
+    return counted | own - {None}
 
 
 def by_day():
-    """Ids of the exercises of which a right answer besides the solution is handed in by day."""
-    first_of_kind, asking = {}, []
+    """Ids of the exercises of which a right answer besides the solution is handed in by day: the
+    first of each kind, and the first whose check looks at something in one way.
+    """
+    chosen, seen = set(), set()
     for exercise in exercises.EXERCISES.values():
-        first_of_kind.setdefault(exercise.kind, exercise.id)
-        asking += [exercise.id] if asks_for_more_than_values(exercise) else []
-    return {*first_of_kind.values(), *asking}
+        looks_at = {exercise.kind, *means_of(exercise)}
+        if not looks_at <= seen:
+            chosen.add(exercise.id)
+            seen |= looks_at
+    return chosen
 
 
 def right_answers():
@@ -158,11 +163,12 @@ def test_right_answers_in_cuda_c_are_solved(exercise, sources, tmp_path, monkeyp
         assert outcome.solved, f"{title}: {outcome!r}"
 
 
-def test_by_day_a_right_answer_is_solved_where_more_than_values_count_and_of_each_kind():
+def test_by_day_a_right_answer_is_solved_of_each_kind_and_where_more_than_values_count():
     params = [*right_answers(), *in_one_file()]
     found = [param.values[0] for param in params if not param.marks]
     assert sorted(exercise.id for exercise in found) == sorted(by_day())
-    assert {exercise.kind for exercise in found} == {e.kind for e in exercises.EXERCISES.values()}
+    for of in (lambda exercise: {exercise.kind}, means_of):
+        assert set().union(*map(of, found)) == set().union(*map(of, exercises.EXERCISES.values()))
 
 
 def test_each_exercise_has_three_right_answers_besides_its_solution():
