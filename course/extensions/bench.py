@@ -18,7 +18,9 @@ import torch
 from torch.nn import functional
 
 from course.extensions import contract, convolution, features, fused, packaging, routing
-from course.kernels.log import Log, command_line
+from course.kernels.bench.command import command_line, run_parts, table
+from course.kernels.bench.races import race, record_speedup
+from course.kernels.bench.report import Report
 from course.kernels.mnist_cnn.pytorch_modes import as_graph
 from utils import has_gpu, results, timing
 
@@ -28,55 +30,41 @@ B = features.B
 C = features.C
 CALLS = 2000 if has_gpu() else 20  # of a tiny tensor, between two looks at the clock
 ROUNDS = 9
-
-
-class NotesLog(Log):
-    """Keeps notes, too: why a feature does not work, what a build said."""
-
-    def __init__(self, path: Path, budget: float):
-        super().__init__(path, budget, notes={})
-        self._budget = budget
-        self.wheel_seconds = 0.0  # that a route need not spend again
-
-    def passed(self) -> float:
-        """Seconds since the start."""
-        return self._budget - self.left()
-
-    def note(self, name: str, text) -> None:
-        self.content["notes"][name] = text
-        self.write()
+WHEEL = "the wheel, seconds"  # that its route need not spend again
 
 
 # ---- the routes
 
 
-def build(log: NotesLog, name: str):
+def build(report: Report, name: str):
     """A route's operators, with its build time recorded, or None."""
-    taken = log.attempt(f"build {name}", routing.take, name)
+    taken = report.attempt(f"build {name}", routing.take, name)
     if taken is None:
-        compiler = log.attempt("compiler", packaging.run, ["g++", "--version"])
-        log.note("compiler", compiler)
+        compiler = report.attempt("compiler", packaging.run, ["g++", "--version"])
+        report.put("notes", "compiler", compiler)
         return None
-    seconds = taken.seconds + (log.wheel_seconds if name == "packaged" else 0)
-    log.add(f"extensions/build/{name}", seconds, "s")
-    log.add(f"extensions/lines/{name}", taken.route.lines, "line")
+    seconds = taken.seconds
+    if name == "packaged":
+        seconds += report.entries["clock"].get(WHEEL, 0)
+    report.record(f"extensions/build/{name}", seconds, "s")
+    report.record(f"extensions/lines/{name}", taken.route.lines, "line")
     return getattr(torch.ops, taken.namespace)
 
 
-def try_features(log: NotesLog, name: str, operators) -> None:
+def try_features(report: Report, name: str, operators) -> None:
     """Records 1 or 0 for each feature; the reasons are notes."""
     for feature in features.FEATURES:
-        if log.left() < 5:
+        if report.left() < 5:
             return
         outcome = features.attempt(feature, operators, DEVICE)
         works = outcome == features.WORKS
         if outcome != features.UNKNOWN:
-            log.add(f"extensions/feature/{feature}/{name}", works, "1")
+            report.record(f"extensions/feature/{feature}/{name}", works, "1")
         if outcome != features.UNKNOWN and not works:
-            log.note(f"{name}: {feature}", outcome)
+            report.put("notes", f"{name}: {feature}", outcome)
 
 
-def overhead(log: NotesLog, calls: dict) -> None:
+def overhead(report: Report, calls: dict) -> None:
     """Microseconds of the host for a call, in turn, with so little work that the GPU never lags."""
     samples = {label: [] for label in calls}
     for call in calls.values():
@@ -85,7 +73,7 @@ def overhead(log: NotesLog, calls: dict) -> None:
         for label, call in calls.items():
             samples[label].append(microseconds(call, CALLS))
     for label, times in samples.items():
-        add_median(log, f"extensions/overhead/{label}", times)
+        add_median(report, f"extensions/overhead/{label}", times)
 
 
 def microseconds(call, count: int) -> float:
@@ -99,10 +87,10 @@ def microseconds(call, count: int) -> float:
     return seconds / count * 1e6
 
 
-def add_median(log: NotesLog, path: str, times: list[float]) -> None:
+def add_median(report: Report, path: str, times: list[float]) -> None:
     """Record the median, and half the interquartile range."""
     middle, spread = timing.median_and_spread(times)
-    log.add(path, middle, "us", spread)
+    report.record(path, middle, "us", spread)
 
 
 def synchronize() -> None:
@@ -110,7 +98,7 @@ def synchronize() -> None:
         torch.cuda.synchronize()
 
 
-def time_calls(log: NotesLog, routes: dict) -> None:
+def time_calls(report: Report, routes: dict) -> None:
     """A call of each route beside torch's own add, without and with a gradient to come."""
     x = torch.randn(64, device=DEVICE)
     leaf = x.clone().requires_grad_()
@@ -121,10 +109,10 @@ def time_calls(log: NotesLog, routes: dict) -> None:
     for name, operators in routes.items():
         calls[name] = partial(operators.polynomial, x, A, B, C)
         calls[f"{name}_with_gradient"] = partial(operators.polynomial, leaf, A, B, C)
-    overhead(log, calls)
+    overhead(report, calls)
 
 
-def time_allocations(log: NotesLog) -> None:
+def time_allocations(report: Report) -> None:
     """64 MB of PyTorch's caching allocator beside the driver's own, given back at once."""
     from cuda.bindings import driver
 
@@ -140,15 +128,15 @@ def time_allocations(log: NotesLog) -> None:
     ways = {"caching": caching, "driver": by_driver}
     for label, way in ways.items():
         times = [microseconds(way, 1) for _ in range(50)]
-        add_median(log, f"extensions/allocate/{label}", times)
+        add_median(report, f"extensions/allocate/{label}", times)
 
 
-def try_contract(log: NotesLog) -> None:
+def try_contract(report: Report) -> None:
     """Which tests notice what was broken on purpose."""
     for forward in (contract.right, *contract.BREAKS.values()):
-        if log.left() > 5:
+        if report.left() > 5:
             caught = contract.caught_by(forward)
-            log.note(f"contract: {forward.__name__}", sorted(caught))
+            report.put("notes", f"contract: {forward.__name__}", sorted(caught))
 
 
 # ---- the fused operator
@@ -192,7 +180,7 @@ def check_fused_at(shape, dtype) -> None:
 
 
 def race_fused(
-    log: NotesLog,
+    report: Report,
     rows: int,
     columns: int,
     dtype: torch.dtype,
@@ -229,9 +217,12 @@ def race_fused(
 
     for step, work, arrays in (("forward", forward, 2), ("both", both, 5)):
         graphs = {name: graphed(partial(work, way)) for name, way in ways.items()}
-        moved = arrays * x.nbytes
-        compared = timing.compare(graphs, bytes=moved)
-        record(log, f"{label}/{step}", compared.timings, moved)
+        if not has_gpu():
+            timing.compare(graphs)
+            continue
+        place = f"{label}/{step}"
+        timings = race(report, place, graphs, bytes=arrays * x.nbytes)
+        record_speedup(report, f"{place}/speedup_over_best", timings, ("eager", "compiled"))
 
 
 def graphed(work):
@@ -239,27 +230,10 @@ def graphed(work):
     return as_graph(work) if has_gpu() else work
 
 
-def record(log: NotesLog, path: str, timings: dict, moved: float) -> None:
-    """Times, bandwidths, and how many times as fast as the faster rival ours is."""
-    if not has_gpu():
-        return
-    for name, result in timings.items():
-        rate = moved / result.median * 1e3
-        relative = result.spread / result.median
-        log.add(f"{path}/{name}/time", result.median, "ms", result.spread)
-        log.add(f"{path}/{name}/bandwidth", rate, "B/s", rate * relative)
-    ours = timings["ours"]
-    log.add(f"{path}/ours/share_of_copy", ours.share_of_copy, "1")
-    rivals = [result for name, result in timings.items() if name != "ours"]
-    best = min(rivals, key=lambda result: result.median)
-    ratio, spread = timing.speedup(ours, best)
-    log.add(f"{path}/speedup_over_best", ratio, "1", spread)
-
-
 # ---- the convolution
 
 
-def race_convolution(log: NotesLog) -> None:
+def race_convolution(report: Report) -> None:
     """The digits' second convolution, checked against float64, then beside PyTorch's."""
     number = convolution.implicit.sixteen_bits()
     count = 256 if has_gpu() else 2
@@ -290,10 +264,10 @@ def race_convolution(log: NotesLog) -> None:
     if not has_gpu():
         return
     for name, result in timings.items():
-        log.add(f"extensions/conv3x3/{name}/time", result.median, "ms", result.spread)
+        report.record(f"extensions/conv3x3/{name}/time", result.median, "ms", result.spread)
     for name in ways:
         ratio, spread = timing.speedup(timings[name], timings["torch"])
-        log.add(f"extensions/conv3x3/{name}/speedup_over_torch", ratio, "1", spread)
+        report.record(f"extensions/conv3x3/{name}/speedup_over_torch", ratio, "1", spread)
 
 
 def by_torch(x, w):
@@ -310,46 +284,46 @@ def leaf_of(tensor: torch.Tensor, number: torch.dtype) -> torch.Tensor:
 # ---- the package
 
 
-def try_package(log: NotesLog) -> None:
+def try_package(report: Report) -> None:
     """Build the package, install it into a fresh environment, and run its own tests there."""
     start = time.perf_counter()
     wheel = packaging.wheel()
-    log.wheel_seconds = time.perf_counter() - start
+    report.put("clock", WHEEL, time.perf_counter() - start)
     with tempfile.TemporaryDirectory() as folder:
         python = packaging.fresh_environment(Path(folder) / "environment")
         packaging.install(wheel, python)
         said = packaging.test(python)
-    log.note("package", f"{wheel.name}: {said}")
+    report.put("notes", "package", f"{wheel.name}: {said}")
     passed = re.match(r"(\d+) passed", said)
     if passed:
-        log.add("extensions/package/tests_passed", int(passed[1]), "1")
+        report.record("extensions/package/tests_passed", int(passed[1]), "1")
 
 
 # ---- all of it
 
 
-def try_routes(log: NotesLog) -> None:
+def try_routes(report: Report) -> None:
     """Build every route, time its calls, and try every feature on it."""
-    routes = {name: build(log, name) for name in routing.ROUTES_BY_NAME}
+    routes = {name: build(report, name) for name in routing.ROUTES_BY_NAME}
     routes = {name: operators for name, operators in routes.items() if operators}
-    log.note("built at", round(log.passed(), 1))
-    log.attempt("overhead", time_calls, log, routes)
+    report.put("clock", "built, seconds left", round(report.left()))
+    report.attempt("overhead", time_calls, report, routes)
     if has_gpu():
-        log.attempt("allocations", time_allocations, log)
+        report.attempt("allocations", time_allocations, report)
     for name, operators in routes.items():
-        try_features(log, name, operators)
-    log.attempt("contract", try_contract, log)
+        try_features(report, name, operators)
+    report.attempt("contract", try_contract, report)
 
 
-def race_all_fused(log: NotesLog) -> None:
+def race_all_fused(report: Report) -> None:
     """The fused operator, checked, then raced in two sizes and two types."""
     check_fused()
     sizes = [(16384, 16384), (8192, 4096)] if has_gpu() else [(16, 64)]
     for rows, columns in sizes:
         for dtype in (torch.bfloat16, torch.float32):
             label = f"race {rows} {columns} {dtype}"
-            if log.left() > 10:
-                log.attempt(label, race_fused, log, rows, columns, dtype)
+            if report.left() > 10:
+                report.attempt(label, race_fused, report, rows, columns, dtype)
 
 
 #: The convolution comes last: a capture that fails would take what follows with it.
@@ -362,29 +336,22 @@ PARTS = {
 
 
 def main() -> None:
-    parser = command_line(__doc__, 120)
-    add = parser.add_argument
-    add("--parts", nargs="*", default=list(PARTS), choices=list(PARTS))
-    options = parser.parse_args()
-    log = NotesLog(options.out, options.budget)
-    log.note("versions", results.versions())
-    for name, part in PARTS.items():
-        if name in options.parts:
-            log.attempt(name, part, log)
-            log.note(f"{name} done at", round(log.passed(), 1))
-    show(log)
+    options = command_line(__doc__, 120, PARTS).parse_args()
+    report = Report(options.out, options.budget)
+    report.put("notes", "versions", results.versions())
+    run_parts(report, {name: PARTS[name] for name in PARTS if name in options.parts})
+    show(report)
 
 
-def show(log: NotesLog) -> None:
+def show(report: Report) -> None:
     """A short table: what a reader wants to know first."""
-    for entry in log.content["results"]:
-        name = entry["name"].removeprefix("extensions/")
+    for name, (value, unit, _) in report.entries["found"].items():
+        name = name.removeprefix("extensions/")
         if not name.startswith(("feature", "lines")) and not name.endswith("bandwidth"):
-            print(f"{name:48} {entry['value']:10.4g} {entry['unit']}")
-    for name, text in log.content["notes"].items():
+            print(f"{name:48} {value:10.4g} {unit}")
+    for name, text in report.entries["notes"].items():
         print(f"{name}: {text}"[:150])
-    for error in log.content["errors"]:
-        print("FAILED", error["what"], error["error"].strip().splitlines()[-1][:200])
+    print(table(report))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Checks and times NVIDIA's libraries for the chapter's table, and keeps what snippets print.
 
-    python -m course.libraries.bench --out libraries.json [--budget 150] [--only tasks ...]
+    python -m course.libraries.bench --out libraries.json [--budget 150] [--parts tasks ...]
 
 Each program checks its result against float64 before it is timed. Each result is written as soon
 as it is there, and handed to the recording command where that runs this one. An error is written
@@ -11,9 +11,9 @@ nothing is timed.
 import os
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
-from pathlib import Path
 
-from course.kernels.log import Log, command_line, stamp
+from course.kernels.bench.command import command_line
+from course.kernels.bench.report import Report
 from course.libraries import programs, recorded
 from course.libraries.tasks import TASKS, exactly, inputs_of
 from utils import results
@@ -46,25 +46,17 @@ PACKAGES = (
 )
 
 
-class OutputsLog(Log):
-    """Keeps what programs printed, too."""
-
-    def __init__(self, path: Path, budget: float):
-        super().__init__(path, budget, outputs={})
-
-    def keep(self, name: str, text: str) -> None:
-        """What a program printed, to be shown where it cannot run."""
-        lines = [line for line in text.splitlines() if not line.startswith("TIME ")]
-        entry = {
-            "gpu": "",
-            "driver": "",
-            "date": results.now(),
-            **stamp(),
-            "versions": package_versions(),
-            "text": "\n".join(lines),
-        }
-        self.content["outputs"][name] = entry
-        self.write()
+def keep(report: Report, name: str, text: str) -> None:
+    """Keep what a program printed, to be shown where it cannot run."""
+    lines = [line for line in text.splitlines() if not line.startswith("TIME ")]
+    entry = {
+        "gpu": gpu().name if has_gpu() else "",
+        "driver": gpu().driver if has_gpu() else "",
+        "date": results.now(),
+        "versions": package_versions(),
+        "text": "\n".join(lines),
+    }
+    report.put("outputs", name, entry)
 
 
 def package_versions() -> dict[str, str]:
@@ -98,90 +90,90 @@ def roofs() -> dict[str, float]:
     return found
 
 
-def bench_tasks(log: Log, chosen=()) -> None:
+def bench_tasks(report: Report, chosen=()) -> None:
     roof = roofs() if has_gpu() else {}
     for name, value in roof.items():
-        log.add(f"library/roof/{name}", value, "B/s" if name == "copy" else "FLOP/s")
+        report.record(f"library/roof/{name}", value, "B/s" if name == "copy" else "FLOP/s")
     for task in TASKS:
-        if log.left() < 0 or (chosen and task.key not in chosen):
+        if report.left() < 0 or (chosen and task.key not in chosen):
             continue
         if task.timed:
-            log.attempt(f"{task.key} in CUDA C", time_program, log, task, roof)
+            report.attempt(f"{task.key} in CUDA C", time_program, report, task, roof)
         if has_gpu():
-            log.attempt(f"{task.key} in Python", time_python, log, task, roof)
+            report.attempt(f"{task.key} in Python", time_python, report, task, roof)
 
 
-def time_program(log: Log, task, roof) -> None:
+def time_program(report: Report, task, roof) -> None:
     arguments = (*task.arguments, "time") if has_gpu() else ()
     text = programs.output_of(task.program, *arguments)
     assert "WRONG" not in text, text
     labels = {task.timed: "cuda_c", f"{task.timed}_ours": "ours"}
     for name, (middle, spread) in programs.times_of(text).items():
         if name in labels:
-            note(log, task, labels[name], middle, spread, roof)
+            note(report, task, labels[name], middle, spread, roof)
 
 
-def time_python(log: Log, task, roof) -> None:
+def time_python(report: Report, task, roof) -> None:
     arguments = inputs_of(task.key)
     with exactly():
         timing = benchmark(lambda: task.python(*arguments))
-    note(log, task, "python", timing.median, timing.spread, roof)
+    note(report, task, "python", timing.median, timing.spread, roof)
     if task.key == "convolution":  # as PyTorch begins: with TF32
         timing = benchmark(lambda: task.python(*arguments))
-        note(log, task, "python_tf32", timing.median, timing.spread, roof)
+        note(report, task, "python_tf32", timing.median, timing.spread, roof)
 
 
-def note(log: Log, task, label, middle, spread, roof) -> None:
+def note(report: Report, task, label, middle, spread, roof) -> None:
     """Record a time and its share of the roof."""
     name = f"library/{task.key}/{label}"
-    log.add(f"{name}/time", middle, "ms", spread)
+    report.record(f"{name}/time", middle, "ms", spread)
     share = float("nan")
     if task.roof in roof:
         share = task.amount / (middle * 1e-3) / roof[task.roof]
-        log.add(f"{name}/share_of_{task.roof}", share, "1", share * spread / middle)
-    log.say(f"{name:<32} {middle:9.4f} ms ±{spread:7.4f}  {share:6.1%} of {task.roof}")
+        report.record(f"{name}/share_of_{task.roof}", share, "1", share * spread / middle)
+    report.say(f"{name:<32} {middle:9.4f} ms ±{spread:7.4f}  {share:6.1%} of {task.roof}")
 
 
 # ---- what only a GPU can run, and traps
 
 
-def bench_programs(log: OutputsLog) -> None:
+def bench_programs(report: Report) -> None:
     only_there = GPU_PROGRAMS if has_gpu() else {}
     for name, arguments in {**only_there, **TIMED_PROGRAMS}.items():
-        log.attempt(name, keep_program, log, name, sized(arguments))
+        report.attempt(name, keep_program, report, name, sized(arguments))
     for trap in TRAPS:
-        log.attempt(trap, keep_program, log, "traps", (trap,), f"trap_{trap}")
+        report.attempt(trap, keep_program, report, "traps", (trap,), f"trap_{trap}")
     for name in CHECKED_PROGRAMS:
-        log.attempt(name, keep_program, log, name, ())
+        report.attempt(name, keep_program, report, name, ())
 
 
-def keep_program(log: OutputsLog, name: str, arguments, label: str = "") -> None:
+def keep_program(report: Report, name: str, arguments, label: str = "") -> None:
     text = programs.output_of(name, *arguments)
-    log.keep(label or name, text)
+    keep(report, label or name, text)
     for what, (middle, spread) in programs.times_of(text).items():
-        log.add(f"library/{what}/time", middle, "ms", spread)
-        log.say(f"library/{what:<24} {middle:9.4f} ms ±{spread:7.4f}")
+        report.record(f"library/{what}/time", middle, "ms", spread)
+        report.say(f"library/{what:<24} {middle:9.4f} ms ±{spread:7.4f}")
 
 
-def bench_snippets(log: OutputsLog) -> None:
+def bench_snippets(report: Report) -> None:
     if not has_gpu():
         return
     for name in SNIPPETS:
-        log.attempt(name, keep_snippet, log, name)
+        report.attempt(name, keep_snippet, report, name)
 
 
-def keep_snippet(log: OutputsLog, name: str) -> None:
+def keep_snippet(report: Report, name: str) -> None:
     done = recorded.run_snippet(name)
     if done.returncode:
         raise RuntimeError(done.stderr[-1500:])
-    log.keep(name, done.stdout)
-    log.say(f"{name}: {len(done.stdout.splitlines())} lines")
+    keep(report, name, done.stdout)
+    report.say(f"{name}: {len(done.stdout.splitlines())} lines")
 
 
 PARTS = {"programs": bench_programs, "tasks": bench_tasks, "snippets": bench_snippets}
 
 
-def build_all(log: Log) -> None:
+def build_all(report: Report) -> None:
     """Compile everything at once, the slowest first."""
     names = ["cutlass_gemm"] if has_gpu() else []
     names += [*reversed(CHECKED_PROGRAMS), *TIMED_PROGRAMS, "traps"]
@@ -189,22 +181,21 @@ def build_all(log: Log) -> None:
     names += [name for name in GPU_PROGRAMS if has_gpu()]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for name in dict.fromkeys(names):
-            pool.submit(log.attempt, f"build {name}", programs.build, name)
+            pool.submit(report.attempt, f"build {name}", programs.build, name)
 
 
 def main() -> None:
-    parser = command_line(__doc__, 150)
-    parser.add_argument("--only", nargs="*", default=list(PARTS), choices=list(PARTS))
+    parser = command_line(__doc__, 150, PARTS)
     parser.add_argument("--tasks", nargs="*", default=[], help="only these of the table's tasks")
     options = parser.parse_args()
-    log = OutputsLog(options.out, options.budget)
-    build_all(log)
-    log.say(f"-- built, {log.left():.0f} s left")
-    for part in options.only:
-        if log.left() > 0:
+    report = Report(options.out, options.budget)
+    build_all(report)
+    report.say(f"-- built, {report.left():.0f} s left")
+    for part in options.parts:
+        if report.left() > 0:
             chosen = (options.tasks,) if part == "tasks" else ()
-            log.attempt(part, PARTS[part], log, *chosen)
-        log.say(f"-- {part}: {log.left():.0f} s left")
+            report.attempt(part, PARTS[part], report, *chosen)
+        report.say(f"-- {part}: {report.left():.0f} s left")
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from course.kernels.attention import reference, rightness
 from course.kernels.attention.reference import Case
 from course.kernels.attention.rungs import RUNGS
-from course.kernels.fusion.bench import main
-from course.kernels.fusion.racing import race, record, usable
-from course.kernels.report import Report
+from course.kernels.bench.command import main
+from course.kernels.bench.races import race, usable
+from course.kernels.bench.report import Report
 from utils import timing
 
 LENGTHS = (2048, 4096, 8192, 16384)
@@ -98,11 +98,11 @@ def race_forward(report: Report, length: int, causal: bool, dim: int = 128) -> N
     timings = race(report, name, runs, flops=flops_of(case))
     rate = timings["ours"].flops_per_second / 1e12
     spread = timings["ours"].spread / timings["ours"].median
-    record(f"{name}/tflops", rate, "TFLOP/s", rate * spread)
+    report.record(f"{name}/tflops", rate, "TFLOP/s", rate * spread)
     if "cudnn" in timings:
-        record(f"{name}/share_of_cudnn", *_share(timings["ours"], timings["cudnn"]))
+        report.record(f"{name}/share_of_cudnn", *_share(timings["ours"], timings["cudnn"]))
     if "flash" in timings:
-        record(f"{name}/mma/share_of_flash", *_share(timings["ours mma"], timings["flash"]))
+        report.record(f"{name}/mma/share_of_flash", *_share(timings["ours mma"], timings["flash"]))
 
 
 def _share(mine, theirs) -> tuple[float, str, float]:
@@ -150,4 +150,4 @@ def check_all(report: Report) -> None:
 
 
 if __name__ == "__main__":
-    main(PARTS, check_all)
+    main(__doc__, PARTS, check_all)

@@ -18,9 +18,9 @@ from course.kernels.attention.backward import Saved
 from course.kernels.attention.backward_rungs import BACKWARD, Rung
 from course.kernels.attention.bench import BACKENDS, LADDER, case_of
 from course.kernels.attention.reference import Case
-from course.kernels.fusion.bench import main
-from course.kernels.fusion.racing import race, record, record_speedup, usable
-from course.kernels.report import Report
+from course.kernels.bench.command import main
+from course.kernels.bench.races import race, record_speedup, usable
+from course.kernels.bench.report import Report
 
 LENGTHS = (4096, 8192, 16384)
 FASTEST = "wgmma"
@@ -117,12 +117,12 @@ def race_backward(report: Report, length: int, causal: bool, dim: int = 128) -> 
     timings = race(report, name, runs | theirs, flops=flops_of(case))
     rate = timings["ours"].flops_per_second / 1e12
     spread = timings["ours"].spread / timings["ours"].median
-    record(f"{name}/tflops", rate, "TFLOP/s", rate * spread)
+    report.record(f"{name}/tflops", rate, "TFLOP/s", rate * spread)
     for backend in ("cudnn", "flash"):
         layouts = [backend + layout for layout in LAYOUTS]
-        record_speedup(f"{name}/share_of_{backend}", timings, layouts)
+        record_speedup(report, f"{name}/share_of_{backend}", timings, layouts)
     record_speedup(
-        f"{name}/mma/share_of_flash", timings, ["flash", "flash heads first"], "ours mma"
+        report, f"{name}/mma/share_of_flash", timings, ["flash", "flash heads first"], "ours mma"
     )
 
 
@@ -168,4 +168,4 @@ def check_all(report: Report) -> None:
 
 
 if __name__ == "__main__":
-    main(PARTS, check_all)
+    main(__doc__, PARTS, check_all)

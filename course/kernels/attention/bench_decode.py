@@ -23,10 +23,10 @@ from course.kernels.attention import decode_rightness
 from course.kernels.attention.bench import BACKENDS
 from course.kernels.attention.decode import DECODING, Cache, Form, attention, form_for
 from course.kernels.attention.decode_rightness import Case, in_pages, shuffled_table
-from course.kernels.fusion.bench import main
-from course.kernels.fusion.racing import race, record, record_share, record_speedup, usable
+from course.kernels.bench.command import main
+from course.kernels.bench.races import race, record_share, record_speedup, usable
+from course.kernels.bench.report import Report
 from course.kernels.mnist_cnn.pytorch_modes import as_graph
-from course.kernels.report import Report
 from utils.occupancy import ceil_div
 
 LENGTHS = (8192, 32768, 131072)
@@ -107,10 +107,10 @@ def race_decode(report: Report, name: str, lengths: tuple[int, ...]) -> None:
     runs = {"ours": ours(FASTEST, q, cache), "ours in pages": ours(FASTEST, q, in_shuffled)}
     theirs = rivals(report, name, q, cache) if len(set(lengths)) == 1 else {}
     timings = race(report, name, runs | theirs, bytes=cache.nbytes)
-    record_share(f"{name}/share_of_copy", timings["ours"])
-    record_share(f"{name}/paged/share_of_copy", timings["ours in pages"])
-    record_speedup(f"{name}/speedup_over_best", timings, theirs)
-    record(f"{name}/bytes", cache.nbytes, "B")
+    record_share(report, f"{name}/share_of_copy", timings["ours"])
+    record_share(report, f"{name}/paged/share_of_copy", timings["ours in pages"])
+    record_speedup(report, f"{name}/speedup_over_best", timings, theirs)
+    report.record(f"{name}/bytes", cache.nbytes, "B")
 
 
 def race_lengths(report: Report) -> None:
@@ -157,9 +157,9 @@ def race_layers_of(report: Report, length: int) -> None:
     mine = as_graph(partial(in_turn, [ours(FASTEST, *layer) for layer in layers]))
     theirs = rivals_in_layers(report, name, layers)
     timings = race(report, name, {"ours": mine} | theirs, bytes=bytes_of(layers))
-    record(f"{name}/layers", len(layers))
-    record_share(f"{name}/share_of_copy", timings["ours"])
-    record_speedup(f"{name}/speedup_over_best", timings, theirs)
+    report.record(f"{name}/layers", len(layers))
+    record_share(report, f"{name}/share_of_copy", timings["ours"])
+    record_speedup(report, f"{name}/speedup_over_best", timings, theirs)
 
 
 def race_layers(report: Report) -> None:
@@ -197,7 +197,7 @@ def race_hint(report: Report) -> None:
             runs[label] = as_graph(partial(in_turn, each))
         name = f"attention/decode_hint/{clock}/{LADDER}"
         timings = race(report, name, runs, bytes=bytes_of(taken))
-        record_speedup(f"{name}/gained", timings, ["kept"], "let go")
+        record_speedup(report, f"{name}/gained", timings, ["kept"], "let go")
 
 
 PARTS = {
@@ -220,4 +220,4 @@ def check_all(report: Report) -> None:
 
 
 if __name__ == "__main__":
-    main(PARTS, check_all)
+    main(__doc__, PARTS, check_all)

@@ -21,13 +21,12 @@ import torch
 from course.kernels.attention import reference, rightness, ring
 from course.kernels.attention.bench import flops_of
 from course.kernels.attention.reference import Case
-from course.kernels.fusion.racing import record
-from course.kernels.log import command_line
+from course.kernels.bench.command import command_line
+from course.kernels.bench.report import Report
 from course.kernels.many_gpus import communicator as comm
 from course.kernels.many_gpus.launch import launch
 from course.kernels.many_gpus.recording import Clock, slowest
-from course.kernels.report import Report
-from utils import has_gpu
+from utils import has_gpu, results
 
 #: By how many GPUs there are
 LENGTHS = {2: (16384, 32768, 65536), 4: (65536, 262144)}
@@ -61,7 +60,7 @@ def session(group, seconds: float) -> None:
             shares.append(share)
     if group.rank == 0 and len(shares) == len(lengths):
         worst, spread = min(shares)
-        record(f"attention/ring/{group.size}/share_of_one", worst, "1", spread)
+        results.record(f"attention/ring/{group.size}/share_of_one", worst, "1", spread)
     group.barrier()
     communicator.close()
 
@@ -165,11 +164,11 @@ def keep_timeline(case: Case, group, timelines: list[list[ring.Span]]) -> None:
         return
     name = name_of(case, group.size)
     share = min(ring.hidden(spans) for spans in timelines)
-    record(f"{name}/hidden", share)
+    results.record(f"{name}/hidden", share)
     for span in timelines[0]:
         place = f"{name}/timeline/{span.what}/{span.turn}"
-        record(f"{place}/begin", span.begin / 1e3, "s")
-        record(f"{place}/end", span.end / 1e3, "s")
+        results.record(f"{place}/begin", span.begin / 1e3, "s")
+        results.record(f"{place}/end", span.end / 1e3, "s")
         print(f"  {span.what} {span.turn}: {span.begin:.3f} to {span.end:.3f} ms", flush=True)
     print(f"{name}: {share:.3f} of the copies' time beside work", flush=True)
 
@@ -188,11 +187,12 @@ def keep(case: Case, group, times: dict) -> tuple[float, float]:
         flops = flops_of(case)
         for what, gpus in (("alone", 1), ("ring", group.size)):
             rate = flops / gpus / median[what] / 1e9
-            record(f"{name}/{what}/tflops", rate, "TFLOP/s", rate * spread[what])
-        record(f"{name}/copy", median["copy"] / 1e3, "s", median["copy"] / 1e3 * spread["copy"])
+            results.record(f"{name}/{what}/tflops", rate, "TFLOP/s", rate * spread[what])
+        seconds = median["copy"] / 1e3
+        results.record(f"{name}/copy", seconds, "s", seconds * spread["copy"])
         for what, suffix in (("without_overlap", "/without_overlap"), ("ring", "")):
             value, around = share(what)
-            record(f"{name}{suffix}/share_of_one", value, "1", around)
+            results.record(f"{name}{suffix}/share_of_one", value, "1", around)
             print(f"{name}{suffix}/share_of_one {value:.3f} ± {around:.3f}", flush=True)
         print({what: round(value, 3) for what, value in median.items()}, "ms", flush=True)
     return share("ring")

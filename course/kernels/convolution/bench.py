@@ -14,6 +14,9 @@ from functools import partial
 import torch
 import torch.nn.functional as F
 
+from course.kernels.bench import races
+from course.kernels.bench.command import command_line, table
+from course.kernels.bench.report import Report
 from course.kernels.convolution import (
     classic,
     depthwise,
@@ -25,9 +28,7 @@ from course.kernels.convolution import (
 from course.kernels.convolution.hopper import NARROW, USUAL, WIDE, Tile
 from course.kernels.convolution.rightness import nchw, nhwc, references, tensors, terms, verify
 from course.kernels.convolution.shapes import RACED, Convolution
-from course.kernels.log import command_line
-from course.kernels.report import Report
-from utils import compare, results, timing
+from utils import timing
 
 DEVICE = "cuda"
 SMALL = {
@@ -273,7 +274,7 @@ KINDS = {
 }
 
 
-def race(
+def race_one(
     report: Report,
     label: str,
     conv: Convolution,
@@ -294,36 +295,16 @@ def race(
         if run:
             right[way] = run
     right["cudnn"] = cudnn(t, conv, kind)
-    timed = compare(right, flops=conv.flops, name=name).timings
-    report.put("races", name, teraflops(timed))
-    ours = {way: one for way, one in timed.items() if way not in ("cudnn", "wmma")}
+    timings = races.race(report, name, right, flops=conv.flops)
+    ours = set(right) - {"cudnn", "wmma"}
+    record_best(report, f"{name}/share_of_cudnn", timings, ours, ["cudnn"])
+
+
+def record_best(report: Report, name: str, timings: dict, ours, theirs) -> None:
+    """Record how many times as fast as the fastest of theirs the fastest of ours is."""
     if ours:
-        best = fastest(ours.values())
-        record_ratio(f"{name}/share_of_cudnn", timed["cudnn"], best)
-
-
-def teraflops(timed: dict) -> dict[str, float]:
-    """TFLOP/s of each way."""
-    return {way: round(one.flops_per_second / 1e12, 1) for way, one in timed.items()}
-
-
-def times_and_shares(timed: dict) -> dict[str, list[float]]:
-    """[ms, share of a copy] of each way."""
-    found = {}
-    for way, one in timed.items():
-        found[way] = [round(one.median, 4), round(one.share_of_copy, 3)]
-    return found
-
-
-def fastest(timings):
-    """The one with the shortest time."""
-    return min(timings, key=lambda one: one.median)
-
-
-def record_ratio(name: str, theirs, best) -> None:
-    """Record how many times as fast ours is."""
-    value, spread = timing.speedup(best, theirs)
-    results.record(name, value, spread=spread)
+        best = min(ours, key=lambda way: timings[way].median)
+        races.record_speedup(report, name, timings, theirs, best)
 
 
 def all_ways(t: dict, label: str, conv: Convolution, kind: str) -> dict:
@@ -385,8 +366,7 @@ def race_picture(report: Report) -> None:
         report.attempt(f"picture {name}", work)
     right["torch"] = partial(F.conv2d, batch, filters, padding=padding)
     name = "conv/picture/5x5"
-    timed = compare(right, bytes=2 * picture.nbytes, name=name).timings
-    report.put("races", name, times_and_shares(timed))
+    races.race(report, name, right, bytes=2 * picture.nbytes)
 
 
 def race_winograd(report: Report) -> None:
@@ -408,8 +388,8 @@ def race_winograd(report: Report) -> None:
         "cudnn error": error_of(nhwc(theirs())),
     }
     rivals = {"winograd": run, "cudnn": theirs}
-    timed = compare(rivals, flops=conv.flops, name="conv/winograd/256x28").timings
-    report.put("races", "winograd fp32 256x28", teraflops(timed) | errors)
+    races.race(report, "conv/winograd/256x28", rivals, flops=conv.flops)
+    report.put("checks", "winograd fp32 256x28", errors)
 
 
 def race_depthwise(report: Report, side: int) -> None:
@@ -432,17 +412,12 @@ def race_depthwise(report: Report, side: int) -> None:
 
         report.attempt(f"{name} {way}", right)
     rivals = depthwise_rivals(x, weights)
-    timed = compare(
-        runs | rivals,
-        bytes=2 * x.nbytes,
-        name=name,
-    ).timings
-    report.put("races", name, times_and_shares(timed))
-    best = fastest(timed[way] for way in runs)
-    theirs = fastest(timed[way] for way in rivals)
-    record_ratio(f"conv/direct/depthwise_{side}x{side}/speedup_over_torch", theirs, best)
+    timings = races.race(report, name, runs | rivals, bytes=2 * x.nbytes)
+    names = [f"conv/direct/depthwise_{side}x{side}/speedup_over_torch"]
     if side == 3:
-        record_ratio("conv/direct/depthwise/speedup_over_torch", theirs, best)
+        names.append("conv/direct/depthwise/speedup_over_torch")
+    for each in names:
+        record_best(report, each, timings, runs, rivals)
 
 
 def depthwise_ways(y, x, weights) -> dict:
@@ -514,24 +489,24 @@ def all_tiles() -> set[Tile]:
     return tiles
 
 
-def races(report: Report, labels, kinds, make_ways) -> None:
+def race_all(report: Report, labels, kinds, make_ways) -> None:
     for label in labels:
         for kind in kinds:
             if report.left() < 6:
                 report.put("clock", f"not done: {label} {kind}", 0)
                 continue
             work = (report, label, RACED[label], kind, make_ways)
-            report.attempt(f"race {label} {kind}", race, *work)
+            report.attempt(f"race {label} {kind}", race_one, *work)
 
 
 def product(report: Report) -> None:
     report.attempt("small", small_products, report)
-    races(report, RACED, ("y", "dx"), all_ways)
+    race_all(report, RACED, ("y", "dx"), all_ways)
 
 
 def weights(report: Report) -> None:
     report.attempt("small", small_weights, report)
-    races(report, RACED, ("dw",), all_ways)
+    race_all(report, RACED, ("dw",), all_ways)
 
 
 def halo(report: Report) -> None:
@@ -549,7 +524,7 @@ def first(report: Report) -> None:
     """What the chapter begins with."""
     report.attempt("picture", race_picture, report)
     report.attempt("winograd", race_winograd, report)
-    races(report, ["256x28", "512x14"], KINDS, wmma_ways)
+    race_all(report, ["256x28", "512x14"], KINDS, wmma_ways)
 
 
 PARTS = {
@@ -588,9 +563,7 @@ def show(part: str, report: Report) -> None:
     right = len(report.entries["checks"])
     failed = list(report.entries["errors"])
     print(part, "right:", right, "failed:", failed)
-    for name, entry in report.entries["races"].items():
-        print(name, entry)
-    print(report.entries["clock"])
+    print(table(report))
 
 
 if __name__ == "__main__":

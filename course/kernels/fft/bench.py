@@ -1,6 +1,6 @@
 """Checks the kernels of this folder, then times them beside cuFFT, all in one run.
 
-    python -m course.kernels.fft.bench --out fft.json [--only rows long pictures] [--budget 60]
+    python -m course.kernels.fft.bench --out fft.json [--parts rows long pictures] [--budget 60]
 
 Every rival gets the same input, in turn, with the L2 cache overwritten before each repeat. Each
 result is written as soon as it is there, and handed to the recording command where that runs this
@@ -15,19 +15,19 @@ from functools import partial
 
 import torch
 
+from course.kernels.bench.command import command_line, run_parts, table
+from course.kernels.bench.races import race, record_speedup
+from course.kernels.bench.report import Report
 from course.kernels.fft import by_hand, cufft, other_plans, plans, rightness
 from course.kernels.fft.kernels import DEVICE
 from course.kernels.fft.plans import Deal, TwoPass
 from course.kernels.fft.rightness import FORWARD, random_complex
-from course.kernels.log import Log, command_line
-from course.kernels.reductions.bench import clock, race, run_parts, speedup
-from utils.engine import has_gpu
+from utils import compare, has_gpu, timing
 
 POINTS = 1 << 27  # of what is timed: 1 GiB in, 1 GiB out
 POINT_BYTES = 16  # each is read once and written once
-SWEEP_REPEATS = 7
-RACE_REPEATS = 40
-FILTER_REPEATS = 10
+SWEEP_SECONDS = 0.05  # for a rival of a sweep
+RACE_SECONDS = 0.5
 SHARED_BYTES = 227 << 10  # of a multiprocessor, for blocks
 BLOCK_BYTES = 1 << 10  # that the system takes of them for each block
 REGISTERS = 1 << 16
@@ -38,39 +38,38 @@ def power(n: int) -> str:
     return f"2^{n.bit_length() - 1}"
 
 
-def checked(log: Log, name: str, check, *arguments) -> None:
+def checked(report: Report, name: str, check, *arguments) -> None:
     """Records the error that a check returns."""
-    error = log.attempt(f"check {name}", check, *arguments)
+    error = report.attempt(f"check {name}", check, *arguments)
     if error is not None:
-        log.add(name, error, "1")
+        report.record(name, error, "1")
 
 
-def right_ones(log: Log, deals: list, check, work) -> dict:
+def right_ones(report: Report, deals: list, check, work) -> dict:
     """{deal: work(deal)} of those that check(deal) does not refuse."""
     found = {}
     for deal in deals:
-        if log.attempt(f"check {deal}", check, deal) is not None:
+        if report.attempt(f"check {deal}", check, deal) is not None:
             found[deal] = work(deal)
     return found
 
 
 def best_of(
-    log: Log,
+    report: Report,
     name: str,
     works: dict,
     arrays: tuple,
     moved: float,
 ):
     """The fastest of works, {deal: function of the arrays}; the rates of all are written down."""
-    rivals = bound(works, *arrays)
-    times = clock(rivals, SWEEP_REPEATS)
-    order = sorted(times, key=lambda deal: times[deal][0])
-    for deal in order:
-        middle, _ = times[deal]
-        rate = moved / middle / 1e6
-        log.content["lines"].append(f"{name} {rate:6.0f} GB/s {deal}")
-    fastest = order[0]
-    return works[fastest]
+    deals = {str(deal): deal for deal in works}
+    timing.BUDGET = SWEEP_SECONDS
+    timings = compare(bound({str(deal): work for deal, work in works.items()}, *arrays)).timings
+    timing.BUDGET = RACE_SECONDS
+    order = sorted(timings, key=lambda deal: timings[deal].median)
+    rates = {deal: round(moved / timings[deal].median / 1e6) for deal in order}
+    report.put("sweeps", f"{name}, GB/s", rates)
+    return works[deals[order[0]]]
 
 
 def bound(works: dict, *arrays) -> dict:
@@ -79,7 +78,7 @@ def bound(works: dict, *arrays) -> dict:
 
 
 def compete(
-    log: Log,
+    report: Report,
     name: str,
     works: dict,
     x,
@@ -96,14 +95,11 @@ def compete(
     if x.shape == out.shape:
         rivals["copy"] = partial(out.copy_, x)
     rivals |= bound(works, x, out)
-    times = race(log, name, rivals, moved, RACE_REPEATS)
+    timings = race(report, name, rivals, bytes=moved)
     for label in works:
-        place = f"{name}/{label}"
-        if label == "ours":
-            place = name
-        speedup(log, f"{place}/share_of_cufft", times, label, "cuFFT")
-        if "copy" in times:
-            speedup(log, f"{place}/share_of_copy", times, label, "copy")
+        place = name if label == "ours" else f"{name}/{label}"
+        record_speedup(report, f"{place}/share_of_cufft", timings, ["cuFFT"], label)
+        record_speedup(report, f"{place}/share_of_copy", timings, ["copy"], label)
     library.close()
 
 
@@ -149,38 +145,38 @@ def _blocks(n: int, radix: int, threads: int, registers: int) -> int:
     return min(by_memory, by_registers, plans.MOST_BLOCKS)
 
 
-def bench_rows(log: Log) -> None:
+def bench_rows(report: Report) -> None:
     lengths = LENGTHS if has_gpu() else SMALL_LENGTHS
     for n in lengths:
-        checked(log, f"fft/accuracy/{n}", rightness.rows, n)
+        checked(report, f"fft/accuracy/{n}", rightness.rows, n)
     if not has_gpu():
         return
     for n in lengths:
-        log.attempt(f"rows of {n}", time_rows, log, n)
+        report.attempt(f"rows of {n}", time_rows, report, n)
 
 
-def time_rows(log: Log, n: int) -> None:
+def time_rows(report: Report, n: int) -> None:
     x = random_complex(POINTS // n, n)
     out = torch.empty_like(x)
     name = power(n)
     check = partial(rightness.rows, n, ways=FORWARD)
     make = partial(plans.Rows, n, False)
-    works = right_ones(log, deals_for(n), check, make)
-    best = best_of(log, name, works, (x, out), POINT_BYTES * POINTS)
+    works = right_ones(report, deals_for(n), check, make)
+    best = best_of(report, name, works, (x, out), POINT_BYTES * POINTS)
     rivals = {
         "ours": best,
         "default": plans.Rows(n),
     }
-    compete(log, f"fft/{name}", rivals, x, out)
+    compete(report, f"fft/{name}", rivals, x, out)
 
 
-def cufft_accuracy(log: Log) -> None:
+def cufft_accuracy(report: Report) -> None:
     """How far off cuFFT is, for comparison."""
     for n in LENGTHS:
         x = random_complex(133, n)
         right = torch.fft.fft(x.to(torch.complex128))
         error = rightness.error_of(torch.fft.fft(x), right)
-        log.add(f"fft/accuracy/cufft/{n}", error, "1")
+        report.record(f"fft/accuracy/cufft/{n}", error, "1")
 
 
 # ---- two passes -------------------------------------------------------------------------------
@@ -220,59 +216,59 @@ LONG_DEALS = two_pass_deals(16, LONG_LAGS)
 PICTURE_DEALS = two_pass_deals(32, PICTURE_LAGS)
 
 
-def bench_long(log: Log) -> None:
+def bench_long(report: Report) -> None:
     if not has_gpu():
         small = TwoPass(16, 16, 1, 2)
-        checked(log, "fft/accuracy/1024", rightness.long, 1024, small)
+        checked(report, "fft/accuracy/1024", rightness.long, 1024, small)
         return
-    checked(log, f"fft/accuracy/{LONG}", rightness.long, LONG)
-    log.attempt("time long", time_long, log)
+    checked(report, f"fft/accuracy/{LONG}", rightness.long, LONG)
+    report.attempt("time long", time_long, report)
 
 
-def time_long(log: Log) -> None:
+def time_long(report: Report) -> None:
     x = random_complex(POINTS // LONG, LONG)
     out = torch.empty_like(x)
     between = torch.empty_like(x)
     check = partial(rightness.long, LONG, items=50, ways=FORWARD)
     make = partial(plans.Long, LONG, False)
-    works = right_ones(log, LONG_DEALS, check, make)
+    works = right_ones(report, LONG_DEALS, check, make)
     in_two = {}
     for deal, work in works.items():
         in_two[deal] = partial(work.two_launches, between=between)
     arrays = (x, out)
     moved = POINT_BYTES * POINTS
     found = {
-        "ours": best_of(log, "2^16 in one", works, arrays, moved),
-        "two_launches": best_of(log, "2^16 in two", in_two, arrays, moved),
+        "ours": best_of(report, "2^16 in one", works, arrays, moved),
+        "two_launches": best_of(report, "2^16 in two", in_two, arrays, moved),
         "default": plans.Long(LONG),
     }
-    compete(log, "fft/2^16", found, x, out)
+    compete(report, "fft/2^16", found, x, out)
 
 
-def bench_pictures(log: Log) -> None:
+def bench_pictures(report: Report) -> None:
     if not has_gpu():
         small = TwoPass(8, 8, 1, 1)
-        checked(log, "fft2/accuracy/32", rightness.pictures, 32, small)
+        checked(report, "fft2/accuracy/32", rightness.pictures, 32, small)
         return
-    checked(log, f"fft2/accuracy/{SIDE}", rightness.pictures, SIDE)
-    log.attempt("time pictures", time_pictures, log)
+    checked(report, f"fft2/accuracy/{SIDE}", rightness.pictures, SIDE)
+    report.attempt("time pictures", time_pictures, report)
 
 
-def time_pictures(log: Log) -> None:
+def time_pictures(report: Report) -> None:
     x = random_complex(PICTURES, SIDE, SIDE)
     out = torch.empty_like(x)
     check = partial(rightness.pictures, SIDE, count=5, ways=FORWARD)
     make = partial(plans.Pictures, SIDE, False)
-    works = right_ones(log, PICTURE_DEALS, check, make)
+    works = right_ones(report, PICTURE_DEALS, check, make)
     in_two = {deal: work.two_launches for deal, work in works.items()}
     arrays = (x, out)
     moved = POINT_BYTES * x.numel()
     found = {
-        "ours": best_of(log, "pictures in one", works, arrays, moved),
-        "two_launches": best_of(log, "pictures in two", in_two, arrays, moved),
+        "ours": best_of(report, "pictures in one", works, arrays, moved),
+        "two_launches": best_of(report, "pictures in two", in_two, arrays, moved),
         "default": plans.Pictures(SIDE),
     }
-    compete(log, "fft2/1024", found, x, out, axes=2)
+    compete(report, "fft2/1024", found, x, out, axes=2)
 
 
 # ---- real input, any length -------------------------------------------------------------------
@@ -286,18 +282,18 @@ def real_deals(n: int) -> list[Deal]:
     return [deal for deal in deals_for(n // 2) if deal.radix < 32]
 
 
-def bench_real(log: Log) -> None:
+def bench_real(report: Report) -> None:
     for n in (4, 64, *REAL_LENGTHS):
-        checked(log, f"rfft/accuracy/{n}", rightness.real, n)
+        checked(report, f"rfft/accuracy/{n}", rightness.real, n)
     for n in (1, 2, 3, 5, 7, 97, 101, PRIME):
-        checked(log, f"fft/accuracy/any/{n}", rightness.any_length, n)
+        checked(report, f"fft/accuracy/any/{n}", rightness.any_length, n)
     if has_gpu():
         for n in REAL_LENGTHS:
-            log.attempt(f"time real {n}", time_real, log, n)
-        log.attempt("time any length", time_any, log)
+            report.attempt(f"time real {n}", time_real, report, n)
+        report.attempt("time any length", time_any, report)
 
 
-def time_real(log: Log, n: int) -> None:
+def time_real(report: Report, n: int) -> None:
     x = torch.randn(2 * POINTS // n, n, device=DEVICE)
     values = n // 2 + 1
     out = torch.empty(
@@ -308,20 +304,20 @@ def time_real(log: Log, n: int) -> None:
     )
     check = partial(rightness.real, n)
     make = partial(other_plans.Real, n)
-    works = right_ones(log, real_deals(n), check, make)
-    best = best_of(log, f"real {n}", works, (x, out), x.nbytes + out.nbytes)
+    works = right_ones(report, real_deals(n), check, make)
+    best = best_of(report, f"real {n}", works, (x, out), x.nbytes + out.nbytes)
     rivals = {
         "ours": best,
         "default": other_plans.Real(n),
     }
-    compete(log, f"rfft/{power(n)}", rivals, x, out)
+    compete(report, f"rfft/{power(n)}", rivals, x, out)
 
 
-def time_any(log: Log) -> None:
+def time_any(report: Report) -> None:
     x = random_complex(POINTS // 4 // PRIME, PRIME)
     out = torch.empty_like(x)
     ours = other_plans.AnyLength(PRIME)
-    compete(log, f"fft/{PRIME}", {"ours": ours}, x, out)
+    compete(report, f"fft/{PRIME}", {"ours": ours}, x, out)
 
 
 # ---- a picture's filter: through the transform, or directly? ----------------------------------
@@ -331,18 +327,18 @@ FILTER_TOLERANCE = 1e-5  # against PyTorch's sums in float32
 DIRECT_ROWS = (8, 16)
 
 
-def bench_filter(log: Log) -> None:
-    checked(log, "fft/accuracy/filter", rightness.filters)
+def bench_filter(report: Report) -> None:
+    checked(report, "fft/accuracy/filter", rightness.filters)
     if not has_gpu():
         return
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.allow_tf32 = False
     x = torch.randn(PICTURES, SIDE, SIDE, device=DEVICE)
     for size in FILTER_SIZES:
-        log.attempt(f"time filter {size}", time_filter, log, x, size)
+        report.attempt(f"time filter {size}", time_filter, report, x, size)
 
 
-def time_filter(log: Log, x: torch.Tensor, size: int) -> None:
+def time_filter(report: Report, x: torch.Tensor, size: int) -> None:
     taps = torch.randn(size, size, device=DEVICE)
     right = rightness.directly(x, taps)
     works = {"ours": other_plans.Filter(SIDE, taps)}
@@ -352,7 +348,7 @@ def time_filter(log: Log, x: torch.Tensor, size: int) -> None:
         rightness.filtered(work, x, taps, right, FILTER_TOLERANCE)
     out = torch.empty_like(x)
     rivals = bound(works, x, out) | torch_filters(x, taps)
-    race(log, f"fft/filter/{size}", rivals, 2 * x.nbytes, FILTER_REPEATS)
+    race(report, f"fft/filter/{size}", rivals, bytes=2 * x.nbytes)
 
 
 def torch_filters(x: torch.Tensor, taps: torch.Tensor) -> dict:
@@ -376,17 +372,16 @@ def torch_filters(x: torch.Tensor, taps: torch.Tensor) -> dict:
 
 LADDER_POINTS = 1 << 24  # of all rows together
 LADDER_LENGTH = by_hand.BLOCK_POINTS
-LADDER_REPEATS = 10
 LADDER_THREADS = 128
 
 
-def bench_ladder(log: Log) -> None:
-    log.attempt("check by hand", rightness.by_hand_ones)
+def bench_ladder(report: Report) -> None:
+    report.attempt("check by hand", rightness.by_hand_ones)
     if has_gpu():
-        log.attempt("time the ladder", time_ladder, log)
+        report.attempt("time the ladder", time_ladder, report)
 
 
-def time_ladder(log: Log) -> None:
+def time_ladder(report: Report) -> None:
     x = random_complex(LADDER_POINTS // LADDER_LENGTH, LADDER_LENGTH)
     out = torch.empty_like(x)
     spare = torch.empty_like(x)
@@ -404,7 +399,7 @@ def time_ladder(log: Log) -> None:
     rivals["cuFFT"] = cufft.Plan(x, out)
     rivals["copy"] = partial(out.copy_, x)
     moved = x.nbytes + out.nbytes
-    race(log, f"fft/ladder/{LADDER_LENGTH}", rivals, moved, LADDER_REPEATS)
+    race(report, f"fft/ladder/{LADDER_LENGTH}", rivals, bytes=moved)
 
 
 # ---- the command ------------------------------------------------------------------------------
@@ -441,28 +436,26 @@ def codes(part: str) -> Iterator[plans.Code]:
                 yield other_plans.real_code(n, deal)
 
 
-def compile_all(log: Log, parts: list[str]) -> None:
+def compile_all(report: Report, parts: list[str]) -> None:
     """Compiles side by side what the parts need."""
     start = time.monotonic()
     wanted = unique(code for part in parts for code in codes(part))
     with ThreadPoolExecutor() as pool:
         for code in wanted:
             name = code[-1]
-            pool.submit(log.attempt, f"compile {name}", plans.kernel, code)
+            pool.submit(report.attempt, f"compile {name}", plans.kernel, code)
     seconds = time.monotonic() - start
-    log.say(f"compiled {len(wanted)} kernels in {seconds:.0f} s")
+    report.say(f"compiled {len(wanted)} kernels in {seconds:.0f} s")
 
 
 def main() -> None:
-    parser = command_line(__doc__, 150)
-    add = parser.add_argument
-    add("--only", nargs="*", default=list(PARTS), choices=list(PARTS))
-    options = parser.parse_args()
-    log = Log(options.out, options.budget)
+    options = command_line(__doc__, 150, PARTS).parse_args()
+    report = Report(options.out, options.budget)
     if has_gpu():
-        compile_all(log, options.only)
-        log.attempt("cuFFT's accuracy", cufft_accuracy, log)
-    run_parts(log, options.only, PARTS)
+        compile_all(report, options.parts)
+        report.attempt("cuFFT's accuracy", cufft_accuracy, report)
+    run_parts(report, {name: PARTS[name] for name in options.parts})
+    print(table(report))
 
 
 if __name__ == "__main__":

@@ -2,5 +2,5 @@
 
 block: bias, GELU, dropout, residual and layer norm, forward and backward. adamw: an optimizer's
 step over all tensors in one launch. linear_cross_entropy: a loss without all its logits. rightness,
-racing, bench: checked and raced on a GPU; in_chapter, records: what the chapter shows of it.
+bench: checked and raced on a GPU; in_chapter, records: what the chapter shows of it.
 """

@@ -14,20 +14,17 @@ from importlib.util import find_spec
 import torch
 from torch.nn import functional
 
-from course.kernels.fusion import adamw, block, linear_cross_entropy, rightness
-from course.kernels.fusion.racing import (
-    FOUND,
+from course.kernels.bench.command import main
+from course.kernels.bench.races import (
     fastest,
     race,
-    record,
     record_share,
     record_speedup,
     usable,
 )
-from course.kernels.log import command_line
+from course.kernels.bench.report import Report
+from course.kernels.fusion import adamw, block, linear_cross_entropy, rightness
 from course.kernels.mnist_cnn.pytorch_modes import as_graph
-from course.kernels.report import Report
-from utils import has_gpu, timing
 
 COMPILE = {
     "mode": "max-autotune-no-cudagraphs",
@@ -45,7 +42,6 @@ TOKENS = 8192
 WIDTH = 4096
 CLASSES = 128256
 DROPPED = 0.1
-PATIENCE = 170  # seconds: so long max-autotune may take
 
 
 # ---- AdamW
@@ -89,11 +85,11 @@ def race_adamw(report: Report) -> None:
     }
     runs |= usable(report, "adamw", torch_optimizers(weights, gradients))
     timings = race(report, "adamw", runs, bytes=moved)
-    record_share("adamw/share_of_copy", timings["ours"])
+    record_share(report, "adamw/share_of_copy", timings["ours"])
     fused = [label for label in runs if "fused" in label]
     theirs = [label for label in runs if "torch" in label]
-    record_speedup("adamw/speedup_over_torch_fused", timings, fused)
-    record_speedup("adamw/speedup_over_best", timings, theirs)
+    record_speedup(report, "adamw/speedup_over_torch_fused", timings, fused)
+    record_speedup(report, "adamw/speedup_over_best", timings, theirs)
     found = {
         "tensors": len(weights),
         "numbers": count,
@@ -217,7 +213,7 @@ def race_whole_block(report: Report, t: dict, given, first, second) -> None:
             runs = usable(report, name, runs) | {"ours": mine}
             timings = race(report, name, runs, bytes=moved)
             compiled = [mode for mode in runs if mode.startswith("compile")]
-            record_speedup(f"{name}/speedup_over_compile", timings, compiled)
+            record_speedup(report, f"{name}/speedup_over_compile", timings, compiled)
 
 
 @functools.cache
@@ -297,14 +293,14 @@ def race_linear_cross_entropy(report: Report) -> None:
     report.put("clock", "linear_cross_entropy bytes", peaks)
     theirs = [peaks[name] for name in ("torch", "compile") if name in peaks]  # with all logits
     saved = 1 - peaks["ours"] / min(theirs)
-    record("linear_cross_entropy/memory_saved", saved)
+    report.record("linear_cross_entropy/memory_saved", saved)
     for name, peak in peaks.items():
         slug = name.replace(", ", "_").replace(" ", "_")
-        record(f"linear_cross_entropy/{slug}/memory", peak, "B")
+        report.record(f"linear_cross_entropy/{slug}/memory", peak, "B")
     flops = 3 * 2 * TOKENS * WIDTH * CLASSES
     timings = race(report, "linear_cross_entropy", runs, flops=flops)
-    record_speedup("linear_cross_entropy/speedup_over_compile", timings, ["compile"])
-    record_speedup("linear_cross_entropy/speedup_over_liger", timings, ["liger"])
+    record_speedup(report, "linear_cross_entropy/speedup_over_compile", timings, ["compile"])
+    record_speedup(report, "linear_cross_entropy/speedup_over_liger", timings, ["liger"])
 
 
 # ---- all of it
@@ -324,51 +320,5 @@ def check_all(report: Report) -> None:
             report.put("checks", name, error)
 
 
-def table(report: Report) -> str:
-    """A line a race."""
-    lines = []
-    for name, entry in report.entries["races"].items():
-        rows = {label: row for label, row in entry.items() if label != "speedup"}
-        times = ", ".join(f"{label} {row['ms']:.4g} ms" for label, row in rows.items())
-        speedup = entry.get("speedup", 0)
-        share = ""
-        if "copy" in rows.get("ours", {}):
-            share = f"; copy {rows['ours']['copy']:.1%}"
-        lines.append(f"{name}: x {speedup:.3f}{share}; {times}")
-    for name, value in report.entries["clock"].items():
-        if name != "found":
-            lines.append(f"{name}: {value}")
-    return "\n".join(lines)
-
-
-def main(parts: dict, check) -> None:
-    """Run a bench: check(report), then its parts while the budget lasts."""
-    parser = command_line("", 100)
-    add = parser.add_argument
-    add("--parts", nargs="*", default=list(parts))
-    options = parser.parse_args()
-    report = Report(options.out, options.budget, PATIENCE)
-    report.watch()
-    check(report)
-    if has_gpu():
-        time_parts(report, {name: parts[name] for name in options.parts})
-    report.put("clock", "found", FOUND)
-    print(table(report))
-
-
-def time_parts(report: Report, parts: dict) -> None:
-    """One part after the other, while the budget lasts."""
-    rate = timing.copy_bandwidth()
-    report.put("clock", "copy GB/s", round(rate / 1e9))
-    for name, part in parts.items():
-        if report.left() < 5:
-            report.put("clock", "not done", f"{name} and all after it")
-            break
-        report.attempt(name, part, report)
-        torch.cuda.empty_cache()
-        left = round(report.left())
-        report.put("clock", f"{name} done, seconds left", left)
-
-
 if __name__ == "__main__":
-    main(PARTS, check_all)
+    main(__doc__, PARTS, check_all)

@@ -13,15 +13,15 @@ import functools
 
 import torch
 
-from course.kernels.fusion.bench import main
-from course.kernels.fusion.racing import fastest, race, record, record_share, record_speedup
+from course.kernels.bench.command import main
+from course.kernels.bench.races import fastest, race, record_share, record_speedup
+from course.kernels.bench.report import Report
 from course.kernels.language_model import problem, pytorch_modes, reference, rightness
 from course.kernels.language_model.megakernel import NEEDS, Form, Megakernel
 from course.kernels.language_model.plain import Plain
 from course.kernels.language_model.problem import ONE_BILLION, TOY, Config
 from course.kernels.language_model.quantized import rounded
 from course.kernels.mnist_cnn.pytorch_modes import as_graph
-from course.kernels.report import Report
 from utils import timing
 
 POSITION = 1000
@@ -125,10 +125,10 @@ def race_decode(report: Report, batch: int, **modes) -> None:
     runs = {"ours": as_graph(ours.step), "ours, plain": as_graph(simple.step)}
     theirs = pytorch_modes.rivals(report, name, *given(batch)[:2], batch, POSITION, **modes)
     timings = race(report, name, runs | theirs, bytes=token_bytes(16, batch))
-    record(f"{name}/time", timings["ours"].median, "ms", timings["ours"].spread)
-    record(f"{name}/bytes", token_bytes(16, batch), "B")
-    record_share(f"{name}/share_of_copy", timings["ours"])
-    record_speedup(f"{name}/speedup_over_pytorch_best", timings, theirs)
+    report.record(f"{name}/time", timings["ours"].median, "ms", timings["ours"].spread)
+    report.record(f"{name}/bytes", token_bytes(16, batch), "B")
+    record_share(report, f"{name}/share_of_copy", timings["ours"])
+    record_speedup(report, f"{name}/speedup_over_pytorch_best", timings, theirs)
 
 
 def race_quantized(report: Report) -> None:
@@ -139,7 +139,7 @@ def race_quantized(report: Report) -> None:
     for bits in (8, 4):
         label = "int4" if bits == 4 else "fp8"
         value, spread = timing.speedup(timings[f"{bits} bits"], timings["16 bits"])
-        record(f"llm/decode_{label}/1/speedup_over_bf16", value, "1", spread)
+        report.record(f"llm/decode_{label}/1/speedup_over_bf16", value, "1", spread)
 
 
 PARTS = {
@@ -172,4 +172,4 @@ def check_all(report: Report) -> None:
 
 
 if __name__ == "__main__":
-    main(PARTS, check_all)
+    main(__doc__, PARTS, check_all)

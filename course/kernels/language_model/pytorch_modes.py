@@ -10,10 +10,10 @@ import torch
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from course.kernels.bench.report import Report
 from course.kernels.language_model import reference
 from course.kernels.language_model.problem import Config
 from course.kernels.mnist_cnn.pytorch_modes import as_graph
-from course.kernels.report import Report
 
 #: A group's heads may stand as queries of one head: the same without a mask, keys are read once
 ATTENTION = {

@@ -11,19 +11,17 @@ from importlib.util import find_spec
 
 import torch
 
-from course.kernels.fusion.bench import main
-from course.kernels.fusion.racing import (
+from course.kernels.bench.command import main
+from course.kernels.bench.races import (
     fastest,
     race,
-    record,
     record_share,
     record_speedup,
-    speedup,
     usable,
 )
+from course.kernels.bench.report import Report
 from course.kernels.low_precision import fp8_matmul, int4, rightness, sparse
 from course.kernels.mnist_cnn.pytorch_modes import as_graph
-from course.kernels.report import Report
 from utils import has_gpu
 
 # ---- int4: matrix times vector
@@ -132,13 +130,14 @@ def race_gemv_of(report: Report, n: int) -> None:
     for label, rival in usable(report, f"gemv/{n}", gemv_rivals(report, layers, n)).items():
         runs[label] = as_graph(rival)
     timings = race(report, name, runs, bytes=moved)
-    record(f"{name}/layers", layers.count)
-    record_share(f"{name}/share_of_copy", timings["ours"])
+    report.record(f"{name}/layers", layers.count)
+    record_share(report, f"{name}/share_of_copy", timings["ours"])
     both = ["torch bf16 mv", "torch bf16 linear"]
-    record_speedup(f"{name}/speedup_over_bf16", timings, both)
+    record_speedup(report, f"{name}/speedup_over_bf16", timings, both)
     of_few_bits = ["torch int4", "torchao int4"]
-    record_speedup(f"{name}/speedup_over_torch_int4", timings, of_few_bits)
+    record_speedup(report, f"{name}/speedup_over_torch_int4", timings, of_few_bits)
     record_speedup(
+        report,
         f"{name}/8_vectors/speedup_over_bf16",
         timings,
         ["torch bf16 linear, 8 vectors"],
@@ -277,16 +276,14 @@ def race_fp8_of(report: Report, n: int) -> None:
     runs |= usable(report, f"fp8/{n}", scaled_mm(*given[1:]))
     runs["bf16"] = partial(torch.mm, bf16_matrix(n, n), bf16_matrix(n, n))
     timings = race(report, name, runs, flops=2 * n**3)
-    record_against_scaled_mm(name, timings)
-    record_speedup(f"{name}/speedup_over_bf16", timings, ["bf16"])
+    record_against_scaled_mm(report, name, timings)
+    record_speedup(report, f"{name}/speedup_over_bf16", timings, ["bf16"])
 
 
-def record_against_scaled_mm(name: str, timings: dict) -> None:
+def record_against_scaled_mm(report: Report, name: str, timings: dict) -> None:
     """Record our share of the fastest of PyTorch's modes."""
     theirs = [label for label in timings if label.startswith("scaled_mm")]
-    if theirs:
-        share, spread = speedup(timings, theirs)
-        record(f"{name}/share_of_scaled_mm", share, "1", spread)
+    record_speedup(report, f"{name}/share_of_scaled_mm", timings, theirs)
 
 
 def check_sample(report: Report, name: str, given, shape: fp8_matmul.Shape) -> None:
@@ -302,7 +299,7 @@ def check_sample(report: Report, name: str, given, shape: fp8_matmul.Shape) -> N
     got = c[rows].double()
     error = rightness.near(name, got / typical, exact / typical, 0.1)
     report.put("checks", name, error)
-    record(f"matmul/{name}/error", error)
+    report.record(f"matmul/{name}/error", error)
 
 
 def scaled_mm(a, b, scales_a, scales_b) -> dict:
@@ -349,7 +346,7 @@ def race_fp8_blocks_of(report: Report, n: int) -> None:
     runs = {"ours": partial(fp8_matmul.multiply, *given, best)}
     runs |= usable(report, f"fp8_blocks/{n}", {"scaled_mm": theirs})
     timings = race(report, name, runs, flops=2 * n**3)
-    record_against_scaled_mm(name, timings)
+    record_against_scaled_mm(report, name, timings)
 
 
 # ---- 2:4 sparsity
@@ -377,7 +374,7 @@ def race_sparse(report: Report) -> None:
             flops=operations,
         )
         rate = timings["ours"].flops_per_second
-        record(f"sparse/{name}/rate", rate, "FLOP/s")
+        report.record(f"sparse/{name}/rate", rate, "FLOP/s")
     n = 8192
     weights = sparse.prune(bf16_matrix(n, n))
     other = bf16_matrix(n, n)
@@ -388,7 +385,7 @@ def race_sparse(report: Report) -> None:
     }
     name = f"sparse/torch/{n}"
     timings = race(report, name, runs, "sparse", flops=2 * n**3)
-    record_speedup(f"{name}/speedup_over_dense", timings, ["dense"], "sparse")
+    record_speedup(report, f"{name}/speedup_over_dense", timings, ["dense"], "sparse")
 
 
 # ---- int8
@@ -413,14 +410,14 @@ def race_int8(report: Report) -> None:
     compiled = torch.compile(dynamic, dynamic=False)
     exact = x[:256].double() @ weights.double().T
     apart = compiled(x)[:256].double() - exact
-    record(f"{name}/error", float(root_mean_square(apart) / root_mean_square(exact)))
+    report.record(f"{name}/error", float(root_mean_square(apart) / root_mean_square(exact)))
     runs = {
         "dynamic": partial(compiled, x),
         "product only": partial(torch._int_mm, codes.clone(), codes.T),
         "bf16": partial(torch.mm, x, weights.T),
     }
     timings = race(report, name, runs, "dynamic", flops=2 * n**3)
-    record_speedup(f"{name}/speedup_over_bf16", timings, ["bf16"], "dynamic")
+    record_speedup(report, f"{name}/speedup_over_bf16", timings, ["bf16"], "dynamic")
 
 
 def root_mean_square(x: torch.Tensor) -> torch.Tensor:
@@ -453,4 +450,4 @@ def check_all(report: Report) -> None:
 
 
 if __name__ == "__main__":
-    main(PARTS, check_all)
+    main(__doc__, PARTS, check_all)

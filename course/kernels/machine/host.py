@@ -16,9 +16,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from course.kernels.fusion.racing import record
-from course.kernels.log import command_line
-from course.kernels.report import Report
+from course.kernels.bench.command import command_line
+from course.kernels.bench.report import Report
 from course.kernels.row_kernels import norms
 from course.kernels.row_kernels.softmax import softmax
 from utils import cuda_c, has_gpu
@@ -136,7 +135,7 @@ def host_times(rivals: dict[str, Callable[[], object]]) -> dict[str, list[float]
 def keep(report: Report, name: str, seconds: list[float]) -> None:
     """Keep the median and record it; the spread is from the lower to the upper quartile."""
     low, middle, high = statistics.quantiles(seconds, n=4)
-    record(f"launch/{name}/host_time", middle, "s", high - low)
+    report.record(f"launch/{name}/host_time", middle, "s", high - low)
     report.put("clock", name, {"host_us": 1e6 * middle})
     print(f"{name:24} {1e6 * middle:6.2f} µs", flush=True)
 

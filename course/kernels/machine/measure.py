@@ -1,7 +1,7 @@
 """Measures what this GPU can do at most, resource by resource, for `utils.estimate`.
 
-    python -m course.kernels.machine.measure --out FILE [--only clock blocks] [--budget 120]
-    python -m course.kernels.report FILE.jsonl
+    python -m course.kernels.machine.measure --out FILE [--parts clock blocks] [--budget 120]
+    python -m course.kernels.bench.report FILE.jsonl
 
 Results are called machine/...: rates of the whole GPU (requests, passes, operations of a warp,
 bytes, blocks per second), latencies in cycles, the clock in Hz, times of an empty launch. Nothing
@@ -9,14 +9,15 @@ of it comes from a kernel that an estimate is judged on. Without a GPU each kern
 and nothing is recorded.
 """
 
-import os
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numba import cuda
 
-from course.kernels.log import Log, command_line
-from utils import cuda_c, engine, hardware, results, timing
+from course.kernels.bench.command import command_line, run_parts
+from course.kernels.bench.report import Report
+from utils import cuda_c, engine, hardware, timing
 from utils.timing import median_and_spread
 
 SOURCE = Path(__file__).with_name("limits.cu")
@@ -51,16 +52,16 @@ def size(gpu: int, cpu: int) -> int:
 class Bench:
     """The kernels, where their results go, and an array for what none of them ever writes."""
 
-    def __init__(self, log: Log):
-        self.log = log
+    def __init__(self, report: Report):
+        self.report = report
         self.kernels = cuda_c.load(SOURCE)
         self.end = cuda.to_device(np.zeros(BLOCK, np.float32))
         self.full = (BLOCKS_AN_SM * sms(), BLOCK)
 
     def put(self, name, value, unit, spread=0.0):
-        self.log.say(f"machine/{name:<36} {value:12.5g} ± {spread:.2g} {unit}")
+        self.report.say(f"machine/{name:<36} {value:12.5g} ± {spread:.2g} {unit}")
         if engine.has_gpu():
-            self.log.add(f"machine/{name}", value, unit, spread)
+            self.report.record(f"machine/{name}", value, unit, spread)
 
     def time(self, launch) -> tuple[float, float]:
         """(seconds, spread) of a launch; (1, 0) without a GPU, where it runs once."""
@@ -334,16 +335,15 @@ PARTS = {
 
 
 def main() -> None:
-    parser = command_line(__doc__, 120)
-    parser.add_argument("--only", nargs="*", default=list(PARTS), choices=list(PARTS))
-    options = parser.parse_args()
-    if engine.has_gpu():
-        os.environ.setdefault(results.RECORD, str(options.out.with_suffix(".jsonl")))
-    log = Log(options.out, options.budget)
-    bench = Bench(log)
-    for name in options.only:
-        if log.left() > 0:
-            log.attempt(name, PARTS[name], bench)
+    options = command_line(__doc__, 120, PARTS).parse_args()
+    report = Report(options.out, options.budget)
+    bench = Bench(report)
+    run_parts(report, {name: partial(run, bench, name) for name in options.parts})
+
+
+def run(bench: Bench, name: str, _) -> None:
+    """A part of this bench."""
+    PARTS[name](bench)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Checks the kernels of this folder, then times them beside CUB and PyTorch, all in one run.
 
-    python -m course.kernels.reductions.bench --out FILE [--only scan sum sort] [--budget 60]
+    python -m course.kernels.reductions.bench --out FILE [--parts scan sum sort] [--budget 60]
 
 Every rival gets the same input, in turn, with the L2 cache overwritten before each repeat. Each
 result is written as soon as it is there, and handed to the recording command where that runs this
@@ -8,8 +8,6 @@ one. An error is written down and does not end the run. Without a GPU nothing is
 that run there are checked in small sizes.
 """
 
-import re
-import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -17,7 +15,9 @@ import numpy as np
 import torch
 from numba import cuda
 
-from course.kernels.log import Log, command_line
+from course.kernels.bench.command import command_line, run_parts, table
+from course.kernels.bench.races import race, record_share, record_speedup
+from course.kernels.bench.report import Report
 from course.kernels.reductions import (
     cub,
     scan_ladder,
@@ -29,75 +29,9 @@ from course.kernels.reductions import (
     sums,
 )
 from utils.engine import gpu, has_gpu
-from utils.timing import median_and_spread
 
-FLUSH_BYTES = 1 << 30  # overwritten twice before each repeat: clears the L2 and hides the launch
 DEVICE = "cuda" if has_gpu() else "cpu"
 RATIO_ERROR = 1e-5
-
-
-# ---- the clock --------------------------------------------------------------------------------
-
-
-def clock(rivals: dict, repeats: int) -> dict[str, tuple[float, float]]:
-    """Median and half the interquartile range, in ms, of each rival; all in turn, L2 cold."""
-    flush = torch.empty(FLUSH_BYTES // 4, dtype=torch.float32, device=DEVICE)
-    for work in rivals.values():
-        work()
-    torch.cuda.synchronize()
-    pairs = {label: [] for label in rivals}
-    for _ in range(repeats):
-        for label, work in rivals.items():
-            begin = torch.cuda.Event(enable_timing=True)
-            end = torch.cuda.Event(enable_timing=True)
-            flush.zero_()
-            flush.fill_(1)
-            begin.record()
-            work()
-            end.record()
-            pairs[label].append((begin, end))
-        torch.cuda.synchronize()
-    times = {}
-    for label, events in pairs.items():
-        samples = [begin.elapsed_time(end) for begin, end in events]
-        times[label] = median_and_spread(samples)
-    return times
-
-
-def race(
-    log: Log,
-    name: str,
-    rivals: dict,
-    moved: float,
-    repeats: int,
-) -> dict:
-    """Times the rivals, records and prints each. moved: bytes that the work must read and write."""
-    times = clock(rivals, repeats)
-    best = min(middle for middle, _ in times.values())
-    for label, (middle, spread) in times.items():
-        path = f"{name}/{re.sub('[^a-z0-9]+', '_', label.lower())}"
-        rate = moved / middle * 1e3
-        log.add(f"{path}/time", middle, "ms", spread)
-        log.add(f"{path}/bandwidth", rate, "B/s", rate * spread / middle)
-        measured = f"{middle:9.4f} ms ±{spread:7.4f} {rate / 1e9:7.0f} GB/s"
-        log.say(f"{path:<36} {measured} {middle / best:6.3f}×")
-    return times
-
-
-def speedup(
-    log: Log,
-    name: str,
-    times: dict,
-    label: str,
-    rival: str,
-) -> None:
-    """Records how many times as fast as its rival ours is."""
-    ours, our_spread = times[label]
-    theirs, their_spread = times[rival]
-    ratio = theirs / ours
-    relative = our_spread / ours + their_spread / theirs
-    log.add(name, ratio, "1", ratio * relative)
-    log.say(f"{name}: {ratio:.3f}")
 
 
 def copy_rival(n: int):
@@ -146,30 +80,30 @@ def check_scan(method, dtype: str, sizes) -> None:
             assert error < 2e-6, f"{method} n={n}: error {error}"
 
 
-def bench_scan(log: Log) -> None:
+def bench_scan(report: Report) -> None:
     sizes = [0, 1, 2, 3, 5, 127, 128, 129, 1000, 1025, 20_001]
     if has_gpu():
         sizes += [*range(0, 1026, 25), 8191, 8193, 1_000_001, 67_108_859]
     for label, method in methods().items():
         name = f"check {label}"
-        log.attempt(name, check_scan, method, "float32", sizes)
-        log.attempt(name, check_scan, method, "int32", sizes)
+        report.attempt(name, check_scan, method, "float32", sizes)
+        report.attempt(name, check_scan, method, "int32", sizes)
         if has_gpu():
             beyond = [(1 << 31) + 9]
-            log.attempt(f"{name} at 2^31", check_scan, method, "int32", beyond)
-    log.say("scan: checked")
-    time_powers(log, "scan", time_scan, (28, 22, 25))
+            report.attempt(f"{name} at 2^31", check_scan, method, "int32", beyond)
+    report.say("scan: checked")
+    time_powers(report, "scan", time_scan, (28, 22, 25))
 
 
-def time_powers(log: Log, what: str, function, powers) -> None:
-    """Calls function(log, power) for each size, if there is a GPU to time on."""
+def time_powers(report: Report, what: str, function, powers) -> None:
+    """Calls function(report, power) for each size, if there is a GPU to time on."""
     if not has_gpu():
         return
     for power in powers:
-        log.attempt(f"time {what} 2^{power}", function, log, power)
+        report.attempt(f"time {what} 2^{power}", function, report, power)
 
 
-def time_scan(log: Log, power: int) -> None:
+def time_scan(report: Report, power: int) -> None:
     n = 1 << power
     name = f"scan/2^{power}"
     x = torch.rand(n, device=DEVICE)
@@ -183,10 +117,10 @@ def time_scan(log: Log, power: int) -> None:
         rivals[label] = partial(scans.Scan(n, "float32", method), x, out)
     arrays = for_numba(x, out)
     rivals["look_back_numba"] = partial(scan_lookback.scan, *arrays)
-    times = race(log, name, rivals, 8 * n, 50)
-    best = "ring" if "ring" in times else "look_back"
-    speedup(log, f"{name}/speedup_over_cub", times, best, "CUB")
-    speedup(log, f"{name}/share_of_copy", times, best, "copy")
+    timings = race(report, name, rivals, bytes=8 * n)
+    best = "ring" if "ring" in timings else "look_back"
+    record_speedup(report, f"{name}/speedup_over_cub", timings, ["CUB"], best)
+    record_speedup(report, f"{name}/share_of_copy", timings, ["copy"], best)
 
 
 # ---- sum --------------------------------------------------------------------------------------
@@ -212,17 +146,17 @@ def check_sum(sizes) -> None:
         np.testing.assert_equal(out.item(), value)
 
 
-def bench_sum(log: Log) -> None:
+def bench_sum(report: Report) -> None:
     sizes = [0, 1, 3, 4, 1000, 1025, 50_001]
     if has_gpu():
         beyond = [16_777_217, (1 << 31) - 5, (1 << 31) + 7]
         sizes += [*range(0, 1026, 5), *beyond]
-    log.attempt("check sum", check_sum, sizes)
-    log.say("sum: checked")
-    time_powers(log, "sum", time_sum, (28, 30, 25))
+    report.attempt("check sum", check_sum, sizes)
+    report.say("sum: checked")
+    time_powers(report, "sum", time_sum, (28, 30, 25))
 
 
-def time_sum(log: Log, power: int) -> None:
+def time_sum(report: Report, power: int) -> None:
     n = 1 << power
     name = f"reduce/sum/2^{power}"
     x = torch.rand(n, device=DEVICE)
@@ -232,17 +166,15 @@ def time_sum(log: Log, power: int) -> None:
         "torch": partial(torch.sum, x, 0, out=out[0]),
         "ours": partial(sums.Sum(n), x, out),
     }
-    times = race(log, name, rivals, 4 * n, 50)
-    speedup(log, f"{name}/speedup_over_cub", times, "ours", "CUB")
-    copied, spread = clock({"copy": copy_rival(n)}, 20)["copy"]
-    times["copy"] = (copied / 2, spread / 2)  # a copy moves 8 n bytes
-    speedup(log, f"{name}/share_of_copy", times, "ours", "copy")
+    timings = race(report, name, rivals, bytes=4 * n)
+    record_speedup(report, f"{name}/speedup_over_cub", timings, ["CUB"])
+    record_share(report, f"{name}/share_of_copy", timings["ours"])
 
 
 # ---- other reductions -------------------------------------------------------------------------
 
 
-def bench_others(log: Log) -> None:
+def bench_others(report: Report) -> None:
     if not has_gpu():
         return
     n = 1 << 28
@@ -255,10 +187,10 @@ def bench_others(log: Log) -> None:
         "sum_of_squares": partial(torch.linalg.vector_norm, a),
     }
     for operation, rival in theirs.items():
-        log.attempt(f"time {operation}", time_other, log, operation, rival, a, b)
+        report.attempt(f"time {operation}", time_other, report, operation, rival, a, b)
 
 
-def time_other(log: Log, operation: str, rival, a, b) -> None:
+def time_other(report: Report, operation: str, rival, a, b) -> None:
     """One of `sums.OPERATIONS`, against float64 and then against PyTorch's."""
     n = a.numel()
     reduction = sums.Reduction(operation, n)
@@ -275,8 +207,8 @@ def time_other(log: Log, operation: str, rival, a, b) -> None:
         "ours": partial(reduction, a, b),
     }
     moved = 4 * n * sums.OPERATIONS[operation].arrays
-    times = race(log, name, rivals, moved, 20)
-    speedup(log, f"{name}/speedup_over_torch", times, "ours", "torch")
+    timings = race(report, name, rivals, bytes=moved)
+    record_speedup(report, f"{name}/speedup_over_torch", timings, ["torch"])
 
 
 def exact(operation: str, a, b) -> torch.Tensor:
@@ -352,17 +284,17 @@ def sum_of_powers(keys, power: int) -> int:
     return (keys.to(torch.int64) ** power).sum().item()
 
 
-def bench_sort(log: Log) -> None:
+def bench_sort(report: Report) -> None:
     sizes = [0, 1, 2, 3, 31, 33, 257, 1023, 1024, 1025, 20_001]
     if has_gpu():
         sizes += [1_000_003, 16_777_217]
-        log.attempt("check a long sort", check_long_sort)
-    log.attempt("check sort", check_sort, sizes)
-    log.say("sort: checked")
-    time_powers(log, "sort", time_sort, (28,))
+        report.attempt("check a long sort", check_long_sort)
+    report.attempt("check sort", check_sort, sizes)
+    report.say("sort: checked")
+    time_powers(report, "sort", time_sort, (28,))
 
 
-def time_sort(log: Log, power: int) -> None:
+def time_sort(report: Report, power: int) -> None:
     n = 1 << power
     name = f"sort/2^{power}"
     keys = random_keys(n)
@@ -372,19 +304,19 @@ def time_sort(log: Log, power: int) -> None:
         "CUB": cub.Call("sort", "cub_sort_keys", keys, out),
         "ours": partial(sort, unsigned(keys), unsigned(out)),
     }
-    times = race(log, name, rivals, 36 * n, 15)  # 4 passes read and write, one more reads to count
-    speedup(log, f"{name}/speedup_over_cub", times, "ours", "CUB")
-    for label, (middle, spread) in times.items():
+    timings = race(report, name, rivals, bytes=36 * n)  # 4 passes read and write, one more counts
+    record_speedup(report, f"{name}/speedup_over_cub", timings, ["CUB"])
+    for label, timing in timings.items():
         path = f"{name}/{label.lower()}"
-        rate = n / middle * 1e3
-        log.add(f"{path}/rate", rate, "key/s", rate * spread / middle)
-        log.say(f"{path}: {rate / 1e9:.1f} Gkeys/s")
+        rate = n / timing.median * 1e3
+        report.record(f"{path}/rate", rate, "key/s", rate * timing.spread / timing.median)
+        report.say(f"{path}: {rate / 1e9:.1f} Gkeys/s")
 
 
 # ---- the ladders ------------------------------------------------------------------------------
 
 
-def bench_ladders(log: Log) -> None:
+def bench_ladders(report: Report) -> None:
     if not has_gpu():
         return
     n = 1 << 28
@@ -394,15 +326,15 @@ def bench_ladders(log: Log) -> None:
     sum_rungs = dict(sum_ladder.RUNGS)
     atomic = {"atomic": sum_rungs.pop("atomic")}
 
-    def race_rungs(what, name, rungs, arrays, moved, repeats):
-        log.attempt(what, time_ladder, log, name, rungs, arrays, moved, repeats)
+    def race_rungs(what, name, rungs, arrays, moved):
+        report.attempt(what, time_ladder, report, name, rungs, arrays, moved)
 
-    log.attempt("clusters", time_clusters, log, x, out)
-    race_rungs("sums", "reduce/ladder", sum_rungs, (x, out), 4 * n, 15)
-    race_rungs("scans", "scan/ladder", scan_ladder.RUNGS, (x, running), 8 * n, 10)
-    log.attempt("bits of the sum", count_results, log, x, out)
-    log.attempt("precise sums", bench_precise, log, x)
-    race_rungs("atomics", "reduce/ladder", atomic, (x, out), 4 * n, 2)
+    report.attempt("clusters", time_clusters, report, x, out)
+    race_rungs("sums", "reduce/ladder", sum_rungs, (x, out), 4 * n)
+    race_rungs("scans", "scan/ladder", scan_ladder.RUNGS, (x, running), 8 * n)
+    report.attempt("bits of the sum", count_results, report, x, out)
+    report.attempt("precise sums", bench_precise, report, x)
+    race_rungs("atomics", "reduce/ladder", atomic, (x, out), 4 * n)
 
 
 def for_numba(*tensors) -> list:
@@ -410,7 +342,7 @@ def for_numba(*tensors) -> list:
     return [cuda.as_cuda_array(tensor) for tensor in tensors]
 
 
-def time_clusters(log: Log, x, out) -> None:
+def time_clusters(report: Report, x, out) -> None:
     """Checks and times the sum by clusters, where there are any."""
     if not on_hopper():
         return
@@ -422,16 +354,15 @@ def time_clusters(log: Log, x, out) -> None:
         tolerance = 1e-5 * max(1.0, right)
         assert abs(got - right) <= tolerance, f"{n}: {got}, not {right}"
     rivals = {"cuda_c": partial(sum_ladder.by_clusters, *for_numba(x, out))}
-    race(log, "reduce/ladder/cluster", rivals, 4 * x.numel(), 15)
+    race(report, "reduce/ladder/cluster", rivals, bytes=4 * x.numel())
 
 
 def time_ladder(
-    log: Log,
+    report: Report,
     name: str,
     rungs: dict,
     arrays,
     moved: float,
-    repeats: int,
 ) -> None:
     arrays = for_numba(*arrays)
     for rung, ways in rungs.items():
@@ -439,10 +370,10 @@ def time_ladder(
             "numba": partial(ways.numba, *arrays),
             "cuda_c": partial(ways.cuda_c, *arrays),
         }
-        race(log, f"{name}/{rung}", rivals, moved, repeats)
+        race(report, f"{name}/{rung}", rivals, bytes=moved)
 
 
-def count_results(log: Log, x, out) -> None:
+def count_results(report: Report, x, out) -> None:
     """How many different sums a rung gives in 30 runs, and how far off the last one is."""
     right = x.sum(dtype=torch.float64).item()
     arrays = for_numba(x, out)
@@ -455,13 +386,13 @@ def count_results(log: Log, x, out) -> None:
                 way(*arrays)
                 different.add(out.item())
             wrong = abs(out.item() / right - 1)
-            log.say(f"{name}/{language}: {len(different)} different sums, off by {wrong:.1e}")
+            report.say(f"{name}/{language}: {len(different)} different sums, off by {wrong:.1e}")
             path = f"reduce/ladder/{name}/{language}"
-            log.add(f"{path}/different_sums", len(different), "1")
-            log.add(f"{path}/relative_error", wrong, "1")
+            report.record(f"{path}/different_sums", len(different), "1")
+            report.record(f"{path}/relative_error", wrong, "1")
 
 
-def bench_precise(log: Log, x) -> None:
+def bench_precise(report: Report, x) -> None:
     """Errors of the ways to add up within a thread."""
     array = cuda.as_cuda_array(x)
     right = x.sum(dtype=torch.float64).item()
@@ -469,8 +400,8 @@ def bench_precise(log: Log, x) -> None:
         for way in sum_precise.WAYS:
             total = sum_precise.total(way, array, threads, "cuda_c")
             wrong = abs(total / right - 1)
-            log.say(f"{way:<12} {threads:7,} threads: off by {wrong:.1e}")
-            log.add(f"reduce/precise/{way}/{threads}/relative_error", wrong, "1")
+            report.say(f"{way:<12} {threads:7,} threads: off by {wrong:.1e}")
+            report.record(f"reduce/precise/{way}/{threads}/relative_error", wrong, "1")
 
 
 # ---- the command ------------------------------------------------------------------------------
@@ -485,26 +416,14 @@ PARTS = {
 
 
 def main() -> None:
-    parser = command_line(__doc__, 150)
-    add = parser.add_argument
-    add("--only", nargs="*", default=list(PARTS), choices=list(PARTS))
-    options = parser.parse_args()
-    log = Log(options.out, options.budget)
+    options = command_line(__doc__, 150, PARTS).parse_args()
+    report = Report(options.out, options.budget)
     if has_gpu():
         with ThreadPoolExecutor() as pool:
             for library in cub.LIBRARIES:
-                pool.submit(log.attempt, f"build CUB's {library}", cub.build, library)
-    run_parts(log, options.only, PARTS)
-
-
-def run_parts(log: Log, names: list[str], parts: dict) -> None:
-    """One part after the other, while the budget lasts."""
-    for name in names:
-        start = time.monotonic()
-        if log.left() > 0:
-            log.attempt(name, parts[name], log)
-        seconds = time.monotonic() - start
-        log.say(f"-- {name}: {seconds:.0f} s, {log.left():.0f} s left")
+                pool.submit(report.attempt, f"build CUB's {library}", cub.build, library)
+    run_parts(report, {name: PARTS[name] for name in options.parts})
+    print(table(report))
 
 
 if __name__ == "__main__":

@@ -16,8 +16,9 @@ from functools import partial
 
 import torch
 
-from course.kernels.log import command_line
-from course.kernels.report import Report, measured
+from course.kernels.bench import races
+from course.kernels.bench.command import command_line
+from course.kernels.bench.report import Report
 from course.kernels.row_kernels import classic, fast, numba_softmax
 from course.kernels.row_kernels.operations import (
     OPERATIONS,
@@ -37,7 +38,7 @@ from course.kernels.row_kernels.rightness import (
 )
 from course.kernels.row_kernels.shapes import CLUSTERS, Shape, best_shape, shape_for
 from course.kernels.row_kernels.variants import VARIANTS, folder
-from utils import compare, has_gpu, results, timing
+from utils import compare, has_gpu, timing
 from utils.occupancy import ceil_div
 
 COLUMNS = (1024, 4096, 16384, 65536, 131072)
@@ -319,22 +320,10 @@ def race(
             runs[name] = partial(rival, t)
         seconds = time.monotonic() - start
         report.put("clock", f"{label} {name}", round(seconds, 1))
-    timings = compare(
-        runs,
-        bytes=operation.bytes(t["x"]),
-        name=label,
-    ).timings
-    entry = {name: measured(found) for name, found in timings.items()}
+    timings = races.race(report, label, runs, bytes=operation.bytes(t["x"]))
+    races.record_speedup(report, f"{label}/speedup_over_best", timings, set(runs) - {"ours"})
     default = best_shape(operation.deals, *sizes(t["x"]), operation.inputs)
-    entry["shape"] = str(shape or default)
-    entry["default"] = str(default)
-    others = [found for name, found in timings.items() if name != "ours"]
-    if others:
-        best = min(others, key=lambda found: found.median)
-        speedup, spread = timing.speedup(timings["ours"], best)
-        entry["speedup_over_best"] = speedup
-        results.record(f"{label}/speedup_over_best", speedup, spread=spread)
-    report.put("races", label, entry)
+    report.put("clock", f"{label}: shape, default", [str(shape or default), str(default)])
 
 
 def ladders(report: Report, compiler: Compiler, parts: list) -> None:
@@ -456,7 +445,7 @@ def table(report: Report) -> str:
         raced = [name for name in ("ours", "torch", "compile") if name in entry]
         rates = "  ".join(f"{name} {entry[name]['GB/s']:5.0f}" for name in raced)
         share = entry["ours"]["copy"]
-        speedup = entry.get("speedup_over_best", 0)
+        speedup = entry.get("speedup", 0)
         lines.append(f"{label:<28} {rates}  copy {share:4.0%}  x {speedup:.2f}")
     for label, rates in report.entries["sweeps"].items():
         if label not in report.entries["races"]:

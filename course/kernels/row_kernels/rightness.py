@@ -5,7 +5,7 @@
 
 import torch
 
-from course.kernels.report import Report
+from course.kernels.bench.report import Report
 from course.kernels.row_kernels import fast
 from course.kernels.row_kernels.operations import (
     OPERATIONS,

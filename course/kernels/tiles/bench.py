@@ -8,8 +8,8 @@ there, and handed to the recording command where that runs. One failure ends not
 it only checks.
 """
 
-from course.kernels.log import command_line
-from course.kernels.report import Report
+from course.kernels.bench.command import command_line, table
+from course.kernels.bench.report import Report
 from course.kernels.tiles import matmul_bench, rows_bench
 from utils import has_gpu, timing
 
@@ -121,10 +121,8 @@ def show(report: Report) -> None:
     """Print the tables, and how many checks passed."""
     checks = report.entries["checks"].items()
     print("checks:", {name: _count(value) for name, value in checks})
-    for module in (matmul_bench, rows_bench):
-        print("\n".join(module.table(report)))
-    errors = len(report.entries["errors"])
-    print("clock:", report.entries["clock"], "errors:", errors)
+    print("\n".join(matmul_bench.table(report)))
+    print(table(report))
 
 
 def _count(value) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 
+from course.kernels.bench.report import Report, measured
 from course.kernels.matmul.ladder import (
     EVEN_SIZES,
     Multiply,
@@ -15,10 +16,9 @@ from course.kernels.matmul.ladder import (
 )
 from course.kernels.matmul.ladder import KERNELS as CUDA_KERNELS
 from course.kernels.matmul.tensor import map_of, mma_launcher
-from course.kernels.report import Report
 from course.kernels.tiles import matmul
 from course.kernels.tiles.parallel import at_once
-from utils import compare, cuda_c, has_gpu, machine, pick, results, timing
+from utils import compare, cuda_c, has_gpu, machine, pick, timing
 from utils.timing import speedup
 
 #: (m, n, k) whose tiles hang over every edge; rows begin at multiples of 16 bytes
@@ -215,14 +215,10 @@ def _race(
     path = f"languages/matmul/bf16/{n}"
     timings = _timed(languages, n, path)
     entry = {}
-    for name, measured in timings.items():
-        share, spread = speedup(measured, timings["cublas"])
-        results.record(f"{path}/{name}/share_of_cublas", share, spread=spread)
-        rate = measured.flops_per_second
-        entry[name] = {
-            "share": share,
-            "TFLOP/s": rate / 1e12,
-        }
+    for name, found in timings.items():
+        share, spread = speedup(found, timings["cublas"])
+        report.record(f"{path}/{name}/share_of_cublas", share, spread=spread)
+        entry[name] = measured(found) | {"share": share}
     report.put("races", f"matmul/{n}", entry)
 
 
@@ -241,18 +237,10 @@ def _timed(
 
 
 def table(report: Report) -> list[str]:
-    """A line a size, and the fastest variants of each sweep."""
+    """The fastest variants of each sweep."""
     lines = []
-    for label, entry in _of_matmul(report, "races"):
-        shares = "  ".join(f"{name} {one['share']:.3f}" for name, one in entry.items())
-        rate = entry["cublas"]["TFLOP/s"]
-        lines.append(f"{label:<14} {shares}  cublas {rate:.0f} TFLOP/s")
-    for label, shares in _of_matmul(report, "sweeps"):
-        fastest = list(shares.items())[:5]
-        lines += [f"{label:<14} {share:.3f} {name}" for name, share in fastest]
+    for label, shares in report.entries["sweeps"].items():
+        if label.startswith("matmul"):
+            fastest = list(shares.items())[:5]
+            lines += [f"{label:<14} {share:.3f} {name}" for name, share in fastest]
     return lines
-
-
-def _of_matmul(report: Report, kind: str) -> list[tuple]:
-    entries = report.entries[kind].items()
-    return [(label, entry) for label, entry in entries if label.startswith("matmul")]

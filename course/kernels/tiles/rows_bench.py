@@ -9,7 +9,8 @@ from functools import partial
 import torch
 import triton
 
-from course.kernels.report import Report, measured
+from course.kernels.bench import races
+from course.kernels.bench.report import Report
 from course.kernels.row_kernels.operations import (
     LAYER_NORM,
     LAYER_NORM_BACKWARD,
@@ -22,7 +23,7 @@ from course.kernels.row_kernels.operations import (
 from course.kernels.row_kernels.rightness import DEVICE, verify
 from course.kernels.tiles import layer_norm, softmax
 from course.kernels.tiles.parallel import at_once
-from utils import compare, pick, results, timing
+from utils import compare, pick, timing
 
 COLUMNS = (1024, 4096, 16384, 65536)
 ELEMENTS = 1 << 28  # of the matrix that is timed
@@ -302,30 +303,8 @@ def _race_one(
         "compile": partial(compiled, t),
     }
     timing.BUDGET = RACE_SECONDS
-    timed = compare(
-        runs,
-        bytes=operation.bytes(t["x"]),
-        name=path,
-    ).timings
-    entry = {label: measured(found) for label, found in timed.items()}
+    timings = races.race(report, path, runs, "triton", bytes=operation.bytes(t["x"]))
     for rival in ("torch", "compile"):
-        value, spread = timing.speedup(timed["triton"], timed[rival])
-        results.record(f"{path}/speedup_over_{rival}", value, spread=spread)
-        entry[f"over_{rival}"] = value
-    entry["options"] = _words(options)
-    entry["compile seconds"] = round(seconds, 1)
-    report.put("races", f"{name}/{columns}", entry)
-
-
-def table(report: Report) -> list[str]:
-    """A line a race."""
-    lines = []
-    for label, entry in report.entries["races"].items():
-        if label.startswith("matmul"):
-            continue
-        rivals = ("triton", "torch", "compile")
-        rates = "  ".join(f"{who} {entry[who]['GB/s']:5.0f}" for who in rivals)
-        over = f"x torch {entry['over_torch']:.3f} x compile {entry['over_compile']:.3f}"
-        share = entry["triton"]["copy"]
-        lines.append(f"{label:<26} {rates}  {over}  copy {share:.0%}  {entry['options']}")
-    return lines
+        races.record_speedup(report, f"{path}/speedup_over_{rival}", timings, [rival], "triton")
+    compiled = [_words(options), round(seconds, 1)]
+    report.put("clock", f"{path}: options, seconds to compile", compiled)

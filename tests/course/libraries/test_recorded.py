@@ -4,6 +4,7 @@ import ast
 
 import pytest
 
+from course.kernels.bench.report import Report
 from course.libraries import bench, recorded
 
 SNIPPETS = sorted(path.stem for path in recorded.SNIPPETS.glob("*.py"))
@@ -40,25 +41,17 @@ def test_a_piece_of_a_snippet_is_cut_at_its_words():
         recorded.code("two_streams", start="nothing of the kind")
 
 
-def test_an_error_is_written_down_and_does_not_end_the_run(tmp_path):
-    log = bench.OutputsLog(tmp_path / "out.json", 10)
-    assert log.attempt("this", lambda: 1 / 0) is None
-    assert log.attempt("that", lambda: 7) == 7
-    assert [each["what"] for each in log.content["errors"]] == ["this"]
-    assert "ZeroDivisionError" in (tmp_path / "out.json").read_text()
-
-
 def test_times_do_not_stand_in_a_kept_output(tmp_path):
-    log = bench.OutputsLog(tmp_path / "out.json", 10)
-    log.keep("gemm", "gemm: right\nTIME gemm 1 0\n")
-    assert log.content["outputs"]["gemm"]["text"] == "gemm: right"
+    report = Report(tmp_path / "out.json", 10)
+    bench.keep(report, "gemm", "gemm: right\nTIME gemm 1 0\n")
+    assert report.entries["outputs"]["gemm"]["text"] == "gemm: right"
 
 
 def test_a_share_of_the_roof_is_recorded(tmp_path):
-    log = bench.OutputsLog(tmp_path / "out.json", 10)
+    report = Report(tmp_path / "out.json", 10)
     task = next(task for task in bench.TASKS if task.key == "fft")
-    bench.note(log, task, "cuda_c", 2.0, 0.1, {"copy": 1e12})
-    names = {entry["name"]: entry["value"] for entry in log.content["results"]}
+    bench.note(report, task, "cuda_c", 2.0, 0.1, {"copy": 1e12})
+    names = {name: value for name, (value, *_) in report.entries["found"].items()}
     assert names["library/fft/cuda_c/time"] == 2.0
     share = names["library/fft/cuda_c/share_of_copy"]
     assert share == pytest.approx(task.amount / 2e-3 / 1e12)

@@ -15,7 +15,8 @@ from functools import partial
 
 import torch
 
-from course.kernels.fusion.racing import record
+from course.kernels.bench.command import command_line
+from course.kernels.bench.report import Report
 from course.kernels.language_model import problem
 from course.kernels.language_model.plain import Plain
 from course.kernels.language_model.problem import EIGHT_BILLION, ONE_BILLION, Config
@@ -24,12 +25,10 @@ from course.kernels.language_model.serving import parallel
 from course.kernels.language_model.serving.batch import BatchRunner
 from course.kernels.language_model.serving.parallel import PlainRank, predicted
 from course.kernels.language_model.serving.scheduler import BLOCK
-from course.kernels.log import command_line
 from course.kernels.many_gpus import communicator as comm
 from course.kernels.many_gpus.launch import launch
 from course.kernels.many_gpus.recording import Clock, slowest
-from course.kernels.report import Report
-from utils import has_gpu, timing
+from utils import has_gpu, results, timing
 from utils.occupancy import ceil_div
 
 POSITION = 1000
@@ -195,7 +194,7 @@ def keep(name: str, ranks: int, times: dict, predicted_speedup: float) -> None:
         first, _, third = statistics.quantiles(of, n=4)
         around[label] = (third - first) / 2
         place = f"llm/tensor_parallel/{ranks}/{name}/{label}"
-        record(place, medians[label] / 1e3, "s", around[label] / 1e3)
+        results.record(place, medians[label] / 1e3, "s", around[label] / 1e3)
         print(f"{place} {1e3 * medians[label]:.1f} µs ± {1e3 * around[label]:.1f}", flush=True)
     value = medians["alone"] / medians["together"]
     spread = value * sum(around[label] / medians[label] for label in times)
@@ -203,7 +202,7 @@ def keep(name: str, ranks: int, times: dict, predicted_speedup: float) -> None:
     if name == HEADLINE:
         places.append(f"llm/tensor_parallel/{ranks}/speedup")
     for place in places:
-        record(place, value, "1", spread)
+        results.record(place, value, "1", spread)
         print(f"{place} {value:.3f} ± {spread:.3f}, predicted {predicted_speedup:.3f}", flush=True)
 
 

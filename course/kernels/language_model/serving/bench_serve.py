@@ -12,19 +12,17 @@ random, at a share of that rate, and each one's wait for its first token counts.
 import random
 import statistics
 import time
-from functools import partial
 
 import torch
 
-from course.kernels.fusion.bench import main
-from course.kernels.fusion.racing import record
+from course.kernels.bench.command import main
+from course.kernels.bench.report import Report
 from course.kernels.language_model import problem
 from course.kernels.language_model.problem import ONE_BILLION
 from course.kernels.language_model.serving import rightness
 from course.kernels.language_model.serving.batch import BatchRunner
 from course.kernels.language_model.serving.engine import Engine, Request
 from course.kernels.language_model.serving.scheduler import Scheduler
-from course.kernels.report import Report
 
 REQUESTS = 256
 TOKENS = (100, 1024)  # of prompts and of answers
@@ -110,7 +108,7 @@ def all_at_once(report: Report) -> None:
         if report.left() < 3 * found["seconds"]:
             break
     rate = statistics.median(rates)
-    record(f"{NAME}/tokens_per_second", rate, "token/s", (max(rates) - min(rates)) / 2)
+    report.record(f"{NAME}/tokens_per_second", rate, "token/s", (max(rates) - min(rates)) / 2)
     at_random(report, runner, rate * SHARE * REQUESTS / expected)
 
 
@@ -124,8 +122,8 @@ def at_random(report: Report, runner: BatchRunner, rate: float) -> None:
     report.put("clock", f"{NAME} at random, {rate:.1f} per second", summary(found))
     for name, values in {"first_token": found["first"], "next_token": found["gaps"]}.items():
         cuts = statistics.quantiles(values, n=20)
-        record(f"{NAME}/{name}", statistics.median(values), "s", (cuts[14] - cuts[4]) / 2)
-        record(f"{NAME}/{name}/slowest_twentieth", cuts[18], "s")
+        report.record(f"{NAME}/{name}", statistics.median(values), "s", (cuts[14] - cuts[4]) / 2)
+        report.record(f"{NAME}/{name}/slowest_twentieth", cuts[18], "s")
 
 
 def profile_steps(report: Report, runner: BatchRunner) -> None:
@@ -163,4 +161,4 @@ def check(report: Report) -> None:
 PARTS = {"serve": all_at_once}
 
 if __name__ == "__main__":
-    main(PARTS, partial(check))
+    main(__doc__, PARTS, check)

@@ -8,18 +8,16 @@ runs the same kernels, each turn one CUDA graph: with none drafted a turn is a s
 """
 
 import statistics
-from functools import partial
 
 import torch
 
-from course.kernels.fusion.bench import main
-from course.kernels.fusion.racing import record
+from course.kernels.bench.command import main
+from course.kernels.bench.report import Report
 from course.kernels.language_model import carried
 from course.kernels.language_model import text as texts
 from course.kernels.language_model.serving import rightness
 from course.kernels.language_model.serving.drafting import Averages, Writer
 from course.kernels.language_model.serving.speculative import tokens_per_turn
-from course.kernels.report import Report
 
 TEMPERATURE = 0.7
 AHEAD = (0, 1, 2, 3, 4, 5, 6, 8)
@@ -60,13 +58,13 @@ def race(report: Report) -> None:
         }
         report.put("clock", f"{NAME}/{ahead}", told)
         print(ahead, told, flush=True)
-        record(f"{NAME}/{ahead}/turn", turn / 1e6, "s")
-        record(f"{NAME}/{ahead}/tokens_per_turn", count, "1")
+        report.record(f"{NAME}/{ahead}/turn", turn / 1e6, "s")
+        report.record(f"{NAME}/{ahead}/tokens_per_turn", count, "1")
         value, spread = speedups[ahead]
-        record(f"{NAME}/{ahead}/speedup", value, "1", spread)
+        report.record(f"{NAME}/{ahead}/speedup", value, "1", spread)
     best = max(speedups, key=speedups.get)
-    record(f"{NAME}/ahead", best, "1")
-    record(f"{NAME}/speedup", speedups[best][0], "1", speedups[best][1])
+    report.record(f"{NAME}/ahead", best, "1")
+    report.record(f"{NAME}/speedup", speedups[best][0], "1", speedups[best][1])
 
 
 def measured(writer: Writer) -> tuple[float, float]:
@@ -90,4 +88,4 @@ def check(report: Report) -> None:
 
 
 if __name__ == "__main__":
-    main({"speculative": race}, partial(check))
+    main(__doc__, {"speculative": race}, check)

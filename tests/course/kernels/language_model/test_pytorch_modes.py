@@ -6,10 +6,10 @@ import weakref
 import pytest
 import torch
 
+from course.kernels.bench.report import Report
 from course.kernels.language_model import problem, pytorch_modes, reference
 from course.kernels.language_model.problem import PAGE, TOY
 from course.kernels.language_model.pytorch_modes import ATTENTION, Token
-from course.kernels.report import Report
 
 POSITION = 37
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from course.kernels.log import Log
+from course.kernels.bench.report import Report
 from course.kernels.machine import measure
 from tests.needs import cpp_compiler, without_gpu
 from utils import results
@@ -14,11 +14,11 @@ pytestmark = without_gpu("on a GPU they are measured")
 def test_kernels_run_and_record_nothing_without_a_gpu(tmp_path, monkeypatch):
     cpp_compiler()
     monkeypatch.setenv(results.RECORD, str(tmp_path / "lines.jsonl"))
-    bench = measure.Bench(Log(tmp_path / "machine.json", 60))
+    bench = measure.Bench(Report(tmp_path / "machine.json", 60))
     for name in ("clock", "caches", "blocks"):
         measure.PARTS[name](bench)
-    assert len(bench.log.content["lines"]) > 10
-    assert bench.log.content["results"] == []
+    assert len(bench.report.entries["lines"]) > 10
+    assert bench.report.entries["found"] == {}
     assert not (tmp_path / "lines.jsonl").exists()
 
 
