@@ -61,7 +61,7 @@ BLEND = TritonExercise(
     starter="""
 @triton.jit
 def blend(out, x, y, weight, n, BLOCK: tl.constexpr):
-    i = ...
+    pass
 """,
     solution=blend,
     inputs=lambda rng, n: {

@@ -3,10 +3,22 @@
 import re
 
 import numpy as np
+import torch
 
 from course.pictures.shapes import box, grouped_order, strips_of, word
 from utils import results
-from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, OTHERS, chart, figure, svg
+from utils.plots import (
+    ACCENT,
+    ALARM,
+    BLOCK_COLOURS,
+    IDLE,
+    INK,
+    OTHERS,
+    chart,
+    figure,
+    images,
+    svg,
+)
 from utils.plots.cells import draw_cells, draw_lines
 
 SMALL, LARGE = 8, 10  # sizes of letters
@@ -80,6 +92,69 @@ def tile_order(
         _cells(axes, order, colour, text=True, size=LARGE)
         axes.set_title(f"{name}: {counts[name]} strips of a and b", size=LARGE)
     return fig
+
+
+# ---- prints of the darkroom
+
+
+def photographs(named: dict, width: float = 3.3):
+    """Grey pictures side by side, each under its name.
+
+    named: {name: [h, w]}, arrays or tensors; 0 is black, 1 is white, and what is beyond is cut off.
+    width: inches of each.
+    """
+    greys = [_grey(picture) for picture in named.values()]
+    lights = (f"{name} (mean {grey.mean():.2f})" for name, grey in zip(named, greys, strict=True))
+    alt = f"Photographs, from 0, black, to 1, white: {', '.join(lights)}."
+    return images(greys, list(named), alt=alt, width=width * len(greys))
+
+
+def _grey(picture) -> np.ndarray:
+    """A picture as it is printed: float32 from 0 to 1."""
+    return torch.as_tensor(picture).cpu().float().nan_to_num().clamp(0, 1).numpy()
+
+
+PIXEL, GAP, LABEL = 0.03, 0.1, 0.6  # inches: a pixel's side, between pictures, room for a word
+
+
+def thin(a: np.ndarray, b: np.ndarray, most: int = 32):
+    """Two thin matrices where they belong: a left of their product, b above it.
+
+    a: [m, k], b: [k, n], with signs; the product is a photograph from 0 to 1. Up to k = most there
+    is room, so that the photograph stays where it is while k grows.
+    """
+    (m, k), n = a.shape, b.shape[1]
+    words = f"{k * (m + n):,} numbers in place of {m * n:,}"
+    alt = f"{k} columns of {m} and {k} rows of {n} numbers; their product is a photograph: {words}."
+    left, foot, high = LABEL + most * PIXEL + GAP, GAP, m * PIXEL
+    top = foot + high + GAP
+    fig = figure(left + n * PIXEL + GAP, top + most * PIXEL + LABEL, alt=alt)
+    fig.set_layout_engine("none")
+    reach = max(np.abs(a).max(), np.abs(b).max())
+    signed = {"cmap": "gray", "vmin": -reach, "vmax": reach}
+    _print(fig, a, (left - GAP - k * PIXEL, foot), **signed)
+    _print(fig, b, (left, top), **signed)
+    _print(fig, _grey(a @ b), (left, foot), cmap="gray", vmin=0, vmax=1)
+    _label(fig, left - 2 * GAP - k * PIXEL, foot + high / 2, f"a\n{m} × {k}", ha="right")
+    _label(fig, left - GAP, top + k * PIXEL / 2, f"b: {k} × {n}", ha="right")
+    _label(fig, left, top + k * PIXEL + LABEL / 3, words, ha="left", size=LARGE)
+    return fig
+
+
+def _print(fig, picture, corner, **more) -> None:
+    """A picture with its lower left corner there, pixel for pixel; inches."""
+    width, height = fig.get_size_inches()
+    rows, columns = picture.shape
+    place = corner[0] / width, corner[1] / height
+    axes = fig.add_axes((*place, columns * PIXEL / width, rows * PIXEL / height))
+    axes.imshow(picture, aspect="auto", interpolation="nearest", **more)
+    axes.set_axis_off()
+
+
+def _label(fig, x, y, text, size=SMALL + 1, **more) -> None:
+    """A word there; inches."""
+    width, height = fig.get_size_inches()
+    fig.text(x / width, y / height, text, va="center", size=size, color=INK, **more)
 
 
 # ---- a tile of addresses

@@ -27,6 +27,20 @@ def test_a_tile_of_addresses_is_row_times_length_plus_column():
     assert all(f">{number}</text>" in sheet.svg() for number in (11, 48, 59))
 
 
+def test_thin_matrices_stand_beside_their_product():
+    a, b = np.full((96, 2), 0.5, np.float32), np.full((2, 128), 0.5, np.float32)
+    fig = pictures.thin(a, b)
+    assert "448 numbers in place of 12,288" in fig.alt
+    left, above, product = (axes.images[0].get_array() for axes in fig.axes)
+    assert left.shape == (96, 2) and above.shape == (2, 128) and (product == 0.5).all()
+
+
+def test_a_print_is_cut_off_at_black_and_white():
+    fig = pictures.photographs({"one": torch.tensor([[-1.0, 0.5], [3.0, torch.nan]])})
+    assert fig.axes[0].images[0].get_array().tolist() == [[0, 0.5], [1, 0]]
+    assert "one (mean 0.38)" in fig.alt
+
+
 def test_groups_read_less_than_rows():
     assert "row by row: 10; groups of 4: 8" in pictures.tile_order(8, 8, 4, 16).alt
 
