@@ -672,8 +672,6 @@ PYTORCH_ROWS = {
     "… autotuned": "pytorch/graph_max_autotune_bf16_channels_last",
 }
 COPIED_BESIDE = "ours: batch copied beside"
-
-
 PLAIN_ROW, FUSED_ROW = "ours: naive, a kernel per layer", "ours: ordinary units fp32"
 
 

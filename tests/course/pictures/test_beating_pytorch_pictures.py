@@ -123,6 +123,7 @@ def test_nothing_recorded_is_said(none):
         beating_pytorch.race_chart(),
         beating_pytorch.bars({}, title="", what="times"),
         beating_pytorch.waterfall({}, title=""),
+        beating_pytorch.fused_alone(),
     ):
         assert "nothing recorded yet" in fig.alt and fig._repr_mimebundle_()["text/html"]
 
@@ -154,6 +155,23 @@ def test_the_waterfall_shows_each_change(some):
     assert "first 100 µs, then better 25 µs, then worse 30 µs" in fig.alt
     texts = [text.get_text() for text in fig.axes[0].texts]
     assert texts == [" 100 µs", " 25 µs · 4.00× · predicted 20", " 30 µs · 0.83×"]
+
+
+def test_the_fused_step_stands_beside_the_plain_one_and_pytorchs_best(monkeypatch):
+    profile = "mnist/profile/64/eager_fp32"
+    ours = [
+        entry("mnist/naive/step_64", 1000.0),
+        entry("mnist/waterfall/0_ordinary_units_fp32", 900.0),
+        entry("mnist/waterfall/1_tensor_cores_tf32", 200.0),
+        entry(f"{profile}/launches", 45.0, "1"),
+        entry(f"{profile}/matmul", 24.0),
+        entry(f"{profile}/update", 18.0),
+    ]
+    monkeypatch.setattr(results, "load", lambda: [*ENTRIES[:-1], *ours])
+    monkeypatch.setattr(engine, "gpu", lambda: None)
+    alt = beating_pytorch.fused_alone().alt
+    assert alt.endswith("ours, plain 1,000 µs, ours, fused 900 µs, PyTorch's best 256 µs")
+    assert beating_pytorch.eager_kernels() == (45, 42.0)
 
 
 def test_owners_are_drawn_for_every_cell():
