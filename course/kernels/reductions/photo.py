@@ -2,15 +2,13 @@
 
 received()          the packets as they arrived, one for each pixel
 checksum()          the sum of all brightnesses, as the probe sent it
-in_order(split)     the packets after each pass of a sort by the reader's own kernel
+brightness(packets) their pixels, as they stand
 
 A packet is one int32: its last 8 bits are the pixel's brightness, those before it the time at which
 it was sent, in ticks of a clock that does not tick once per pixel.
 """
 
 import numpy as np
-
-from course.kernels.reductions import scan_uses
 
 SIDE = 64  # pixels: the photograph is a square
 BRIGHTNESS_BITS = 8
@@ -79,12 +77,3 @@ def brightness(packets: np.ndarray) -> np.ndarray:
     """The pixels of a square photograph as the packets stand: uint8 [side, side]."""
     side = int(np.sqrt(packets.size))
     return (packets & (1 << BRIGHTNESS_BITS) - 1).astype(np.uint8).reshape(side, side)
-
-
-def in_order(split, packets: np.ndarray) -> list[np.ndarray]:
-    """The packets at first, and after each pass: pass k has sorted them by k bits of the time.
-
-    split: a kernel split(out, keys, places, bit), as the exercise reductions.split has it.
-    """
-    times = range(BRIGHTNESS_BITS, int(packets.max()).bit_length())
-    return [packets, *scan_uses.bit_by_bit(split, packets, times)]

@@ -11,7 +11,7 @@ Arrays are NumPy's on both sides, so that what happens in between can be looked 
 import numpy as np
 from numba import cuda, float32, int32
 
-from course.kernels.reductions import scans
+from course.kernels.reductions import photo, scans
 from course.kernels.reductions.kernels import is_yours, load
 from utils.occupancy import ceil_div
 from utils.tracer import trace
@@ -171,6 +171,18 @@ def bit_by_bit(split, keys: np.ndarray, bits) -> list[np.ndarray]:
         keys = out.copy_to_host()
         passes.append(keys)
     return passes
+
+
+def by_time(split, packets: np.ndarray, highest_first: bool = False) -> list[np.ndarray]:
+    """A photograph's packets at first, and after each pass: pass k has sorted by k bits of time.
+
+    split: as for `sort_by_bits`. highest_first: begin with the highest bit; each pass then undoes
+    what the one before has done.
+    """
+    bits = range(photo.BRIGHTNESS_BITS, int(packets.max()).bit_length())
+    if highest_first:
+        bits = bits[::-1]
+    return [packets, *bit_by_bit(split, packets, bits)]
 
 
 def _floats(count: int):
