@@ -20,8 +20,9 @@ from course.checking.rejected import (
 )
 from course.checking.trials import cases, large_trials, probe_trials, scaled_trials, special_trials
 from utils import has_gpu
+from utils.cpu.cuda_c.cache import cache_folder, hash_of
 from utils.engine import target_arch
-from utils.files import scratch_folder
+from utils.files import scratch_folder, write_whole
 from utils.tools import process
 from utils.tools.diagnostics import excerpt
 from utils.tools.nvcc import find_nvcc
@@ -294,10 +295,16 @@ ON_CPU = {engines.FORCE_CPU: "1"}
 @functools.cache
 def least_counts(exercise):
     """The Work of the solution, a CUDA C file, in each of the probes."""
-    with scratch_folder() as folder:
-        path = folder / Path(exercise.path).name
-        path.write_text(exercise.solution)
-        trials, rng = probe_trials(exercise), np.random.default_rng(0)
-        name = exercise.kernel_name
-        runs, _ = engines.run_cuda_c(path, name, trials, rng, ON_CPU, check=True)
-        return [work.counted(run.counts, run.launch) for run in runs]
+    trials, rng = probe_trials(exercise), np.random.default_rng(0)
+    path, name = solution_file(exercise), exercise.kernel_name
+    runs, _ = engines.run_cuda_c(path, name, trials, rng, ON_CPU, check=True)
+    return [work.counted(run.counts, run.launch) for run in runs]
+
+
+def solution_file(exercise):
+    """The solution's file, among what is built: the same one each time, so it is built once."""
+    text = exercise.solution
+    path = cache_folder() / "solutions" / hash_of(text) / Path(exercise.path).name
+    if not path.is_file():
+        write_whole(path, text)
+    return path
