@@ -25,6 +25,7 @@ class Out:
 
     shape: tuple
     dtype: object = np.float32
+    tensor: bool = False  # a torch tensor instead of a NumPy array
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class Demands:
     dtype, shape: of the result, where the reference's is not it: a name, a function of the
         arguments.
     properties: Property entries to hold.
+    widen: the reference is given float64 instead of what the candidate is given.
     strided: arrays of two axes and more are also handed in as views that are not contiguous.
     hostile: also zeros, equal, negative, very large and very small numbers, as far as the
         reference gives a finite result for them.
@@ -70,6 +72,7 @@ class Demands:
         "aten.mm"; "reference" for those heavy ones that the reference itself calls; () for none.
     precision: the type in which the work must be done, such as "float32"; a cast to a narrower one
         is a finding. None asks nothing.
+    init: for a submission that is a class: its first arguments and weights, packed (`tasks.py`).
     entry: the function's, class's or kernel's name in a submission.
     launch: for a bare kernel (Numba, CUDA C, Triton): (arguments) -> (grid, block), or (grid,
         block, shared bytes), or for Triton (grid, keywords).
@@ -88,6 +91,7 @@ class Demands:
     dtype: str | Callable | None = None
     shape: Callable | None = None
     properties: tuple[Property, ...] = ()
+    widen: bool = True
     strided: bool = False
     hostile: bool = True
     special: str = "finite"
@@ -96,6 +100,7 @@ class Demands:
     may_mutate: bool = False
     library: tuple | str = "reference"
     precision: str | None = None
+    init: dict | None = None
     entry: str | None = None
     launch: Callable | None = None
     race_free: bool = True

@@ -1,10 +1,12 @@
 """What was handed in: a function, a file, a text, a kernel; and how it gets to its own process."""
 
+import importlib
 import inspect
 import io
 import os
 import sys
 import textwrap
+import types
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -129,6 +131,8 @@ def by_value(function):
 
     class Writer(cloudpickle.CloudPickler):
         def reducer_override(self, value):
+            if isinstance(value, types.ModuleType) and sys.modules.get(value.__name__) is value:
+                return importlib.import_module, (value.__name__,)
             py_func = getattr(value, "py_func", None)
             if type(value).__module__ == "utils.cpu.numba_cuda.dispatcher" and py_func:
                 return kernel_again, (py_func, value.device)
@@ -158,7 +162,7 @@ def kernel_again(py_func, device):
     return cuda.jit(py_func, device=True) if device else cuda.jit(py_func)
 
 
-def message(handed_in, demands, init=None):
+def message(handed_in, demands):
     """The worker's message to load a candidate."""
     return {
         "kind": handed_in.kind,
@@ -168,5 +172,5 @@ def message(handed_in, demands, init=None):
         "entry": demands.entry,
         "entries": asked.ENTRIES,
         "check": demands.race_free,
-        "init": init or {"arguments": (), "seed": 0},
+        "init": demands.init or {"arguments": (), "seed": 0},
     }

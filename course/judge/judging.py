@@ -3,7 +3,7 @@
 import numpy as np
 
 from course.judge import handed_in, honest, library, reading, right, sandbox
-from course.judge.demands import Demands, Out
+from course.judge.demands import Demands
 from course.judge.report import Reason, Report, answer, unknown
 from course.judge.words import FAST, HONEST, RIGHT, question_of, sentence
 
@@ -47,8 +47,7 @@ def judge(candidate, reference, inputs, demands=None, *, seed=None) -> Report:
 
 def ruled_out(trials):
     """What must not compute the result, by what the reference calls."""
-    arguments = trials.done[0].arguments
-    given = tuple(right.wide(right.plain_of(one)) for one in arguments if not isinstance(one, Out))
+    given = tuple(map(trials.widened, right.arguments_of(trials.done[0].arguments)))
     return library.forbidden(trials.demands, trials.reference, given)
 
 
@@ -65,7 +64,7 @@ def alone(given, trials):
             return [Reason("otherwise_alone", f"{sentence('otherwise_alone')} It does not load.")]
         once_more = right.Trials(box, trials.reference, trials.inputs, demands, 0)
         for one in again:
-            once_more.call(one.label, one.size, one.arguments)
+            once_more.once_more(one)
     for one in once_more.reasons:
         first = f"{sentence('otherwise_alone')} {one.says}"
         return [Reason("otherwise_alone", first, one.evidence)]

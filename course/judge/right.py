@@ -41,6 +41,7 @@ class Tried:
     arguments: tuple
     got: object = None
     expected: object = None
+    launch: tuple | None = None
     notes: dict = field(default_factory=dict)
     reason: Reason | None = None
     seconds: float = 0.0  # by the clock, the way there and back included
@@ -85,32 +86,7 @@ class Trials:
         seldom drawn: a wrong result has another reason then.
         """
         tried = Tried(label, size, arguments)
-        self.done.append(tried)
-        if self.dead:
-            return tried
-        begin = time.monotonic()
-        try:
-            header, buffers = self.box.ask("call", **self.message(arguments, slot, how))
-        except Lost as lost:
-            self.dead = True
-            tried.reason = self.lost(lost, tried)
-            return tried
-        except Forged as forged:
-            self.dead = True
-            tried.reason = Reason("forged", f"{sentence('forged')} {forged}.")
-            return tried
-        if "error" in header:
-            tried.reason = self.failed(header["error"], tried)
-            return tried
-        tried.seconds = time.monotonic() - begin
-        tried.notes = header["notes"]
-        try:
-            tried.got = sandbox.unpacked(header["result"], buffers)
-        except Forged as forged:
-            tried.reason = Reason("forged", f"{sentence('forged')} {forged}.")
-            return tried
-        tried.expected = self.expected(arguments)
-        tried.reason = self.compared(tried) or self.noted(tried)
+        self.make(tried, slot, how)
         if tried.reason is not None and tried.reason.key == "wrong_value":
             key = "stale" if twin or slot and label else "only_values" if unusual else None
             good = not any(one.reason for one in self.done if one.drawn is not None)
@@ -120,6 +96,45 @@ class Trials:
                 says = tried.reason.says.removeprefix(sentence("wrong_value"))
                 tried.reason = Reason(key, sentence(key) + says, tried.reason.evidence)
         return tried
+
+    def once_more(self, tried):
+        """The same call in this process: the same values, launch and expected result."""
+        again = Tried(tried.label, tried.size, tried.arguments)
+        again.launch, again.expected = tried.launch, tried.expected
+        self.make(again, None, {})
+
+    def make(self, tried, slot, how):
+        """Make a call, and compare what comes with what is expected."""
+        arguments = tried.arguments
+        self.done.append(tried)
+        if self.dead:
+            return
+        begin = time.monotonic()
+        try:
+            header, buffers = self.box.ask("call", **self.message(tried, slot, how))
+        except Lost as lost:
+            self.dead = True
+            tried.reason = self.lost(lost, tried)
+            return
+        except Forged as forged:
+            self.dead = True
+            tried.reason = Reason("forged", f"{sentence('forged')} {forged}.")
+            return
+        if "error" in header:
+            tried.reason = self.failed(header["error"], tried)
+            return
+        tried.seconds = time.monotonic() - begin
+        tried.notes = header["notes"]
+        try:
+            tried.got = sandbox.unpacked(header["result"], buffers)
+            if sum(isinstance(one, Out | InOut) for one in arguments) == 1:
+                tried.got = tried.got[0]
+        except Forged as forged:
+            tried.reason = Reason("forged", f"{sentence('forged')} {forged}.")
+            return
+        if tried.expected is None:
+            tried.expected = self.expected(arguments)
+        tried.reason = self.compared(tried) or self.noted(tried)
 
     def all(self):
         """Every call that is made."""
@@ -271,8 +286,9 @@ class Trials:
             np.ptp(np.nan_to_num(tried.got.values.astype(np.float64))) > 0
         )
 
-    def message(self, arguments, slot, how):
+    def message(self, tried, slot, how):
         """The worker's message for one call."""
+        arguments = tried.arguments
         given, outputs = [], []
         for number, one in enumerate(arguments):
             if isinstance(one, Out):
@@ -284,13 +300,14 @@ class Trials:
             given.append(sandbox.pack(one))
         demands = self.demands
         plain = tuple(value for value in map(plain_of, arguments))
-        launch = demands.launch(*plain) if demands.launch else None
+        if demands.launch and tried.launch is None:
+            tried.launch = demands.launch(*plain)
         options = {"strided": False, "lines": False, "order": None, "races": False, "spoil": False}
         return {
             "arguments": given,
             "outputs": outputs,
             "slot": slot,
-            "launch": launch,
+            "launch": tried.launch,
             "poison": True,
             "device_arrays": False,
             **options,
@@ -299,8 +316,12 @@ class Trials:
 
     def expected(self, arguments):
         """The reference's result in the widest types, as NumPy arrays and plain values."""
-        given = tuple(wide(plain_of(one)) for one in arguments if not isinstance(one, Out))
+        given = tuple(map(self.widened, arguments_of(arguments)))
         return plain_result(self.reference(*given))
+
+    def widened(self, value):
+        """A copy of an argument as the reference takes it."""
+        return wide(value) if self.demands.widen else cases.copied(value)
 
     # -- what a call shows
 
@@ -362,8 +383,6 @@ class Trials:
                 self.difference(g, e, tried, exact) for g, e in zip(got, expected, strict=True)
             )
             return next(filter(None, reasons), None)
-        if isinstance(got, tuple) and isinstance(expected, np.ndarray) and len(got) == 1:
-            got = got[0]
         if isinstance(got, tuple) and isinstance(expected, np.ndarray):
             got = as_array(got)
         if got is None or isinstance(got, Opaque):
@@ -413,9 +432,7 @@ class Trials:
             if np.all(same):
                 return None
             return self.told(got, expected, ~same, np.zeros(expected.shape), tried)
-        arguments = tuple(
-            wide(plain_of(one)) for one in tried.arguments if not isinstance(one, Out)
-        )
+        arguments = tuple(map(wide, arguments_of(tried.arguments)))
         allowed = np.asarray(bound.of(expected, arguments, self.magnitudes))
         largest = LARGEST.get(dtype, math.inf)
         with np.errstate(all="ignore"):
@@ -545,6 +562,11 @@ def plain_result(value):
     return value if isinstance(value, str | type(None)) else np.asarray(value)
 
 
+def arguments_of(arguments):
+    """What the reference is given of a call's arguments."""
+    return [plain_of(one) for one in arguments if not isinstance(one, Out)]
+
+
 def volume(tried):
     """How many elements a call's arrays have."""
     return sum(int(np.prod(shape[1])) for shape in shapes(tried.arguments) if type(shape) is tuple)
@@ -600,8 +622,14 @@ def poisoned(out, rng):
     """An array as an output arrives: NaN or numbers that are no answer, other ones each time."""
     dtype = np.dtype(out.dtype)
     if dtype.kind == "f":
-        return np.full(out.shape, np.nan, dtype)
-    if dtype.kind == "b":
-        return rng.random(out.shape) < 0.5
-    most = min(np.iinfo(dtype).max, 1 << 30)
-    return rng.integers(most // 2, most, size=out.shape).astype(dtype)
+        array = np.full(out.shape, np.nan, dtype)
+    elif dtype.kind == "b":
+        array = rng.random(out.shape) < 0.5
+    else:
+        most = min(np.iinfo(dtype).max, 1 << 30)
+        array = rng.integers(most // 2, most, size=out.shape).astype(dtype)
+    if not out.tensor:
+        return array
+    import torch
+
+    return torch.from_numpy(array)

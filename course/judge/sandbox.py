@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import platformdirs
 
 from course.judge.worker import HEAD
 
@@ -76,6 +77,8 @@ class Nursery:
             "OPENBLAS_NUM_THREADS": "1",
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONHASHSEED": "0",
+            # CUDA C that was built before need not be built again
+            "CUDA_COURSE_CACHE": platformdirs.user_cache_dir("cuda-course"),
         }
         command = [sys.executable, "-P", str(WORKER), str(theirs.fileno()), str(ROOT), *modules]
         self.process = subprocess.Popen(

@@ -218,14 +218,20 @@ class Watch:
             self.told.add((key, where, what))
             self.findings.append({"key": key, "where": where, "what": what})
 
-    def taken(self):
-        """The findings since the last time, JSON."""
+    @contextlib.contextmanager
+    def resting(self):
+        """Within the `with` nothing is noted."""
         self.busy = True
         try:
-            taken, self.findings = self.findings, []
-            return taken
+            yield
         finally:
             self.busy = False
+
+    def taken(self):
+        """The findings since the last time."""
+        with self.resting():
+            taken, self.findings = self.findings, []
+            return taken
 
     def registering(self, original):
         """atexit.register, which notes who asks."""
@@ -260,16 +266,13 @@ class Watch:
 
     def changed(self):
         """Note what is no more as it was before the candidate came."""
-        self.busy = True
-        try:
+        with self.resting():
             now = state()
             for what, old in self.before.items():
                 new = now.get(what)
                 if new != old:
                     key, words = difference(what, old, new)
                     self.note(key, "", words)
-        finally:
-            self.busy = False
 
     # -- what runs for it
 
@@ -593,6 +596,10 @@ class Blind:
 
     @contextlib.contextmanager
     def loading(self):
+        yield
+
+    @contextlib.contextmanager
+    def resting(self):
         yield
 
     def loaded(self, candidate, whole):

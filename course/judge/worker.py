@@ -185,15 +185,17 @@ def entry_of(module, entry, entries, init):
 
 def instance_of(cls, init):
     """A model with its first arguments, made under the seed under which the judge made its own."""
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        torch.manual_seed(init["seed"])
+    import torch
+
+    torch.manual_seed(init["seed"])
     values = [argument_of(one) for one in init["arguments"]]
     made = cls(*values)
     if init.get("state") and hasattr(made, "load_state_dict"):
         state = {name: argument_of(one) for name, one in init["state"].items()}
         with contextlib.suppress(RuntimeError):
             made.load_state_dict(state)
+    if isinstance(made, torch.nn.Module):
+        made = made.to("cuda" if torch.cuda.is_available() else "cpu").eval()
     return made
 
 
@@ -396,7 +398,7 @@ def serve(channel, scratch):
     import watching
 
     watch, desk, candidate = None, Desk(), None
-    while (message := receive(channel)) is not None:
+    while (message := next_message(channel, watch)) is not None:
         nonce = message["nonce"]
         try:
             if message["do"] == "load":
@@ -418,6 +420,14 @@ def serve(channel, scratch):
         header["findings"] = watch.taken() if watch else []
         header["nonce"] = nonce
         reply(channel, header, buffers)
+
+
+def next_message(channel, watch):
+    """The next message. What is imported to read it is none of the candidate's doing."""
+    if watch is None:
+        return receive(channel)
+    with watch.resting():
+        return receive(channel)
 
 
 def told(error):

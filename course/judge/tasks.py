@@ -1,0 +1,111 @@
+"""Tasks in files: what was ordered, beside what is handed in.
+
+A task's file defines `reference` and `inputs`, and `demands` where something is demanded. A file in
+KernelBench's form (a class `Model`, `get_inputs()`, `get_init_inputs()`) is one, too: what is handed
+in for it is a class `ModelNew`.
+"""
+
+import ast
+import copy
+import types
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from course.judge import sandbox
+from course.judge.demands import Demands
+
+#: Whole numbers of a KernelBench task's file above this become this where there is no GPU: its
+#: batches and layers are made for one
+WITHOUT_GPU = 16
+
+
+@dataclass(frozen=True)
+class Task:
+    """`judge(candidate, task.reference, task.inputs, task.demands)`."""
+
+    name: str
+    reference: object
+    inputs: object
+    demands: Demands
+
+
+class NoTask(ValueError):
+    """A file that is no task; the text says what it lacks."""
+
+
+def read(path, most=None) -> Task:
+    """The task in a file. most: for KernelBench's form, the largest size; None: as it stands on a
+    GPU, WITHOUT_GPU elsewhere. Raises NoTask."""
+    path = Path(path)
+    source = path.read_text(encoding="utf-8")
+    names = {one.name for one in ast.parse(source).body if hasattr(one, "name")}
+    if {"Model", "get_inputs"} <= names:
+        return kernelbench(source, path.stem, most)
+    module = module_of(source, path)
+    missing = [name for name in ("reference", "inputs") if not hasattr(module, name)]
+    if missing:
+        raise NoTask(f"{path} has no {' and no '.join(missing)}: a task defines both")
+    demands = getattr(module, "demands", None) or Demands()
+    return Task(path.stem, module.reference, module.inputs, demands)
+
+
+def module_of(source, path):
+    """A module of a text."""
+    module = types.ModuleType(Path(path).stem)
+    module.__file__ = str(path)
+    exec(compile(source, str(path), "exec"), module.__dict__)
+    return module
+
+
+def kernelbench(source, name, most=None) -> Task:
+    """A task in KernelBench's form.
+
+    The candidate's `ModelNew` is made with the same arguments and gets the reference's weights; the
+    reference computes in float64. Inputs are the task's own, drawn under another seed each time.
+    """
+    import torch
+
+    on_gpu = torch.cuda.is_available()
+    if most is None and not on_gpu:
+        most = WITHOUT_GPU
+    module = module_of(source if most is None else smaller(source, most), name)
+    init = list(module.get_init_inputs()) if hasattr(module, "get_init_inputs") else []
+    torch.manual_seed(0)
+    model = module.Model(*init).eval()
+    state = {key: sandbox.pack(value) for key, value in model.state_dict().items()}
+    exact = copy.deepcopy(model).double()
+    device = "cuda" if on_gpu else "cpu"
+
+    def reference(*arguments):
+        with torch.no_grad():
+            return exact(*arguments)
+
+    def inputs(rng, size):
+        torch.manual_seed(int(rng.integers(1 << 31)))
+        drawn = module.get_inputs()
+        return tuple(one.to(device) if isinstance(one, torch.Tensor) else one for one in drawn)
+
+    demands = Demands(
+        sizes=("the task's",),
+        fresh=lambda rng: "the task's",
+        entry="ModelNew",
+        init={"arguments": [sandbox.pack(one) for one in init], "state": state, "seed": 0},
+        timed_size="the task's",
+    )
+    return Task(name, reference, inputs, demands)
+
+
+def smaller(source, most):
+    """A task's text with the whole numbers of its module no larger than `most`."""
+    tree = ast.parse(source)
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            for part in ast.walk(node.value):
+                if isinstance(part, ast.Constant) and type(part.value) is int:
+                    part.value = min(part.value, most)
+    return ast.unparse(tree)
+
+
+def without_library(task) -> Task:
+    """The same task, where libraries may compute, too."""
+    return replace(task, demands=replace(task.demands, library=()))
