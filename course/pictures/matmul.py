@@ -519,6 +519,7 @@ RUNGS = {
 HUNDRED = 100
 PER_ROW = 10
 DOT = 20  # pixels from square to square
+SEVEN = BLOCK_COLOURS[:7]  # the eighth is the grey of what is missing
 
 
 def hundred(whose: str, shares: Mapping[str, float]):
@@ -526,28 +527,32 @@ def hundred(whose: str, shares: Mapping[str, float]):
 
     whose: GPU. shares: name -> share of cuBLAS, rungs in their order, as `Ladder.shares` has them.
     """
-    reached = [min(HUNDRED, round(HUNDRED * share)) for share in shares.values()]
+    reached = {name: min(HUNDRED, round(HUNDRED * share)) for name, share in shares.items()}
+    missing = HUNDRED - max(reached.values(), default=0)
     words = ", ".join(f"{name} {HUNDRED * share:.0f}" for name, share in shares.items())
-    missing = HUNDRED - max(reached, default=0)
     alt = f"Of 100 squares for cuBLAS's speed, {whose}: {words or 'none'}; {missing} are missing"
-    side = PER_ROW * DOT
-    right = side + 30
-    tall = max(side, 22 * (len(shares) + 1))
-    sheet = svg.Drawing(right + 300, 26 + tall, alt=alt)
+    right = PER_ROW * DOT + 30
+    sheet = svg.Drawing(right + 300, 26 + max(right - 30, 22 * (len(shares) + 1)), alt=alt)
     sheet.text_from(0, 9, f"100 squares: cuBLAS's speed, {whose}", size=12)
-    first = 0
-    for place, (name, last) in enumerate(zip(shares, reached, strict=True)):
-        colour = BLOCK_COLOURS[place % len(BLOCK_COLOURS)]
+    colours = itertools.cycle(SEVEN)
+    first, y = 0, 36
+    for name, last in reached.items():
+        colour = next(colours) if last > first else "none"  # a rung that is behind gains nothing
         _squares(sheet, range(first, last), colour)
         first = max(first, last)
-        y = 36 + 22 * place
-        sheet.box(right, y - 7, 14, 14, fill=colour)
         number = f"{RUNGS[name]} · " if name in RUNGS else ""
-        sheet.text_from(right + 22, y, f"{number}{name}: {HUNDRED * shares[name]:.0f} %")
+        words = f"{number}{name}: {HUNDRED * shares[name]:.0f} %"
+        _entry(sheet, right, y, colour, words)
+        y += 22
     _squares(sheet, range(first, HUNDRED), svg.FAINT)
     if missing:
-        sheet.text_from(right + 22, 36 + 22 * len(shares), f"{missing} still missing")
+        _entry(sheet, right, y, svg.FAINT, f"{missing} still missing")
     return sheet
+
+
+def _entry(sheet, x, y, colour, words):
+    sheet.box(x, y - 7, 14, 14, fill=colour)
+    sheet.text_from(x + 22, y, words)
 
 
 def _squares(sheet, places, colour):
