@@ -9,11 +9,13 @@ ledger.finish("tensor cores", mine={"head": "build/head.cu"})
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import torch
 
 from course.kernels.mnist_cnn import fast
-from course.kernels.mnist_cnn.pytorch import loss_and_gradients
+from course.kernels.mnist_cnn.pytorch import loss_and_gradients, model_from, train
 from course.kernels.mnist_cnn.steps import IDEAS, KERNELS, THEIRS, Step, finished_kilobytes
 from utils import benchmark, has_gpu, results
 from utils.tools import yours
@@ -143,6 +145,13 @@ class Ledger:
             print("✗", error)
             return
         print(f"✓ right: gradients agree with autograd's to {off:.0e} of their size")
+
+    def pytorchs_losses(self, lr: float, steps: int) -> list[float]:
+        """The loss of each step of PyTorch's plain SGD in fp32, always on this one batch."""
+        weights, images, labels = self.given
+        batch = torch.from_numpy(images), torch.from_numpy(labels).long()
+        again = SimpleNamespace(epoch=lambda number, device: [batch])
+        return train(model_from(weights), again, steps, lr)
 
     def _judged(self, gradients, most):
         """How far the worst gradient is off. Raises StepError."""

@@ -127,6 +127,16 @@ def test_a_wrong_step_gets_no_row(tmp_path, capsys):
     assert said[0].startswith("✗ the gradient of") and said[1].startswith("✓ right")
 
 
+def test_pytorch_learns_the_ledgers_batch_by_the_same_steps():
+    weights, images, labels = problem(3)
+    theirs = Ledger(weights, images, labels).pytorchs_losses(lr=0.02, steps=3)
+    for loss in theirs:
+        exact, _, gradients = pytorch.loss_and_gradients(weights, images, labels)
+        assert loss == pytest.approx(exact, rel=1e-4)
+        moved = {name: value - 0.02 * gradients[name] for name, value in weights.items()}
+        weights = {name: value.astype(np.float32) for name, value in moved.items()}
+
+
 def test_the_finished_trainer_gets_a_row_and_is_tried(capsys):
     ledger = Ledger(*problem(4))
     row = ledger.finish("finished", {"head": sockets.SOCKETS["head"].good})
