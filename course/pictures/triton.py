@@ -104,9 +104,15 @@ def photographs(named: dict, width: float = 3.3):
     width: inches of each.
     """
     greys = [_grey(picture) for picture in named.values()]
-    lights = (f"{name} (mean {grey.mean():.2f})" for name, grey in zip(named, greys, strict=True))
-    alt = f"Photographs, from 0, black, to 1, white: {', '.join(lights)}."
+    seen = (f"{name} ({_seen(grey)})" for name, grey in zip(named, greys, strict=True))
+    alt = f"Photographs, from 0, black, to 1, white: {'; '.join(seen)}."
     return images(greys, list(named), alt=alt, width=width * len(greys))
+
+
+def _seen(grey: np.ndarray) -> str:
+    """How bright a print is, and how rough: a jumble has neighbours that differ much."""
+    rough = np.abs(np.diff(grey, axis=0)).mean()
+    return f"mean {grey.mean():.2f}, a pixel and the one below differ by {rough:.2f}"
 
 
 def _grey(picture) -> np.ndarray:

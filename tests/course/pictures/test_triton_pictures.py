@@ -38,7 +38,7 @@ def test_thin_matrices_stand_beside_their_product():
 def test_a_print_is_cut_off_at_black_and_white():
     fig = pictures.photographs({"one": torch.tensor([[-1.0, 0.5], [3.0, torch.nan]])})
     assert fig.axes[0].images[0].get_array().tolist() == [[0, 0.5], [1, 0]]
-    assert "one (mean 0.38)" in fig.alt
+    assert "one (mean 0.38, a pixel and the one below differ by 0.75)" in fig.alt
 
 
 def test_groups_read_less_than_rows():
