@@ -47,7 +47,15 @@ def pictures(path):
                 yield cell.id, html
 
 
-@pytest.mark.parametrize("path", notebooks())
+BY_DAY = "index", "first_kernels"
+ANOTHER = pytest.mark.nightly("by day two chapters' pictures, by make chapter the chapter's own")
+BOOKS = [
+    pytest.param(path, marks=[] if path.stem.endswith(BY_DAY) else [ANOTHER])
+    for path in notebooks()
+]
+
+
+@pytest.mark.parametrize("path", BOOKS)
 def test_all_letters_can_be_read_in_both_themes(page, path):
     drawn = [f"<section id={cell}>{picture}</section>" for cell, picture in pictures(path)]
     page.set_viewport_size({"width": 900, "height": 3000})
