@@ -14,6 +14,7 @@ from matplotlib.colors import to_hex
 from numba import cuda
 
 from course import exercises
+from course.checking import apart, checker, report
 from course.checking.checker import check_answer
 from course.exercises.synchronization import EXERCISES, LAST_BLOCK, LAST_BLOCK_CU
 from course.pictures import synchronization
@@ -50,7 +51,12 @@ def test_there_are_mutants_of_each_kind():
 
 
 @pytest.mark.parametrize("exercise, source", list(mutants()))
-def test_a_kernel_without_a_barrier_or_an_atomic_never_passes(exercise, source, tmp_path):
+def test_a_kernel_without_a_barrier_or_an_atomic_never_passes(
+    exercise, source, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(apart, "POSSIBLE", False)  # they do no harm, and the verdict alone counts
+    monkeypatch.setattr(report, "page", lambda picture: picture.alt)
+    monkeypatch.setattr(checker, "film_of", lambda *_: "")
     path = tmp_path / "mutant.py"
     path.write_text(f"import numpy as np\nfrom numba import cuda\n\n\n{source}\n")
     spec = importlib.util.spec_from_file_location("mutant", path)

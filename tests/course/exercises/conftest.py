@@ -2,7 +2,7 @@
 
 import pytest
 
-from course.checking import apart, drawn, limits, report
+from course.checking import apart, checker, drawn, limits, report
 from tests.mutants.trial import DRAWN_BY_DAY
 
 
@@ -22,8 +22,9 @@ def in_this_process(monkeypatch):
 
 @pytest.fixture
 def pictures_undrawn(monkeypatch):
-    """Where the verdict alone is looked at: a picture takes longer than many a launch."""
+    """Where the verdict alone is looked at: pictures and films take longer than many a launch."""
     monkeypatch.setattr(report, "page", lambda picture: picture.alt)
+    monkeypatch.setattr(checker, "film_of", lambda *_: "")
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from course.checking.answers import changed
 from course.checking.checker import check_answer
 from course.exercises import EXERCISES
 
+pytestmark = pytest.mark.usefixtures("in_this_process", "pictures_undrawn")
 OWN = "            float own = lse[part * rows + row];\n"
 SKIP = "            if (own == -INFINITY)\n                continue;\n"
 GUARDED = "result / total if total > 0 else np.float32(0)"

@@ -677,7 +677,8 @@ def test_what_cannot_be_shown_has_an_outcome(answer, reason):
     assert "something of type" in repr(outcome) or reason == "crashed"
 
 
-def test_a_loop_that_waits_for_nothing_is_no_barrier(tmp_path, cuda_c_works):
+def test_a_loop_that_waits_for_nothing_is_no_barrier(tmp_path, cuda_c_works, monkeypatch):
+    monkeypatch.setattr(engines, "LAUNCH_SECONDS", 1)
     path = tmp_path / "answer.cu"
     head = ROTATE[: ROTATE.index("{")]
     path.write_text(head + "{ volatile int go = 1; while (go) {} }")
@@ -853,6 +854,7 @@ def shifted(out, n=None):
     return np.append(out[1:], out[-1:])
 
 
+@pytest.mark.usefixtures("in_this_process", "pictures_undrawn")
 def test_a_result_that_depends_on_the_order_of_threads_is_a_race():
     exercise = shift_exercise(
         starter="def shift_left(out):\n    ...",
@@ -863,6 +865,7 @@ def test_a_result_that_depends_on_the_order_of_threads_is_a_race():
     assert {check_answer(exercise, shift_left, seed).reason for seed in range(10)} == {"race"}
 
 
+@pytest.mark.usefixtures("in_this_process", "pictures_undrawn")
 def test_a_race_in_cuda_c_is_found_too(tmp_path, cuda_c_works):
     exercise = shift_exercise(
         kind="cuda_c",
@@ -877,6 +880,7 @@ def test_a_race_in_cuda_c_is_found_too(tmp_path, cuda_c_works):
     assert {check_answer(exercise, path, seed).reason for seed in range(2)} == {"race"}
 
 
+@pytest.mark.usefixtures("in_this_process", "pictures_undrawn")
 def test_the_advice_for_a_race_does_not_contradict_the_exercise(tmp_path, cuda_c_works):
     exercise = exercises.EXERCISES["tensor_cores.ring"]
     used, given_back = tensor_cores.ADDS, tensor_cores.CONSUMER_ARRIVES
@@ -887,6 +891,7 @@ def test_the_advice_for_a_race_does_not_contradict_the_exercise(tmp_path, cuda_c
     assert "__syncthreads() between" not in repr(outcome)
 
 
+@pytest.mark.usefixtures("in_this_process", "pictures_undrawn")
 def test_a_race_between_blocks_may_be_a_wrong_index(tmp_path, cuda_c_works):
     """An index that leads into another sequence's cache has no cure by atomics or a barrier."""
     exercise = exercises.EXERCISES["attention.cached"]

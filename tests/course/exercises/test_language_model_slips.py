@@ -11,6 +11,7 @@ from course.exercises import EXERCISES
 from course.exercises import language_model as chapter
 from course.exercises import language_model_waits as waits
 
+pytestmark = pytest.mark.usefixtures("in_this_process", "pictures_undrawn")
 LOOKS = "atomicAdd(arrived, 0) < expected"
 HALVES_IN = (
     ("left = x[begins + i]", "left = x[begins + 2 * i]"),
