@@ -223,6 +223,13 @@ CHAPTERS = (
         105,
         "A model of the machine: the time of a kernel before it has run, and what it waits for.",
     ),
+    Chapter(
+        BEYOND,
+        "25_not_written",
+        "Kernels that you did not write",
+        120,
+        "Twelve envelopes from a machine: right, fast, honest? You sign before the judge does.",
+    ),
 )
 
 

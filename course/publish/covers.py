@@ -30,6 +30,7 @@ COVERS = {
     "attention": "weights-picture",
     "language_model": "likely",
     "estimates": "terms-picture",
+    "not_written": "desk",
 }
 
 

@@ -120,6 +120,7 @@ def problems(text):
 #: Ratios that are reasoned or given, not measured: (chapter, cell) -> why
 NOT_MEASURED = {
     ("estimates", "bandwidth-explain"): "of a GPU that the model is given",
+    ("not_written", "asking-title"): "what is boasted in a dialogue that is made up",
     ("ecosystem", "break-type-explain"): "twice the bytes at the rate of memory: arithmetic",
     ("meet_the_gpu", "break-walk-explain"): "16 loads one behind the other: arithmetic",
     ("meet_the_gpu", "amdahl-title"): "the factor of an example",

@@ -5,12 +5,14 @@ Their references compute in float64 and are as plain as they can be.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from course.judge import Bound, Demands, Property, elementwise, sum_of_products
 
 MOST_COLUMNS = 90  # of a row, where a task draws them
+FEW_COLUMNS = 45  # more than a warp has lanes, and few enough for engines that watch each access
 WIDE = 30_000  # columns of a row whose results are all small
 FEW_ROUNDINGS = 40  # of an element of softmax, beside those of its row's sum
 PLACES = (0, 0, 50, -200, 3000)  # around which a row's numbers lie
@@ -36,9 +38,9 @@ def exact_softmax(x):
     return powers / powers.sum(axis=1, keepdims=True)
 
 
-def rows(rng, size):
+def rows(rng, size, most=MOST_COLUMNS):
     """`size` rows of float32, each around a number of its own, which may be large."""
-    columns = int(rng.integers(1, MOST_COLUMNS))
+    columns = int(rng.integers(1, most))
     around = rng.choice(PLACES, (size, 1))
     return ((around + rng.normal(scale=3, size=(size, columns))).astype(np.float32),)
 
@@ -74,15 +76,17 @@ SOFTMAX = Task(
         precision="float32",
     ),
 )
-ORDER = replace(  # what the twelve envelopes answer: small rows, so that engines take seconds
+ORDER = replace(  # what the twelve envelopes answer: few numbers, so that it takes seconds
     SOFTMAX,
     name="order",
+    inputs=partial(rows, most=FEW_COLUMNS),
     demands=replace(
         SOFTMAX.demands,
         entry="softmax",
-        sizes=(1, 2, 7),
-        fresh=lambda rng: int(rng.integers(3, 12)),
+        sizes=(1, 2, 5),
+        fresh=lambda rng: int(rng.integers(3, 8)),
         calls=3,
+        seconds=30,
     ),
 )
 WIDE_SOFTMAX = replace(SOFTMAX, name="wide_softmax", inputs=wide_rows)

@@ -468,6 +468,10 @@ BOUNDED = {
         "libraries.linear n_out",
         "libraries.draws count",
         "many_gpus.ring_sum mine",
+        "not_written.telling n",
+        "not_written.telling block",
+        "not_written.law factor",
+        "not_written.bench rounds",
     ),
     "there are not so many ranks, or stages of sharding": (
         "many_gpus.cost ranks",

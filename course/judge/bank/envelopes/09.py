@@ -5,8 +5,6 @@ from math import exp
 import numpy as np
 from numba import cuda
 
-ALL = 0xFFFFFFFF
-
 
 @cuda.jit
 def a_warp_each(out, x):
@@ -15,11 +13,11 @@ def a_warp_each(out, x):
     for c in range(lane, x.shape[1], 32):
         most = max(most, x[row, c])
     for step in (16, 8, 4, 2, 1):
-        most = max(most, cuda.shfl_xor_sync(ALL, most, step))
+        most = max(most, cuda.shfl_xor_sync(0xFFFFFFFF, most, step))
     for c in range(lane, x.shape[1], 32):
         total += np.float32(exp(x[row, c] - most))
     for step in (16, 8, 4, 2, 1):
-        total += cuda.shfl_xor_sync(ALL, total, step)
+        total += cuda.shfl_xor_sync(0xFFFFFFFF, total, step)
     for c in range(lane, x.shape[1], 32):
         out[row, c] = np.float32(exp(x[row, c] - most)) / total
 

@@ -1,4 +1,4 @@
-"""A block for each row. How many threads a row needs is worked out once and kept."""
+"""A thread for each row. How many blocks a shape needs is worked out once and kept."""
 
 from math import exp
 
@@ -9,25 +9,20 @@ _kept = {}
 
 
 @cuda.jit
-def a_block_each(out, x):
-    parts = cuda.shared.array(256, np.float32)
-    row, t, threads = cuda.blockIdx.x, cuda.threadIdx.x, cuda.blockDim.x
-    most, total = x[row, 0], np.float32(0)
-    for c in range(x.shape[1]):
-        most = max(most, x[row, c])
-    for c in range(t, x.shape[1], threads):
-        total += np.float32(exp(x[row, c] - most))
-    parts[t] = total
-    cuda.syncthreads()
-    total = np.float32(0)
-    for k in range(threads):
-        total += parts[k]
-    for c in range(t, x.shape[1], threads):
-        out[row, c] = np.float32(exp(x[row, c] - most)) / total
+def a_row_each(out, x):
+    row = cuda.grid(1)
+    if row < x.shape[0]:
+        most, total = x[row, 0], np.float32(0)
+        for c in range(x.shape[1]):
+            most = max(most, x[row, c])
+        for c in range(x.shape[1]):
+            total += np.float32(exp(x[row, c] - most))
+        for c in range(x.shape[1]):
+            out[row, c] = np.float32(exp(x[row, c] - most)) / total
 
 
 def softmax(x):
-    threads = _kept.setdefault(x.shape[1], min(256, -(-x.shape[1] // 32) * 32))
+    blocks = _kept.setdefault(x.shape, -(-x.shape[0] // 64))
     out = np.empty_like(x)
-    a_block_each[x.shape[0], threads](out, x)
+    a_row_each[blocks, 64](out, x)
     return out

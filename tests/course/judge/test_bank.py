@@ -1,0 +1,49 @@
+"""The bank: every file has a whole record, and the twelve envelopes are those of the chapter."""
+
+from urllib.parse import urlparse
+
+import nbformat
+import pytest
+
+from course.chapters import FOLDER
+from course.judge import bank, judge
+from course.judge.bank.tasks import ORDER, TASKS
+
+CHAPTER = FOLDER / "25_not_written.ipynb"
+VERDICTS = {"right", "wrong", "slow", "cheating", "brilliant"}
+
+
+def test_every_pattern_says_what_it_does_where_it_was_reported_and_what_it_fails():
+    patterns = bank.patterns()
+    assert len(patterns) >= 25 and len({one.says for one in patterns}) == len(patterns)
+    for one in patterns:
+        assert one.says.endswith("."), one.key
+        assert urlparse(one.source).scheme == "https", one.key
+        assert one.task in TASKS and one.fails in ("right", "fast", "honest"), one.key
+        assert one.needs in ("nothing", "GPU"), one.key
+
+
+def test_the_chapters_envelopes_are_the_banks():
+    cells = {cell.id: cell.source for cell in nbformat.read(CHAPTER, 4).cells}
+    for one in bank.envelopes():
+        head, _, source = cells[f"envelope-{one.number}"].partition("\n")
+        assert head == f"%%writefile build/envelope_{one.number:02}.py"
+        assert source == one.source.rstrip("\n")
+        assert one.verdict in VERDICTS
+
+
+def test_the_chapters_signatures_are_marked_by_the_banks_verdicts():
+    cells = {cell.id: cell.metadata for cell in nbformat.read(CHAPTER, 4).cells}
+    marked = {one.number: cells[f"sign-{one.number}"].answer for one in bank.envelopes()}
+    assert marked == {one.number: one.verdict for one in bank.envelopes()}
+
+
+@pytest.mark.parametrize("number", range(1, 13))
+def test_an_envelope_is_judged_as_its_verdict_says(number):
+    one = bank.envelopes()[number - 1]
+    report = judge(one.path, ORDER.reference, ORDER.inputs, ORDER.demands, seed=number)
+    refused = {"wrong": report.right, "cheating": report.honest}.get(one.verdict)
+    if refused is None:
+        assert report.verdict == "accepted", report
+    else:
+        assert refused.verdict == "no", report
