@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from course.judge import handed_in, honest, library, reading, right, sandbox
+from course.judge import fast, handed_in, honest, library, reading, right, sandbox
 from course.judge.demands import Demands
 from course.judge.report import Reason, Report, answer, unknown
 from course.judge.words import FAST, HONEST, RIGHT, question_of, sentence
+from utils import has_gpu
 
 MOST_SEED = 1 << 31
 #: Calls that are made again in a process where nobody watches
@@ -31,7 +32,7 @@ def judge(candidate, reference, inputs, demands=None, *, seed=None) -> Report:
     demands = demands or Demands()
     seed = int(np.random.default_rng().integers(MOST_SEED)) if seed is None else int(seed)
     given = handed_in.of(candidate, demands)
-    facts = reading.facts_of(given.source)
+    facts, speed = reading.facts_of(given.source), None
     with sandbox.Sandbox(given.modules, demands.seconds) as box:
         reasons = loaded(box, given, demands)
         trials = right.Trials(box, reference, inputs, demands, seed)
@@ -40,9 +41,20 @@ def judge(candidate, reference, inputs, demands=None, *, seed=None) -> Report:
             reasons = trials.reasons
             trials.ruled_out = ruled_out(trials)
         reasons += honest.reasons(given, box, trials, facts)
+        if has_gpu() and not any(question_of(one.key) == RIGHT for one in reasons):
+            speed = raced(box, trials, [one for one in reasons if question_of(one.key) == FAST])
     if trials.done and not trials.dead:
         reasons += alone(given, trials)
-    return report(given.name, reasons, trials, seed)
+    return report(given.name, reasons, trials, seed, speed)
+
+
+def raced(box, trials, found):
+    """The answer about a right candidate's time on this GPU, beside its rival's."""
+    rival = fast.rival_of(trials.demands, trials.reference)
+    with sandbox.Sandbox(rival.modules, trials.demands.seconds) as other:
+        if loaded(other, rival, trials.demands):
+            return unknown("no_gpu", "Its rival cannot be loaded, so nothing is compared.")
+        return fast.answer(box, other, trials, trials.demands, found)
 
 
 def ruled_out(trials):
@@ -76,30 +88,32 @@ def loaded(box, given, demands, watched=True):
     try:
         order = handed_in.message(given, demands)
         header, _ = box.ask("load", patience=sandbox.STARTING, watched=watched, **order)
+        error = sandbox.error_of(header) if "error" in header else None
     except sandbox.Lost as lost:
         key = "timeout" if lost.how == "timeout" else "does_not_load"
         return [Reason(key, f"{sentence(key)} Its process ended while it was loaded.")]
     except sandbox.Forged as forged:
         return [Reason("forged", f"{sentence('forged')} {forged}.")]
-    if "error" not in header:
+    if error is None:
         return []
-    error = header["error"]
     line = f" ({error['line']})" if error["line"] else ""
     says = f"{error['type']}{line}: {' '.join(error['says'].split())[:300]}"
     return [Reason("does_not_load", f"{sentence('does_not_load')} {says}")]
 
 
-def report(name, reasons, trials, seed):
+def report(name, reasons, trials, seed, speed=None):
     """The Report of all reasons, each with its question, each key once."""
     by_question = {RIGHT: {}, FAST: {}, HONEST: {}}
     for reason in reasons:
         by_question[question_of(reason.key)].setdefault(reason.key, reason)
     tried = {"calls": len(trials.done), "sizes": [str(one.size) for one in trials.done][:40]}
-    fast = by_question[FAST].values()
+    found = by_question[FAST].values()
+    if speed is None:
+        speed = answer(found) if found else unknown("no_gpu", sentence("no_gpu"))
     return Report(
         candidate=name,
         right=answer(by_question[RIGHT].values(), tried),
-        fast=answer(fast) if fast else unknown("no_gpu", sentence("no_gpu")),
+        fast=speed,
         honest=answer(by_question[HONEST].values()),
         seed=seed,
     )

@@ -238,7 +238,8 @@ class Reader(ast.NodeVisitor):
             self.facts.add("patched", node.lineno, f"`setattr` of `{base}`")
         name = node.args[1]
         if not isinstance(name, ast.Constant):
-            self.facts.add("hides_code", node.lineno, f"`{how}` with a name that is put together")
+            if base or not isinstance(name, ast.Name):
+                self.facts.add("hides_code", node.lineno, f"`{how}` with a name put together")
         elif base:
             self.used(f"{base}.{name.value}", node.lineno)
             self.facts.called.setdefault(str(name.value), node.lineno)

@@ -16,7 +16,7 @@ from course.judge.errors import UNIT_ROUNDOFF, Bound
 from course.judge.report import Reason
 from course.judge.sandbox import Array, Forged, Lost, Opaque
 from course.judge.words import sentence
-from utils import check
+from utils import check, has_gpu
 
 #: Errors of engines and Python -> the key of the reason
 ENGINES = {
@@ -120,15 +120,15 @@ class Trials:
             self.dead = True
             tried.reason = Reason("forged", f"{sentence('forged')} {forged}.")
             return
-        if "error" in header:
-            tried.reason = self.failed(header["error"], tried)
-            return
         tried.seconds = time.monotonic() - begin
-        tried.notes = header["notes"]
         try:
-            tried.got = sandbox.unpacked(header["result"], buffers)
+            if "error" in header:
+                tried.reason = self.failed(sandbox.error_of(header), tried)
+                return
+            tried.notes = sandbox.notes_of(header)
+            tried.got = sandbox.unpacked(header.get("result"), buffers)
             if sum(isinstance(one, Out | InOut) for one in arguments) == 1:
-                tried.got = tried.got[0]
+                tried.got = sandbox.only(tried.got)
         except Forged as forged:
             tried.reason = Reason("forged", f"{sentence('forged')} {forged}.")
             return
@@ -142,6 +142,7 @@ class Trials:
         self.size = self.middle()
         self.same_place()
         self.again()
+        self.fewer_digits()
         if any(one.reason for one in self.done if one.drawn is not None):
             return  # wrong for ordinary inputs: the rest would say it again
         self.hostile()
@@ -150,7 +151,6 @@ class Trials:
         self.laws()
         if self.demands.strided:
             self.call("arrays with gaps", self.size, self.draw(self.size), strided=True)
-        self.fewer_digits()
 
     def ordinary(self):
         """The sizes that the task names, and drawn ones, in an order of chance."""
@@ -267,9 +267,13 @@ class Trials:
         for words, bits in cases.DIGITS.items():
             arguments = cases.mapped(values, cases.rounded(bits))
             other = self.call(f"values rounded to {words}", self.size, arguments)
-            if full.reason or other.reason or not isinstance(other.got, Array):
+            if full.expected is None or other.expected is None or not isinstance(other.got, Array):
                 continue
-            if other.got.dtype == "float32" and same_bits(full.got, other.got):
+            if (
+                other.got.dtype == "float32"
+                and full.expected.shape
+                and same_bits(full.got, other.got)
+            ):
                 with np.errstate(all="ignore"):
                     apart = np.abs(full.expected - other.expected) > 2.0**-22 * np.abs(
                         full.expected
@@ -291,13 +295,9 @@ class Trials:
         arguments = tried.arguments
         given, outputs = [], []
         for number, one in enumerate(arguments):
-            if isinstance(one, Out):
+            if isinstance(one, Out | InOut):
                 outputs.append(number)
-                one = poisoned(one, self.rng)
-            elif isinstance(one, InOut):
-                outputs.append(number)
-                one = one.array
-            given.append(sandbox.pack(one))
+            given.append(sandbox.pack(self.filled(one)))
         demands = self.demands
         plain = tuple(value for value in map(plain_of, arguments))
         if demands.launch and tried.launch is None:
@@ -309,10 +309,14 @@ class Trials:
             "slot": slot,
             "launch": tried.launch,
             "poison": True,
-            "device_arrays": False,
+            "device_arrays": demands.launch is not None and has_gpu(),
             **options,
             **how,
         }
+
+    def filled(self, argument):
+        """What a candidate is given for an argument: poison where it is to write."""
+        return poisoned(argument, self.rng) if isinstance(argument, Out) else plain_of(argument)
 
     def expected(self, arguments):
         """The reference's result in the widest types, as NumPy arrays and plain values."""
@@ -351,15 +355,15 @@ class Trials:
     def noted(self, tried):
         """The reason for what else a call did, or None."""
         notes, demands = tried.notes, self.demands
-        if notes["changed"] and not demands.may_mutate:
-            number = notes["changed"][0]
-            says = f"{where(tried)}: argument {number} is not what it was before the call."
-            return Reason("mutates_input", f"{sentence('mutates_input')} {says}")
         if notes.get("aliases") and not demands.may_alias:
             says = (
                 f"{where(tried)}: the result lies in the memory of argument {notes['aliases'][0]}."
             )
             return Reason("aliases", f"{sentence('aliases')} {says}")
+        if notes["changed"] and not demands.may_mutate:
+            number = notes["changed"][0]
+            says = f"{where(tried)}: argument {number} is not what it was before the call."
+            return Reason("mutates_input", f"{sentence('mutates_input')} {says}")
         if notes.get("overwritten") and not demands.may_alias:
             says = f"{where(tried)}: the result of the call before was overwritten."
             return Reason("aliases", f"{sentence('aliases')} {says}")

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import platformdirs
 
+from course.judge.words import REASONS
 from course.judge.worker import HEAD
 
 WORKER = Path(__file__).with_name("worker.py")
@@ -97,9 +98,9 @@ class Nursery:
         theirs.close()
         return int(self.control.recv(64)), ours
 
-    def end(self, pid):
+    def end(self, pid, lost=False):
         """End a copy: its exit status."""
-        self.control.sendall(f"end {pid}".encode())
+        self.control.sendall(f"{'lost' if lost else 'end'} {pid}".encode())
         return int(self.control.recv(64))
 
     def close(self):
@@ -135,7 +136,12 @@ class Sandbox:
         self.seconds = seconds
         self.scratch = tempfile.mkdtemp(prefix="judged-")
         self.nursery = nursery(tuple(modules))
-        self.pid, self.channel = self.nursery.copy(self.scratch)
+        try:
+            self.pid, self.channel = self.nursery.copy(self.scratch)
+        except (BrokenPipeError, ValueError):  # it is gone: perhaps the candidate before ended it
+            self.nursery.close()
+            self.nursery = nursery(tuple(modules))
+            self.pid, self.channel = self.nursery.copy(self.scratch)
         self.findings = []
 
     def __enter__(self):
@@ -167,7 +173,7 @@ class Sandbox:
             raise Forged("a reply that cannot be read") from None
         if not isinstance(header, dict) or header.get("nonce") != nonce:
             raise Forged("a reply to another question")
-        self.findings += header.pop("findings", [])
+        self.findings += findings_of(header)
         return header, pieces(data, header.get("sizes"))
 
     def _received(self, count, last):
@@ -183,7 +189,7 @@ class Sandbox:
         return bytes(data)
 
     def _lost(self):
-        status, self.pid = self.nursery.end(self.pid), None
+        status, self.pid = self.nursery.end(self.pid, lost=True), None
         return Lost("timeout" if status == -signal.SIGXCPU else "ended", status)
 
     def printed(self):
@@ -195,13 +201,74 @@ class Sandbox:
 
 def pieces(data, sizes):
     """The bytes of a reply, cut as its header says."""
-    if not isinstance(sizes, list) or sum(sizes) != len(data):
+    whole = isinstance(sizes, list) and all(isinstance(one, int) and one >= 0 for one in sizes)
+    if not whole or sum(sizes) != len(data):
         raise Forged("a reply whose parts do not fit")
     cut, at = [], 0
     for size in sizes:
         cut.append(data[at : at + size])
         at += size
     return cut
+
+
+#: What a reply says of a call: name -> (its type, the types of what is in it)
+NOTES = {
+    "operations": (dict, int),
+    "numpy": (dict, int),
+    "launches": (list, str),
+    "problems": (list, str),
+    "swallowed": (list, list),
+    "classes": (list, str),
+    "changed": (list, int),
+    "aliases": (list, int),
+}
+FINDING = ("key", "where", "what")
+
+
+def notes_of(header):
+    """What a reply says of a call. Raises Forged where it has not the harness's form."""
+    notes = header.get("notes")
+    if not isinstance(notes, dict):
+        raise Forged("a reply without notes")
+    for name, (kind, inner) in NOTES.items():
+        value = notes.setdefault(name, kind())
+        values = value.values() if isinstance(value, dict) else value
+        if not isinstance(value, kind) or not all(isinstance(one, inner) for one in values):
+            raise Forged(f"notes of another form ({name})")
+    if not isinstance(notes.setdefault("lines", None), int | None):
+        raise Forged("notes of another form (lines)")
+    if not all(
+        len(one) == 3 and all(isinstance(x, str) for x in one) for one in notes["swallowed"]
+    ):
+        raise Forged("notes of another form (swallowed)")
+    return notes
+
+
+def error_of(header):
+    """The error that a reply tells. Raises Forged where it has not the harness's form."""
+    error = header["error"]
+    if not isinstance(error, dict) or not {"type", "says", "line"} <= error.keys():
+        raise Forged("an error of another form")
+    return {name: value and str(value) for name, value in error.items()} | {"key": None}
+
+
+def findings_of(header):
+    """What the watch found, as a reply tells it. Raises Forged."""
+    findings = header.pop("findings", [])
+    good = isinstance(findings, list) and all(
+        isinstance(one, dict) and all(isinstance(one.get(name), str) for name in FINDING)
+        for one in findings
+    )
+    if not good or any(one["key"] not in REASONS for one in findings):
+        raise Forged("findings of another form")
+    return findings
+
+
+def only(result):
+    """The one result of a call with one output. Raises Forged."""
+    if not isinstance(result, tuple) or len(result) != 1:
+        raise Forged("more results than outputs")
+    return result[0]
 
 
 # ---- values, there and back

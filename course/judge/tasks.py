@@ -11,8 +11,11 @@ import types
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from course.judge import sandbox
 from course.judge.demands import Demands
+from course.judge.errors import Bound
 
 #: Whole numbers of a KernelBench task's file above this become this where there is no GPU: its
 #: batches and layers are made for one
@@ -85,8 +88,15 @@ def kernelbench(source, name, most=None) -> Task:
         drawn = module.get_inputs()
         return tuple(one.to(device) if isinstance(one, torch.Tensor) else one for one in drawn)
 
+    weights = max((value.numel() for value in model.state_dict().values()), default=1)
+
+    def roundings(*arguments):
+        """At most: a sum over all of an argument or of all weights of a layer."""
+        return max(weights, *(getattr(one, "size", 1) for one in map(np.asarray, arguments)))
+
     demands = Demands(
         sizes=("the task's",),
+        error=Bound(roundings),
         fresh=lambda rng: "the task's",
         entry="ModelNew",
         init={"arguments": [sandbox.pack(one) for one in init], "state": state, "seed": 0},

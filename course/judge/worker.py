@@ -19,11 +19,13 @@ import signal
 import socket
 import struct
 import sys
+import time
 import types
 
 import numpy as np
 
 HEAD = struct.Struct("<QQ")
+DYING = 2  # seconds in which a process that hung up ends by itself
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 CPU_SECONDS = 300
 MOST_BYTES = 4 << 30
@@ -290,12 +292,12 @@ def call(candidate, message, desk, watch):
     arguments = desk.arguments(message["arguments"], message["slot"], message["strided"])
     places = message["outputs"]
     launch = message["launch"]
-    work = launched(candidate, launch, arguments) if launch else candidate
     called = arguments
     if message["device_arrays"]:
         from numba import cuda
 
         called = [cuda.to_device(one) if isinstance(one, np.ndarray) else one for one in arguments]
+    work = launched(candidate, launch, called) if launch else candidate
     before = [digest(one) for one in arguments]
     notes = {}
     with watch.during(message, notes):
@@ -334,6 +336,17 @@ def call(candidate, message, desk, watch):
             spoil(mine, arguments)
             desk.earlier = []
     return {"result": tree, "notes": notes}, buffers
+
+
+def times(candidate, message, clock):
+    """Milliseconds of calls with fresh arrays."""
+    import timed
+
+    sets = [lambda one=one: [argument_of(value) for value in one] for one in message["sets"]]
+    launch = message["launch"]
+    work = (lambda *given: launched(candidate, launch, given)()) if launch else candidate
+    own, whole = timed.samples(work, clock, sets, message["rounds"])
+    return {"own": own, "whole": whole}
 
 
 def class_of(value):
@@ -395,9 +408,11 @@ def serve(channel, scratch):
     os.dup2(out, 1)
     os.dup2(out, 2)
     os.close(out)
+    import timed
     import watching
 
     watch, desk, candidate = None, Desk(), None
+    clock = timed.clock()
     while (message := next_message(channel, watch)) is not None:
         nonce = message["nonce"]
         try:
@@ -410,9 +425,7 @@ def serve(channel, scratch):
             elif message["do"] == "call":
                 header, buffers = call(candidate, message, desk, watch)
             elif message["do"] == "time":
-                import timed
-
-                header, buffers = timed.run(candidate, message, watch), ()
+                header, buffers = times(candidate, message, clock), ()
             else:
                 header, buffers = {"left": watch.left()}, ()
         except BaseException as error:
@@ -470,6 +483,7 @@ def nursery(control, modules):
     for name in modules:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    import timed  # noqa: F401
     import watching  # noqa: F401
 
     gc.collect()
@@ -480,8 +494,8 @@ def nursery(control, modules):
         if not data:
             return
         order, _, text = data.decode().partition(" ")
-        if order == "end":
-            control.sendall(str(ended(int(text))).encode())
+        if order in ("end", "lost"):
+            control.sendall(str(ended(int(text), order == "lost")).encode())
             continue
         pid = os.fork()
         if pid == 0:
@@ -494,9 +508,16 @@ def nursery(control, modules):
         control.sendall(str(pid).encode())
 
 
-def ended(pid):
-    """End a copy with all that it started; its exit status, or minus the signal that ended it."""
+def ended(pid, lost):
+    """End a copy with all that it started; its exit status, or minus the signal that ended it.
+
+    lost: it has hung up, so it is about to end by itself.
+    """
+    last = time.monotonic() + (DYING if lost else 0)
     done, status = os.waitpid(pid, os.WNOHANG)
+    while not done and time.monotonic() < last:
+        time.sleep(0.005)
+        done, status = os.waitpid(pid, os.WNOHANG)
     for kill in (os.killpg, os.kill):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             kill(pid, signal.SIGKILL)

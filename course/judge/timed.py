@@ -1,0 +1,81 @@
+"""Inside the candidate's process, on a GPU: how long a call takes.
+
+The clock is the judge's: its functions are taken before the candidate is imported, each run has
+fresh arrays with other values, the L2 cache is overwritten before it, and it has ended only when
+the whole device has, whichever streams it used. Without a GPU the same steps run with the host's
+clock, and nobody calls that a speed.
+"""
+
+import time
+
+_now = time.perf_counter
+
+FLUSH_BYTES = 256 << 20
+WARM_UP = 3
+
+
+class Host:
+    """The host's clock, where everything runs at once."""
+
+    def start(self):
+        self.begin = _now()
+
+    def stop(self):
+        """(milliseconds until the call's own stream is done, until everything is)."""
+        took = 1e3 * (_now() - self.begin)
+        return took, took
+
+
+class Device:
+    """CUDA events on the current stream, and the host's clock until the whole device is done."""
+
+    def __init__(self):
+        import torch
+
+        self.event, self.synchronize = torch.cuda.Event, torch.cuda.synchronize
+        self.elapsed = torch.cuda.Event.elapsed_time
+        self.record, self.wait = torch.cuda.Event.record, torch.cuda.Event.synchronize
+        properties = torch.cuda.get_device_properties(0)
+        size = max(FLUSH_BYTES, 2 * getattr(properties, "L2_cache_size", 0))
+        self.flush = torch.empty(size // 4, dtype=torch.float32, device="cuda")
+        self.overwrite = torch.Tensor.fill_
+
+    def start(self):
+        self.synchronize()
+        self.overwrite(self.flush, 1.0)
+        self.first, self.last, self.whole = (self.event(enable_timing=True) for _ in range(3))
+        self.record(self.first)
+
+    def stop(self):
+        self.record(self.last)
+        self.wait(self.last)
+        self.synchronize()
+        self.record(self.whole)
+        self.wait(self.whole)
+        return self.elapsed(self.first, self.last), self.elapsed(self.first, self.whole)
+
+
+def clock():
+    """The clock of this process, made before the candidate comes."""
+    import sys
+
+    torch = sys.modules.get("torch")
+    return Device() if torch is not None and torch.cuda.is_available() else Host()
+
+
+def samples(work, clock, sets, rounds):
+    """(milliseconds of each round, milliseconds until everything was done) of work(*arguments).
+
+    sets: functions that give fresh arguments; each round takes the next.
+    """
+    for _ in range(WARM_UP):
+        work(*sets[0]())
+    own, whole = [], []
+    for number in range(rounds):
+        arguments = sets[number % len(sets)]()
+        clock.start()
+        work(*arguments)
+        one, all_of_it = clock.stop()
+        own.append(one)
+        whole.append(all_of_it)
+    return own, whole

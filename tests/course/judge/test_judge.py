@@ -1,0 +1,212 @@
+"""The judge refuses what is wrong or dishonest, each time for the reason, and nothing that is right."""
+
+import utils  # noqa: F401  first: it puts Numba on this machine's engine
+
+# isort: split
+import json
+import textwrap
+
+import numpy as np
+import pytest
+
+from course.judge import Demands, InOut, Out, Property, elementwise, judge, sandbox
+from course.judge.__main__ import main
+from course.judge.bank import patterns
+from course.judge.bank.tasks import TASKS
+from course.judge.words import question_of
+
+FEW = {"sizes": (0, 1, 33), "calls": 1, "fresh": lambda rng: int(rng.integers(40, 50))}
+
+
+def pair(rng, n):
+    """Two arrays of n numbers."""
+    return tuple(rng.normal(size=(2, n)).astype(np.float32))
+
+
+def weighted(a, b):
+    """What is ordered: 2 a + b."""
+    return 2 * a + b
+
+
+def judged(source, reference=weighted, inputs=pair, **demands):
+    """The report on a submission's text."""
+    text = textwrap.dedent(source).lstrip()
+    return judge(text, reference, inputs, Demands(**{**FEW, **demands}), seed=3)
+
+
+def plain(a, b):
+    """A right answer."""
+    return np.float32(2) * a + b
+
+
+def test_a_right_function_is_accepted_and_nothing_is_said_of_a_time_without_a_gpu():
+    report = judge(plain, weighted, pair, Demands(**FEW), seed=3)
+    assert report.verdict == "accepted", str(report)
+    assert report.right and report.honest
+    if not utils.has_gpu():
+        assert report.fast.keys == ("no_gpu",)
+
+
+WRONG = {
+    "only_sizes": "def kernel(a, b):\n    return 2 * a + b if a.size < 34 else a + b\n",
+    "wrong_shape": "def kernel(a, b):\n    return (2 * a + b)[:, None]\n",
+    "wrong_dtype": "def kernel(a, b):\n    return 2.0 * a.astype('f8') + b\n",
+    "no_result": "def kernel(a, b):\n    pass\n",
+    "mutates_input": "def kernel(a, b):\n    b += 2 * a\n    return b.copy()\n",
+    "aliases": "def kernel(a, b):\n    a *= 2\n    a += b\n    return a\n",
+    "crashed": "def kernel(a, b):\n    raise ValueError('no')\n",
+    "does_not_load": "import nothing_of_this_name\n",
+    "only_values": """
+        import numpy as np
+        def kernel(a, b):
+            return np.where(np.abs(a) > 60, 0, 2 * a + b).astype(a.dtype)
+        """,
+    "narrower": """
+        def kernel(a, b):
+            return (2 * a.astype("e") + b.astype("e")).astype("f")
+        """,
+    "kept_answer": """
+        kept = {}
+        def kernel(a, b):
+            return kept.setdefault((a.tobytes(), b.tobytes()), None) or kept.update(
+                {(a.tobytes(), b.tobytes()): (2 * a + b,)}) or kept[a.tobytes(), b.tobytes()][0].copy()
+        """,
+    "stale": """
+        kept = {}
+        def kernel(a, b):
+            key = a.shape, float(a[:1].sum()), float(a.sum() + b.sum())
+            if key not in kept:
+                kept[key] = 2 * a + b
+            return kept[key].copy()
+        """,
+    "looks_around": "import sys\ndef kernel(a, b):\n    sys.modules\n    return 2 * a + b\n",
+    "raw_memory": "import ctypes as c\ndef kernel(a, b):\n    c.c_int(1)\n    return 2 * a + b\n",
+    "patched": "import numpy as np\nnp.allclose = print\ndef kernel(a, b):\n    return 2 * a + b\n",
+    "hides_code": "def kernel(a, b):\n    return eval('2 * a + b')\n",
+    "leaves_files": """
+        import os
+        os.environ["SEEN"] = "1"
+        def kernel(a, b):
+            return 2 * a + b
+        """,
+    "otherwise_alone": """
+        import sys
+        import numpy as np
+        def kernel(a, b):
+            return 2 * a + b if hasattr(np.empty, "__wrapped__") else a
+        """,
+    "falls_back": """
+        def kernel(a, b):
+            try:
+                return missing(a, b)
+            except Exception:
+                return 2 * a + b
+        """,
+    "not_plain": """
+        import numpy as np
+        class Later(np.ndarray): pass
+        def kernel(a, b):
+            return (2 * a + b).view(Later)
+        """,
+    "forged": """
+        import os
+        def kernel(a, b):
+            os._exit(0)
+        """,
+    "sleeps": "import time\ndef kernel(a, b):\n    time.sleep(0)\n    return 2 * a + b\n",
+}
+
+
+@pytest.mark.parametrize("key", WRONG)
+def test_what_is_wrong_or_dishonest_is_refused_and_the_reason_named(key):
+    report = judged(WRONG[key])
+    assert report.verdict == "refused" and key in report.keys, str(report)
+    assert getattr(report, question_of(key)).verdict == "no"
+
+
+def test_a_process_that_ends_or_floods_takes_nothing_along():
+    ended = judged("import os\ndef kernel(a, b):\n    os.abort()\n")
+    assert "SIGABRT" in str(ended)
+    after = judged("def kernel(a, b):\n    print('x' * 100_000)\n    return 2 * a + b\n")
+    assert after.verdict == "accepted", str(after)
+
+
+def test_outputs_arrive_poisoned_and_arguments_in_place_are_compared():
+    def inputs(rng, n):
+        a, b = pair(rng, n)
+        return Out((n,)), a, InOut(b)
+
+    def reference(a, b):
+        return a + b, b + 1
+
+    good = "def kernel(out, a, b):\n    out[:] = a + b\n    b += 1\n"
+    assert judged(good, reference, inputs).verdict == "accepted"
+    some = good.replace("out[:] =", "out[:] = out * 0 +")
+    assert judged(some, reference, inputs).right.keys == ("wrong_value",)
+
+
+def test_a_law_is_held_where_the_bound_is_too_wide_to_see():
+    doubled = Property("all doubled", lambda rng, x: (2 * x[0], 2 * x[1]), lambda y, x: 2 * y, True)
+    wide = {"error": elementwise(2.0**40), "properties": (doubled,)}
+    assert judged("def kernel(a, b):\n    return 2 * a + b\n", **wide).right
+    lazy = "def kernel(a, b):\n    return 2 * a + b.round(1)\n"
+    assert "property" in judged(lazy, **wide).keys
+
+
+def test_a_report_is_text_html_and_json():
+    report = judged("def kernel(a, b):\n    return a < b\n")
+    told = json.loads(report.to_json())
+    assert told["verdict"] == "refused" and told["right"]["reasons"][0]["key"] in report.keys
+    assert "<table>" in report._repr_html_() and "&lt;" not in report.candidate
+
+
+KERNELBENCH = """
+import torch
+class Model(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.randn(width))
+    def forward(self, x):
+        return torch.cumsum(x * self.scale, 1)
+width = 4096
+def get_inputs():
+    return [torch.rand(512, width)]
+def get_init_inputs():
+    return [width]
+"""
+MODEL_NEW = """
+    def forward(self, x):
+        total, columns = torch.zeros(x.shape[0]), []
+        for n in range(x.shape[1]):
+            total = total + x[:, n] * self.scale[n]
+            columns.append(total)
+        return torch.stack(columns, 1)
+"""
+
+
+def test_a_task_in_kernelbench_s_form_is_judged_from_the_command_line(tmp_path, capsys):
+    head, forward, rest = KERNELBENCH.partition("\n    def forward")
+    task, good, bad, told = (tmp_path / name for name in ("task.py", "good.py", "bad.py", "out"))
+    task.write_text(KERNELBENCH)
+    good.write_text(head.replace("Model(", "ModelNew(") + MODEL_NEW)
+    bad.write_text(KERNELBENCH.replace("Model(", "ModelNew("))
+    assert main([str(good), "--task", str(task), "--json", str(told)]) == 0, capsys.readouterr()
+    assert json.loads(told.read_text())["verdict"] == "accepted"
+    assert main([str(bad), "--task", str(task)]) == 1
+    assert "`cumsum` ran" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("pattern", [pytest.param(one, id=one.key) for one in patterns()])
+@pytest.mark.nightly("by day what is wrong or dishonest here, a line or two of each")
+def test_each_pattern_of_the_bank_is_refused_for_what_it_does(pattern):
+    task = TASKS[pattern.task]
+    report = judge(pattern.path, task.reference, task.inputs, task.demands, seed=1)
+    assert report.verdict == "refused", str(report)
+    if pattern.needs == "nothing":
+        assert getattr(report, pattern.fails).verdict == "no", str(report)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nurseries_end():
+    yield
+    sandbox.close_all()
