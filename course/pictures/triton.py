@@ -258,18 +258,15 @@ def layout(text: str, shape=(8, 64)):
         f"a corner of {shape[0]} × {shape[1]} elements of a block in the layout {numbers}: thread 0"
         f" has {np.count_nonzero(threads == 0)} of them"
     )
-    fig, axes = chart(8, 0.125 * shape[0] + 0.5, alt=alt)
+    fig, axes = chart(8, 0.125 * shape[0] + 0.7, alt=alt)
     marks = {0: ALARM, 1: ACCENT}
     colours = [marks.get(t, _colour(t // 32)) for t in threads.ravel().tolist()]
     draw_cells(axes, np.array([to_rgb(colour) for colour in colours]).reshape(*shape, 3))
     draw_lines(axes, *shape)
     axes.set_aspect("equal")
     axes.axis("off")
-    axes.set_title(
-        "colours: warps; red: thread 0; dark blue: thread 1. "
-        + ", ".join(f"{name} {value}" for name, value in numbers.items()),
-        size=SMALL - 1,
-    )
+    said = ", ".join(f"{name} {value}" for name, value in numbers.items())
+    axes.set_title(f"colours: warps; red: thread 0; dark blue: thread 1\n{said}", size=LARGE)
     return fig
 
 
