@@ -140,7 +140,7 @@ MEAN_SQUARE = Task(
     "mean_square",
     lambda x, y: np.array([np.mean((x - y) ** 2)]),
     pairs,
-    Demands(error=elementwise(200), precision="float32"),
+    Demands(error=elementwise(200), library=(), precision="float32"),
 )
 
 TASKS = {
