@@ -220,7 +220,7 @@ CHAPTERS = (
         BEYOND,
         "24_estimates",
         "Say it before you run it",
-        105,
+        120,
         "A model of the machine: the time of a kernel before it has run, and what it waits for.",
     ),
     Chapter(

@@ -3,14 +3,14 @@
 Without a GPU `pick(gpu=1 << 25, cpu=5_000)` gives a `Size`: the number 5,000, and what is computed
 from it is a Size, too. `(n + 255) // 256` is 20 here, and is known to be 131,072 there. So what a
 cell launches here can be told, and estimated, as it would be launched on a GPU. Nothing is guessed:
-what is not computed from a Size by + - * // % << >> is a plain number.
+what is not computed from a Size by + - * // % << >> | is a plain number.
 """
 
 import operator
 from collections.abc import Callable
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 MOST_STEPS = 32  # of a calculation; a loop that goes on with its own result is none that counts
 LONG = 64  # elements: an axis that is as long as a Size of another launch is hardly so by accident
@@ -91,9 +91,10 @@ def _computed(name: str, swapped: bool = False):
     return method
 
 
-for _name in ("add", "sub", "mul", "floordiv", "mod", "lshift", "rshift"):
-    setattr(Size, f"__{_name}__", _computed(_name))
-    setattr(Size, f"__r{_name}__", _computed(_name, swapped=True))
+for _name in ("add", "sub", "mul", "floordiv", "mod", "lshift", "rshift", "or_"):
+    _plain = _name.rstrip("_")
+    setattr(Size, f"__{_plain}__", _computed(_name))
+    setattr(Size, f"__r{_plain}__", _computed(_name, swapped=True))
 
 
 # ---- launches
@@ -101,9 +102,9 @@ for _name in ("add", "sub", "mul", "floordiv", "mod", "lshift", "rshift"):
 
 @dataclass(frozen=True)
 class Noted:
-    """A launch as it was made: of a Numba kernel or one of `cuda_c.load`, with its arguments.
+    """A launch as it was made: of a Numba kernel, of one of `cuda_c.load` or of Triton's.
 
-    grid, block: three numbers each, Sizes where they were.
+    grid, block: three numbers each, Sizes where they were. named: of Triton's, options by name.
     """
 
     kernel: object
@@ -111,6 +112,7 @@ class Noted:
     block: tuple
     shared_bytes: int
     args: tuple
+    named: dict = field(default_factory=dict)
 
 
 #: Stands among launches where arrays were copied
@@ -135,11 +137,12 @@ def noting() -> bool:
     return _noting.get() is not None
 
 
-def note(kernel, grid, block, shared_bytes, args) -> None:
+def note(kernel, grid, block, shared_bytes, args, named=None) -> None:
     """Tell of a launch; called by the engines."""
     launches = _noting.get()
     if launches is not None:
-        launches.append(Noted(kernel, _three(grid), _three(block), shared_bytes, tuple(args)))
+        shapes = _three(grid), _three(block)
+        launches.append(Noted(kernel, *shapes, shared_bytes, tuple(args), named or {}))
 
 
 def note_copy() -> None:

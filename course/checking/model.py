@@ -180,7 +180,7 @@ class Speed:
     of: the words for that size. shape: size -> the shape that `inputs` takes. block: its threads,
     unless the first of the exercise's launches is taken. small: three sizes from which counts are
     carried on to the size, for kernels that loop for long. goal: as many times the solution's
-    estimate an answer's may be, where the text asks for speed.
+    estimate an answer's may be, where the text asks for speed. gpu: of the estimates.
     """
 
     of: str
@@ -189,6 +189,7 @@ class Speed:
     block: tuple | None = None
     small: tuple | None = None
     goal: float | None = None
+    gpu: str = "H200"
 
 
 @dataclass(frozen=True)

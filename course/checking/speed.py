@@ -13,10 +13,10 @@ from course.checking.model import Out, cover
 from course.checking.rejected import Rejected
 from utils import compare, has_gpu
 from utils.estimate import Blank, Estimate, Launch, Unknown, estimate
+from utils.estimate.gpus import with_article
 from utils.estimate.model import WORDS
 from utils.quantities import format_ms
 
-GPU = "H200"
 ALIKE = 1.1  # of two times: what lies closer is told as equally long
 ANSWER, SOLUTION = "yours", "the solution here"
 
@@ -77,8 +77,9 @@ def measured(exercise, answer) -> tuple:
 def sentences(exercise, mine: Estimate) -> tuple:
     """Sentences about an answer's estimate, beside the solution's. Raises Unknown."""
     ours = of_solution(exercise)
+    where = with_article(exercise.speed.gpu)
     first = (
-        f"On an {GPU}, with {exercise.speed.of}, your kernel would take about "
+        f"On {where}, with {exercise.speed.of}, your kernel would take about "
         f"{format_ms(1e3 * mine.seconds)}{beside(1e3 * mine.seconds, 1e3 * ours.seconds)}"
     )
     why = f"What takes longest is {WORDS[mine.limit]}."
@@ -125,7 +126,7 @@ def estimate_of(exercise, kernel) -> Estimate:
     def launch(size):
         return launch_of(exercise, size, kernel)
 
-    return estimate(launch, GPU, speed.size, speed.small)
+    return estimate(launch, speed.gpu, speed.size, speed.small)
 
 
 def launch_of(exercise, size, kernel=None) -> Launch:

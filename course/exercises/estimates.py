@@ -533,6 +533,74 @@ def row_sums(out, x):
 )
 
 
+# ---- smooth: three things at once, for a gaming card
+
+
+@cuda.jit
+def smooth(out, a):
+    x, y = cuda.grid(2)
+    height, width = a.shape
+    if y < height and x < width:
+        left, right = max(x - 1, 0), min(x + 1, width - 1)
+        out[y, x] = (a[y, left] + a[y, x] + a[y, right]) / np.float32(3)
+
+
+def smoothed(out, a, left=1, right=1, divisor=3):
+    """The mean of each element and its neighbours in the row; beyond the edges a row goes on."""
+    around = np.pad(a.astype(np.float64), ((0, 0), (1, 1)), mode="edge")
+    parts = left * around[:, :-2] + around[:, 1:-1] + right * around[:, 2:]
+    return parts / divisor
+
+
+SMOOTH = Exercise(
+    id="estimates.smooth",
+    title="Faster on a card that you have not",
+    minutes=6,
+    one_block=True,
+    task=(
+        "`smooth` writes the mean of each element of `a` and its two neighbours in the row to"
+        " `out`; beyond an edge the edge's element counts again. It is right. Change the kernel"
+        " until its estimate for an RTX 4090 is at most a quarter longer than ours. The launch"
+        " stays as it is: blocks of 32 by 8 threads, enough of them whichever axis is which."
+    ),
+    starter="""
+@cuda.jit
+def smooth(out, a):
+    y, x = cuda.grid(2)  # neighbouring threads: neighbouring rows
+    height, width = a.shape
+    if y < height and x < width:
+        left, right = max(x - 1, 0), min(x + 1, width - 1)
+        out[y, x] = (a[y, left] + a[y, x] + a[y, right]) / 3.0
+""",
+    solution=smooth,
+    inputs=lambda rng, shape: {"out": Out(shape), "a": uniform(rng, *shape)},
+    reference=smoothed,
+    shapes=((1, 1), (8, 32), (9, 33), (40, 5), (3, 70)),
+    fresh=some_numbers((1, 40), (1, 70)),
+    large=((1, 300), (300, 1)),
+    block=(32, 8, 1),
+    extents=lambda shape: (max(shape), max(shape), 1),
+    speed=Speed(
+        "a matrix of 4096 × 4096", 4096, lambda side: (side, side), goal=1.25, gpu="RTX 4090"
+    ),
+    hints=(
+        "Ask `waterfall` for an RTX 4090. What does it name first, and what next?",
+        "`3.0` is a float64, and so the sum becomes one. Which axis should neighbouring threads"
+        " take?",
+        "`x, y = cuda.grid(2)`, and `/ np.float32(3)`.",
+    ),
+    wrong=(
+        ("x, y = cuda.grid(2)", "y, x = cuda.grid(2)", "over_goal"),
+        ("np.float32(3)", "3.0", "over_goal"),
+        ("x < width:", "x < width - 1:", "off_by_one"),
+        ("min(x + 1, width - 1)", "x + 1", "off_by_one"),
+        ("max(x - 1, 0)", "x - 1", "off_by_one"),
+        ("np.float32(3)", "np.float32(2)", "wrong_value"),
+        ("a[y, left] + a[y, x] + a[y, right]", "a[y, left] + a[y, right]", "wrong_value"),
+    ),
+)
+
+
 # ---- opcodes: reading machine code
 
 
@@ -648,7 +716,7 @@ def how_many(listing, opcode):
 )
 
 
-EXERCISES = (LONGEST, CHAINS, ROUNDS, ROWS, OPCODES)
+EXERCISES = (LONGEST, CHAINS, ROUNDS, ROWS, SMOOTH, OPCODES)
 
 QUIZZES = (
     one_of(

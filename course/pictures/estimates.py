@@ -6,10 +6,12 @@ import json
 from collections import Counter
 
 from course.kernels.machine import profiled
+from course.kernels.machine.changes import CHANGED
 from course.pictures.shapes import plain
 from utils import results
+from utils.estimate.gpus import with_article
 from utils.estimate.model import WORDS
-from utils.estimate.statement import JUDGED, with_article, worst_of
+from utils.estimate.statement import JUDGED, worst_of
 from utils.files import ASSETS
 from utils.plots import ACCENT, ALARM, INK, OTHERS, chart
 from utils.plots.svg import Drawing, as_html
@@ -85,31 +87,31 @@ def waterfall(changes, title: str = "", said: float | None = None):
     told = "; ".join(f"{words} {time}" for (words, _), time in zip(rows, times, strict=True))
     yours = "" if said is None else f"; you said {format_ms(said)}"
     where = with_article(changes.name)
+    bottom = 32 + ROW * len(rows)
     sheet = Drawing(
         STEPS + WIDE + 110,
-        62 + ROW * len(rows),
+        bottom + 30,
         alt=f"{title or 'A kernel'} on {where}, estimated: {told}{yours}",
     )
-    sheet.heading(0, 12, f"{title or 'A kernel'}: what to change next, for {where}")
-    most = max(changes.seconds, (said or 0) / 1e3)
+    sheet.heading(0, 12, f"{title or 'A kernel'}: what to change next, estimated for {where}")
+    scale = WIDE / max(changes.seconds, (said or 0) / 1e3)
     before = changes.seconds
     for number, ((words, seconds), time) in enumerate(zip(rows, times, strict=True)):
         y = 32 + ROW * number
-        is_floor = number == len(rows) - 1
-        end = STEPS + max(1.0, WIDE * seconds / most)
+        is_last = number == len(rows) - 1  # no change, but what is left at least
+        before = seconds if is_last else before
+        end = STEPS + scale * seconds
         sheet.text(STEPS - 8, y + BAR / 2, words, anchor="end")
-        sheet.box(STEPS, y, end - STEPS, BAR, fill=OTHERS if is_floor else SAID)
-        if not is_floor and before > seconds:  # what this change brings
-            sheet.box(
-                end, y, WIDE * (before - seconds) / most, BAR, line=SAID, stroke_dasharray="3 3"
-            )
-        after = STEPS + WIDE * max(before, seconds) / most if not is_floor else end
-        sheet.text_from(after + 6, y + BAR / 2, time)
+        sheet.box(STEPS, y, scale * seconds, BAR, fill=OTHERS if is_last else SAID)
+        if before > seconds:  # what the change brings
+            gain = scale * (before - seconds)
+            sheet.box(end, y, gain, BAR, line=SAID, stroke_dasharray="3 3")
+        sheet.text_from(STEPS + scale * before + 6, y + BAR / 2, time)
         before = seconds
     if said is not None:
-        x = STEPS + WIDE * said / 1e3 / most
-        sheet.line(x, 26, x, 32 + ROW * len(rows), colour=ALARM, thick=2)
-        sheet.text(x, 42 + ROW * len(rows), f"you: {format_ms(said)}")
+        x = STEPS + scale * said / 1e3
+        sheet.line(x, 26, x, bottom, colour=ALARM, thick=2)
+        sheet.text(x, bottom + 10, f"you: {format_ms(said)}")
     return sheet
 
 
@@ -226,3 +228,18 @@ def units(card):
     axes.set(xlabel="threads in a block", ylabel="blocks started\nin a microsecond")
     plain(axes)
     return fig
+
+
+def changes(gpu: str = "H200"):
+    """What changes were said to bring and what they brought by the clock, as times as fast."""
+    content = json.loads(CHANGED.read_text(encoding="utf-8"))
+    for row in content["changes"]:
+        if row["gpu"] == gpu:
+            said, brought = (f"{row[key]:6.2f}" for key in ("said", "brought"))
+            print(f"{row['name']:33} said {said}, brought {brought}   {row['change']}")
+    found = content["gpus"][gpu]
+    print(
+        f"{found['changes']} changes on {with_article(gpu)}: {found['same_way']} in the direction "
+        f"that was said; median factor {found['median_factor']:.2f}, nine in ten within "
+        f"{found['p90_factor']:.2f}"
+    )

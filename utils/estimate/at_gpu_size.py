@@ -16,6 +16,7 @@ size follows from the one that was seen:
   sizes were not understood, and there is no estimate either.
 """
 
+import dataclasses
 import math
 from dataclasses import dataclass
 
@@ -25,11 +26,12 @@ from utils.quantities import format_ms
 from utils.sizes import COPY, Noted, Size, long_ones, picks, value_at
 from utils.tracer import TooManyEvents
 from utils.tracer.cuda_c import copied, is_cuda_c
+from utils.tracer.triton import is_triton
 
-from .gpus import gpu
+from .gpus import gpu, with_article
 from .model import WORDS, Counts, seconds_of, terms
 from .sampling import Blank, Block, Launch, Unknown, middle
-from .statement import Estimate, estimate, factor_of, with_article
+from .statement import Estimate, estimate, factor_of, language_of
 from .totals import carried, reached_by, totals
 
 GPU = "H200"
@@ -114,8 +116,7 @@ def said(noted: list, name: str = GPU) -> Said:
     estimates = []
     for one in works:
         asked = counts_of(one)
-        language = "cuda_c" if is_cuda_c(one.noted.kernel) else "numba"
-        factor = factor_of(card.name, language)
+        factor = factor_of(card.name, language_of(one.noted.kernel))
         estimates.append(Estimate(card, asked, terms(asked, card), factor))
     launches = tuple(one.at(None) for one in works)
     return Said(tuple(estimates), launches, any(one.changes for one in works))
@@ -137,6 +138,7 @@ class AtScale:
     def __init__(self, noted: Noted):
         self.noted = noted
         numbers = (*noted.grid, *noted.block, noted.shared_bytes, *noted.args)
+        numbers += tuple(noted.named.values())
         known = [number for number in numbers if isinstance(number, Size)]
         self.sizes = {id(one): one for number in known for one in number.picks}
         self.changes = bool(known)
@@ -147,6 +149,8 @@ class AtScale:
         """An argument with Sizes where it changes: a number, or (shape, dtype, what is here)."""
         if isinstance(arg, Size) or np.ndim(arg) == 0 and not hasattr(arg, "shape"):
             return arg
+        if hasattr(arg, "base") and not hasattr(arg, "dtype"):
+            raise Unknown("tensor descriptors are not counted")
         if not getattr(arg, "shape", ()):
             size = self.size_of(int(arg)) if isinstance(arg, np.integer) else None
             return arg if size is None else (size, arg.dtype)
@@ -173,7 +177,9 @@ class AtScale:
             tuple(int(value_at(one, scale)) for one in shape) for shape in (noted.grid, noted.block)
         )
         args = tuple(self.argument(arg, scale) for arg in self.args)
-        return Launch(noted.kernel, grid, block, args, int(value_at(noted.shared_bytes, scale)))
+        named = {name: value_at(value, scale) for name, value in noted.named.items()}
+        shared = int(value_at(noted.shared_bytes, scale))
+        return Launch(noted.kernel, grid, block, args, shared, named=named)
 
     def argument(self, arg, scale):
         """An argument at a scale."""
@@ -183,8 +189,13 @@ class AtScale:
         if isinstance(first, Size):
             return second.type(first.at(scale))
         if not is_scaled(arg):
-            return copied(second)
-        return Blank(tuple(value_at(length, scale) for length in first), dtype_of(second))
+            return self.copy(second)
+        shape = tuple(value_at(length, scale) for length in first)
+        return Blank(shape, second.dtype if is_triton(self.noted.kernel) else dtype_of(second))
+
+    def copy(self, array):
+        """A copy of an array, as the kernel takes it."""
+        return array.clone() if is_triton(self.noted.kernel) else copied(array)
 
     def block(self, scale) -> Block:
         """The block in the middle, at a scale; run once."""
@@ -200,10 +211,10 @@ class AtScale:
         """The launch as it was made."""
         now = self.at(1)
         args = [
-            copied(arg[1]) if isinstance(arg, tuple) and isinstance(arg[0], tuple) else made
+            self.copy(arg[1]) if isinstance(arg, tuple) and isinstance(arg[0], tuple) else made
             for arg, made in zip(self.args, now.args, strict=True)
         ]
-        return Launch(now.kernel, now.grid, now.block, tuple(args), now.shared_bytes)
+        return dataclasses.replace(now, args=tuple(args))
 
     def check_grid(self) -> None:
         """Raise Unknown for a grid that may have been computed from a size in a way not seen."""

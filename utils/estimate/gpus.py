@@ -129,6 +129,11 @@ def fits(full, row) -> bool:
         return False
 
 
+def with_article(name: str) -> str:
+    """A GPU's name as it is spoken: an H200, a T4, an RTX 4090."""
+    return f"{'an' if name[0] in 'AHR' else 'a'} {name}"
+
+
 def exponent() -> float:
     """The exponent by which times of resources are joined."""
     return json.loads(OVERLAP.read_text(encoding="utf-8"))["exponent"]

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from utils.occupancy import ceil_div
 from utils.quantities import format_ms
 
-from .gpus import Gpu
+from .gpus import Gpu, with_article
 from .model import SECTOR, WARP, WORDS, Counts, arithmetic, memory, room_for, terms, together
 
 WORTH_SAYING = 0.95  # a change is named if the time would be less than so much of it
@@ -60,14 +60,14 @@ class Waterfall:
     def __repr__(self):
         rows = [("as it is", self.seconds, self.limit)]
         rows += [(step.words, step.seconds, step.limit) for step in self.steps]
-        width = max(len(words) for words, *_ in rows)
+        last = "its bytes and its arithmetic alone"
+        width = max(len(words) for words in (last, *(words for words, *_ in rows)))
         lines = [
             f"{words:{width}}  about {format_ms(1e3 * s):>8}, limited by {WORDS[limit]}"
             for words, s, limit in rows
         ]
-        last = "its bytes and its arithmetic alone"
         lines.append(f"{last:{width}}  about {format_ms(1e3 * self.least):>8}")
-        head = f"What to change next, estimated for {self.name} and not measured:"
+        head = f"What to change next, estimated for {with_article(self.name)} and not measured:"
         return "\n".join([head, *lines])
 
 
@@ -302,7 +302,7 @@ CHANGES = {
     "in blocks of 256 threads": larger_blocks,
     "with four numbers for each thread, 16 bytes at once": several_each,
     "with as many blocks as there is room for": all_places_taken,
-    "in float32, not float64": in_float32,
+    "with float32 in place of float64": in_float32,
     "with sums in each block first, and one addition of each": added_in_blocks_first,
     "with shuffles, and two barriers": with_shuffles,
     "with tiles in shared memory": in_tiles,

@@ -23,6 +23,8 @@ from collections import Counter
 
 import numpy as np
 import torch
+from triton.runtime import interpreter
+from triton.runtime.errors import InterpreterError
 
 from utils.cpu.triton.alone import alone
 from utils.cpu.triton.launches import LAUNCH
@@ -226,8 +228,6 @@ class Counting:
 @contextlib.contextmanager
 def counted_operations(counting):
     """Within this block the interpreter tells of its operations."""
-    from triton.runtime import interpreter
-
     builder = interpreter.InterpreterBuilder
     kept = {}
 
@@ -322,10 +322,20 @@ def zeros(shape, dtype):
     return made.view(dtype) if isinstance(dtype, torch.dtype) else made
 
 
-def program_of(launch, args, grid, number):
-    """(Counting, tensors by name) of one program of a launch, run alone. Raises KernelMistake.
+def copied(arg):
+    """A copy of a tensor that begins where a GPU's would; numbers as they are."""
+    if not isinstance(arg, torch.Tensor):
+        return arg
+    if not arg.is_contiguous():
+        return arg.clone()
+    return zeros(tuple(arg.shape), arg.dtype).copy_(arg)
 
-    args: as the interpreter takes them.
+
+def program_of(launch, args, grid, number):
+    """(Counting, tensors by name) of one program of a launch, run alone.
+
+    args: as the interpreter takes them. Raises KernelMistake, TooManyEvents for a long program, and
+    InterpreterError for what goes wrong in Python.
     """
     x, rest = number % grid[0], number // grid[0]
     place = x, rest % grid[1], rest // grid[1]
@@ -338,6 +348,10 @@ def program_of(launch, args, grid, number):
     try:
         with alone(grid, place), counted_operations(counting):
             launch.kernel[(1,)](*args, **launch.named)
+    except InterpreterError as error:
+        if isinstance(error.__cause__, TooManyEvents):
+            raise error.__cause__ from None
+        raise
     finally:
         LAUNCH.recorder = None
     return counting, tensors

@@ -235,6 +235,8 @@ class Reader(ast.NodeVisitor):
         kind = joined(left, right)
         if kind == "known" and not isinstance(node.op, ast.Div):
             return kind, 0
+        if is_number(node.left) and is_number(node.right):  # a compiler does it
+            return kind if kind != "known" else "fp64", 0
         if isinstance(node.op, ast.Div) and kind != "fp32":
             kind = "fp64"
         fused = isinstance(node.op, (ast.Add, ast.Sub)) and kind in ("fp32", "fp64")

@@ -268,7 +268,7 @@ def program_in_triton(launch, grid, number) -> Block:
     from . import in_triton  # with PyTorch, which takes seconds to import
 
     args = [
-        in_triton.zeros(arg.shape, arg.dtype) if isinstance(arg, Blank) else copied(arg)
+        in_triton.zeros(arg.shape, arg.dtype) if isinstance(arg, Blank) else in_triton.copied(arg)
         for arg in launch.args
     ]
     try:
@@ -276,7 +276,7 @@ def program_in_triton(launch, grid, number) -> Block:
         before = made
         if number and made.elements < LONG:
             before, _ = in_triton.program_of(launch, args, grid, number - 1)
-    except KernelMistake as error:
+    except (KernelMistake, in_triton.InterpreterError) as error:
         said = str(error).strip().splitlines()[-1].strip()
         raise Unknown(f"a program alone does not come to its end: {said}") from error
     amounts, waits = made.totals()
@@ -294,11 +294,6 @@ def program_in_triton(launch, grid, number) -> Block:
         made.elements,
         registers=in_triton.registers_of(made),
     )
-
-
-def copied(arg):
-    """A tensor that a kernel may change; numbers as they are."""
-    return arg.clone() if hasattr(arg, "clone") else arg
 
 
 def host_argument(arg):

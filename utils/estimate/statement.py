@@ -11,7 +11,7 @@ from utils.tracer.cuda_c import is_cuda_c
 from utils.tracer.triton import is_triton
 
 from . import model
-from .gpus import Gpu, gpu
+from .gpus import Gpu, gpu, with_article
 from .improving import Waterfall, alone, waterfall
 from .model import Counts, Terms, terms
 from .sampling import Launch
@@ -70,11 +70,6 @@ class Estimate:
         )
         changes = [f"{words} about {format_ms(1e3 * s)}" for words, s in self.changes().items()]
         return said + "".join(f"; {change}" for change in changes)
-
-
-def with_article(name: str) -> str:
-    """A GPU's name as it is spoken: an H200, a T4, an RTX 4090."""
-    return f"{'an' if name[0] in 'AHR' else 'a'} {name}"
 
 
 def estimate(

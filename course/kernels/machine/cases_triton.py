@@ -26,20 +26,23 @@ def launch(kernel, grid, args, **named) -> Launch:
 
 
 def rows() -> Iterator[Case]:
+    turn = layer_norm.PROGRAMS_AN_SM * SMS  # rows at a time, where programs stay
     for columns in COLUMNS:
-        x = Blank((ELEMENTS // columns, columns))
-        for name, made in (("softmax", of_softmax(x)), ("layernorm", of_layer_norm(x))):
+        count = ELEMENTS // columns
+        soft = of_softmax(columns, count)
+        if soft.blocks < count and columns > softmax.KEPT:  # long programs
+            soft = Growing(partial(of_softmax, columns), count, (turn, 2 * turn, 3 * turn))
+        for name, made in (("softmax", soft), ("layernorm", of_layer_norm(columns, count))):
             yield Case(f"triton/{name}/{columns}/triton", "rows in Triton", (made,))
-    turn = layer_norm.PROGRAMS_AN_SM * SMS  # rows at a time
-    small = (4 * turn, 6 * turn, 8 * turn)
     for columns in (1024, 4096):
+        small = (4 * turn, 6 * turn, 8 * turn)
         grown = Growing(partial(backward, columns), ELEMENTS // columns, small)
         launches = grown, parts_of(columns)
         yield Case(f"triton/layernorm_backward/{columns}/triton", "rows in Triton", launches)
 
 
-def of_softmax(x) -> Launch:
-    rows, columns = x.shape
+def of_softmax(columns, rows) -> Launch:
+    x = Blank((rows, columns))
     options = softmax.deal(columns)
     if "PIECE" not in options:
         grid = triton.cdiv(rows, options["ROWS"])
@@ -50,8 +53,8 @@ def of_softmax(x) -> Launch:
     return launch(softmax.softmax_in_pieces, grid, (x, x, rows, columns), KEPT=kept, **named)
 
 
-def of_layer_norm(x) -> Launch:
-    rows, columns = x.shape
+def of_layer_norm(columns, rows) -> Launch:
+    x = Blank((rows, columns))
     options = layer_norm.deal(columns)
     arrays = x, Blank(rows), Blank(rows), x, Blank(columns), Blank(columns)
     if "PIECE" in options:

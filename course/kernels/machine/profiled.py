@@ -53,7 +53,7 @@ LEAST, NEAR = 60, 10  # percent: from ncu's own rules
 #: A resource of the model -> the unit that it keeps busy; what is not here keeps units idle
 UNIT_OF = {"memory": "memory", "l2": "l2", "l1": "l1"}
 UNIT_OF |= dict.fromkeys(("issue", "fp32", "fp64", "multiply", "integer", "special"), "sm")
-UNIT_OF |= dict.fromkeys(("convert", "shuffle"), "sm")
+UNIT_OF |= dict.fromkeys(("convert", "shuffle", "tensor"), "sm")
 LEFT_OUT = ("walks",)  # families
 TOGETHER = 20  # kernels in a process
 TIMEOUT = 90

@@ -25,6 +25,23 @@ def test_each_resource_has_a_bar_and_the_whole_is_called_an_estimate():
     assert "the launch 2.69 µs; together" in sheet.alt and "an estimate" in sheet.svg()
 
 
+def test_changes_stand_one_on_top_of_the_other_with_what_somebody_expected():
+    n = 1 << 24
+    made = estimate(Launch(copy, n // 32, 32, (Blank(n), Blank(n)))).waterfall()
+    sheet = estimates.waterfall(made, "A copy", said=0.5)
+    assert "A copy on an H200, estimated: as it is" in sheet.alt
+    assert "; in blocks of 256 threads" in sheet.alt and "you said 0.5 ms" in sheet.alt
+    assert "you: 0.5 ms" in sheet.svg()
+    assert "you" not in estimates.waterfall(made).svg()
+
+
+def test_what_changes_brought_is_told_with_how_far_off_it_was(capsys):
+    estimates.changes()
+    *rows, last = capsys.readouterr().out.splitlines()
+    assert all("said" in row and "brought" in row for row in rows)
+    assert last.startswith(f"{len(rows)} changes on an H200: ")
+
+
 def test_what_was_said_stands_beside_what_was_measured():
     fig = estimates.beside_clock({"256 threads": (0.1, estimates.clock("vector_add/numba"))})
     axes = fig.axes[0]

@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+import torch
+import triton
+import triton.language as tl
 from numba import cuda, float32
 
 from tests.needs import without_gpu
@@ -248,3 +251,37 @@ def test_a_launch_that_is_given_stands_beside_the_clock():
     told = timing.Timing("a/b", (0.12, 0.12), launches=(launch,))
     clock, beside = repr(told).splitlines()
     assert clock.startswith("0.12 ms") and "not measured" in beside
+
+
+@triton.jit
+def add_tiles(out, a, b, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.load(a + i, mask=i < n) + tl.load(b + i, mask=i < n)
+    tl.store(out + i, total, mask=i < n)
+
+
+@triton.jit
+def whole_rows(out, x, columns, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    at = tl.program_id(0) * columns + column
+    values = tl.load(x + at, mask=column < columns, other=0.0)
+    tl.store(out + at, values / tl.sum(values * values, 0), mask=column < columns)
+
+
+def test_a_triton_launch_is_estimated_at_its_size_on_a_gpu():
+    n = picked(1 << 28, 5_000)
+    out, a, b = torch.ones(3, n)
+    timing = benchmark(lambda: add_tiles[(triton.cdiv(n, 1024),)](out, a, b, n, BLOCK=1024))
+    asked = timing.estimate.longest.counts
+    assert asked.blocks == (1 << 28) // 1024 and asked.moved["read"] == 2 * 4 << 28
+    assert "limited by the memory's bandwidth" in repr(timing)
+
+
+def test_the_power_of_two_above_a_row_grows_with_the_row():
+    rows, columns = picked((4096, 3000), (6, 70))
+    x = torch.ones(rows, columns)
+    block = triton.next_power_of_2(columns)
+    timing = benchmark(lambda: whole_rows[(rows,)](x, x, columns, block, num_warps=8))
+    asked = timing.estimate.longest.counts
+    assert (asked.blocks, asked.threads) == (4096, 256)
+    assert asked.moved == {"read": 4 * 4096 * 3000, "write": 4 * 4096 * 3000}

@@ -119,9 +119,9 @@ def test_float32_counts_as_float32():
     wide, narrow = (
         count(Launch(halves, N // 256, 256, (*arrays, half))) for half in (0.5, np.float32(0.5))
     )
-    said = changed(wide, "in float32, not float64")
+    said = changed(wide, "with float32 in place of float64")
     assert said.amounts["fp64"] == 0 and said.amounts["fp32"] >= narrow.amounts["fp32"]
-    assert changed(narrow, "in float32, not float64") is None
+    assert changed(narrow, "with float32 in place of float64") is None
 
 
 def test_without_conflicts_it_counts_as_with_padding():

@@ -9,9 +9,8 @@ from numba import cuda, float32
 
 from utils import results
 from utils.estimate import Blank, Launch, estimate
-from utils.estimate.gpus import NAMES, gpu, with_bandwidth
+from utils.estimate.gpus import NAMES, gpu, with_article, with_bandwidth
 from utils.estimate.model import WORDS, Counts, along, terms, together
-from utils.estimate.statement import with_article
 
 AMOUNTS = ("read_lines", "shared_passes", "fp32", "integer", "special", "barriers", "write_sectors")
 

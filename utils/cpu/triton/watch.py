@@ -2,9 +2,11 @@
 
 import dataclasses
 import functools
+import itertools
 
 import numpy as np
 
+from utils import sizes
 from utils.cpu.triton.alone import chosen
 from utils.cpu.triton.launches import LAUNCH
 from utils.cpu.triton.mistakes import KernelMistake, here
@@ -14,6 +16,7 @@ from utils.cpu.turns import turn
 
 #: Failed tl.atomic_cas in a row after which a program waits for something that never comes
 PATIENCE = 10_000
+WARP, WARPS = 32, 4  # lanes of one; warps of a program, unless a launch says otherwise
 #: One launch at a time: the interpreter's builder, what it patches and LAUNCH are the process's
 _turn = turn()
 
@@ -23,6 +26,7 @@ def watch_launches(module):
     import triton.language as tl
 
     _watch_grid(module)
+    _note_launches(module)
     _watch_loads(module, tl)
     _watch_stores(module)
     _exchange_floats(module)
@@ -83,6 +87,25 @@ def _watch_grid(module):
     module.InterpreterBuilder.set_grid_idx = set_grid_idx
     for handle in (module.BlockPointerHandle, module.TensorDescHandle):
         handle.materialize_pointers = _with_base(handle.materialize_pointers)
+
+
+def _note_launches(module):
+    """Tell whoever asks of each launch (utils/sizes.py)."""
+    Kernel = module.InterpretedFunction
+    run = Kernel.run
+
+    def noted(self, *args, grid, warmup, **named):
+        if sizes.noting() and not warmup:
+            given = dict(zip(self.arg_names, args, strict=False)) | named
+            in_order = list(itertools.takewhile(given.__contains__, self.arg_names))
+            options = {name: value for name, value in given.items() if name not in in_order}
+            shape = _as_tuple(grid)
+            shape = shape(given) if callable(shape) else shape
+            threads = WARP * options.get("num_warps", WARPS)
+            sizes.note(self, shape, threads, 0, [given[name] for name in in_order], options)
+        return run(self, *args, grid=grid, warmup=warmup, **named)
+
+    Kernel.run = noted
 
 
 def _with_base(materialize):
