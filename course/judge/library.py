@@ -14,10 +14,10 @@ from course.judge.words import sentence
 
 #: group -> names, of NumPy's functions and methods and of PyTorch's operations (aten)
 GROUPS = {
-    "matrix products": "@ matmul dot inner vdot tensordot einsum multi_dot linear mm bmm addmm baddbmm"
-    " addbmm mv addmv _int_mm _scaled_mm addr matrix_power chain_matmul",
-    "convolutions": "convolve correlate convolution _convolution cudnn_convolution conv1d conv2d conv3d"
-    " mkldnn_convolution convolution_overrideable conv_transpose2d fftconvolve unfold im2col fold"
+    "matrix products": "@ matmul dot inner vdot tensordot einsum multi_dot linear mm bmm addmm"
+    " baddbmm addbmm mv addmv _int_mm _scaled_mm addr matrix_power chain_matmul",
+    "convolutions": "convolve correlate convolution _convolution cudnn_convolution conv1d conv2d"
+    " conv3d mkldnn_convolution convolution_overrideable conv_transpose2d fftconvolve unfold im2col fold"
     " slow_conv3d thnn_conv2d _slow_conv2d_forward",
     "softmax": "softmax _softmax log_softmax _log_softmax special_softmax _safe_softmax"
     " softmax_backward_data logsumexp",
@@ -38,8 +38,8 @@ GROUPS = {
     "losses": "cross_entropy nll_loss nll_loss_forward mse_loss binary_cross_entropy kl_div"
     " cross_entropy_loss huber_loss smooth_l1_loss l1_loss triplet_margin_loss cosine_embedding_loss"
     " binary_cross_entropy_with_logits",
-    "pooling": "max_pool2d max_pool2d_with_indices avg_pool2d adaptive_avg_pool2d _adaptive_avg_pool2d"
-    " max_pool3d_with_indices avg_pool3d max_pool1d avg_pool1d",
+    "pooling": "max_pool2d max_pool2d_with_indices avg_pool2d adaptive_avg_pool2d"
+    " _adaptive_avg_pool2d max_pool3d_with_indices avg_pool3d max_pool1d avg_pool1d",
     "histograms": "histogram bincount histc",
     "reductions": "sum mean prod std var amax amin max min argmax argmin median norm"
     " linalg_vector_norm var_mean std_mean trapezoid",

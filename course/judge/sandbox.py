@@ -249,7 +249,7 @@ def error_of(header):
     error = header["error"]
     if not isinstance(error, dict) or not {"type", "says", "line"} <= error.keys():
         raise Forged("an error of another form")
-    return {name: value and str(value) for name, value in error.items()} | {"key": None}
+    return {"kind": None} | {name: value and str(value) for name, value in error.items()}
 
 
 def findings_of(header):

@@ -1,8 +1,8 @@
 """Tasks in files: what was ordered, beside what is handed in.
 
 A task's file defines `reference` and `inputs`, and `demands` where something is demanded. A file in
-KernelBench's form (a class `Model`, `get_inputs()`, `get_init_inputs()`) is one, too: what is handed
-in for it is a class `ModelNew`.
+KernelBench's form (a class `Model`, `get_inputs()`, `get_init_inputs()`) is one, too: what is
+handed in for it is a class `ModelNew`.
 """
 
 import ast

@@ -24,6 +24,8 @@ import types
 
 import numpy as np
 
+#: Modules beside this file, which import nothing of the judge's either
+BESIDE = ("timed", "watching")
 HEAD = struct.Struct("<QQ")
 DYING = 2  # seconds in which a process that hung up ends by itself
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
@@ -340,8 +342,7 @@ def call(candidate, message, desk, watch):
 
 def times(candidate, message, clock):
     """Milliseconds of calls with fresh arrays."""
-    import timed
-
+    timed = importlib.import_module("timed")
     sets = [lambda one=one: [argument_of(value) for value in one] for one in message["sets"]]
     launch = message["launch"]
     work = (lambda *given: launched(candidate, launch, given)()) if launch else candidate
@@ -408,9 +409,7 @@ def serve(channel, scratch):
     os.dup2(out, 1)
     os.dup2(out, 2)
     os.close(out)
-    import timed
-    import watching
-
+    timed, watching = (importlib.import_module(name) for name in BESIDE)
     watch, desk, candidate = None, Desk(), None
     clock = timed.clock()
     while (message := next_message(channel, watch)) is not None:
@@ -456,9 +455,8 @@ def told(error):
         text = str(error).strip()[:500]
     except Exception:
         text = ""
-    module = type(error).__module__
-    key = getattr(error, "judge_key", None)
-    return {"type": type(error).__name__, "module": module, "says": text, "line": line, "key": key}
+    kind = getattr(error, "kind", None) if type(error).__module__.startswith("utils.") else None
+    return {"type": type(error).__name__, "says": text, "line": line, "kind": kind}
 
 
 def limit():
@@ -483,9 +481,8 @@ def nursery(control, modules):
     for name in modules:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
-    import timed  # noqa: F401
-    import watching  # noqa: F401
-
+    for name in BESIDE:
+        importlib.import_module(name)
     gc.collect()
     gc.freeze()
     control.sendall(b"ready")
