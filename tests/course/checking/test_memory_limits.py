@@ -16,7 +16,7 @@ from tests.needs import cpp_compiler
 from utils import has_gpu
 
 ROTATE = first_kernels.ROTATE_CU
-IN_A_KERNEL = "    for (;;)\n        memset(malloc(1 << 20), 1, 1 << 20);\n"
+IN_A_KERNEL = "    for (;;)\n        *(volatile char*)malloc(1 << 20) = 1;\n"
 BEFORE_IT = """#include <cstdlib>
 __device__ volatile char* hoarded = (volatile char*)malloc(100ull << 30);
 __device__ char first = hoarded[0] = 1;

@@ -148,7 +148,7 @@ def test_with_the_exercises_solutions_it_learns_as_pytorch_does(tmp_path):
             mine[exercise.kernel_name] = tmp_path / f"{exercise.kernel_name}.cu"
             mine[exercise.kernel_name].write_text(exercise.solution)
     assert set(mine) == set(SOCKETS)
-    batch, steps, kinds, rate = (256, 100, 10, 0.05) if has_gpu() else (4, 12, 2, 0.01)
+    batch, steps, kinds, rate = (256, 100, 10, 0.05) if has_gpu() else (2, 8, 2, 0.01)
     images, labels = data.mnist(subset=True)
     chosen = labels < kinds
     images, labels = images[chosen], labels[chosen]
