@@ -10,8 +10,6 @@ from course.checking.specials import with_infinities, with_nan
 from course.judge import sandbox
 from course.judge.demands import InOut
 
-#: Bits that a float32 keeps in other types: of tf32 and float16, and of bfloat16
-DIGITS = {"float16 or TF32": 10, "bfloat16": 7}
 SPECIAL = {"any": with_nan, "no_nan": with_infinities}
 STEP = 0.75  # by which one number is changed, relative to the others' size
 
@@ -150,19 +148,25 @@ HOSTILE = {
 # ---- fewer digits
 
 
-def rounded(bits):
+def rounded(bits, nearest=True):
     """A function that keeps this many bits behind a float32's first."""
+    drop = np.uint64(23 - bits)
 
     def change(array):
         if array.dtype != np.float32:
             return array
         words = array.view(np.uint32).astype(np.uint64)
-        drop = 23 - bits
-        half = (1 << (drop - 1)) - 1
-        words = (
-            (words + half + ((words >> np.uint64(drop)) & 1)) >> np.uint64(drop) << np.uint64(drop)
-        )
-        back = words.astype(np.uint32).view(np.float32)
-        return np.where(np.isfinite(array), back, array)
+        if nearest:
+            words += (1 << (int(drop) - 1)) - 1 + ((words >> drop) & 1)
+        fewer = (words >> drop << drop).astype(np.uint32).view(np.float32)
+        return np.where(np.isfinite(array), fewer, array)
 
     return change
+
+
+#: words -> change of an array to what a float32 keeps in other types
+FEWER = {
+    "float16 or TF32": rounded(10),
+    "bfloat16": rounded(7),
+    "TF32, its last bits cut off": rounded(10, nearest=False),
+}

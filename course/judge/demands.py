@@ -64,6 +64,7 @@ class Demands:
     strided: arrays of two axes and more are also handed in as views that are not contiguous.
     hostile: also zeros, equal, negative, very large and very small numbers, as far as the
         reference gives a finite result for them.
+    large: also one size far beyond the others, where sizes are whole numbers and time allows.
     special: "any", "no_nan" or "finite": which special numbers (infinity, NaN, -0, the smallest)
         the floats may hold in some calls.
     deterministic: two calls with the same values must give the same bits.
@@ -94,6 +95,7 @@ class Demands:
     widen: bool = True
     strided: bool = False
     hostile: bool = True
+    large: bool = True
     special: str = "finite"
     deterministic: bool = True
     may_alias: bool = False

@@ -19,6 +19,7 @@ def reasons(given, box, trials, facts):
     found = [of_finding(finding) for finding in box.findings]
     found += facts.reasons
     found += kept(trials)
+    found += counting(trials)
     found += library.reasons(given, trials, facts)
     found += fallen_back(trials)
     found += narrower(trials, facts)
@@ -40,6 +41,10 @@ def kept(trials):
             return [Reason("kept_answer", f"{sentence('kept_answer')}{says}")]
     if len(trials.counted) < 3 or any(not one.notes for one in trials.counted):
         return []
+    copy = trials.counted[0].notes.get("copy")
+    if copy:
+        says = f"`{copy}` holds a copy of the result that it has just returned."
+        return [Reason("kept_answer", f"{sentence('kept_answer')} {says}")]
     first, *others = (work_of(one.notes) for one in trials.counted)
     for other in others:
         for name, count in first.items():
@@ -51,6 +56,17 @@ def kept(trials):
                 evidence = {"first": first, "again": other}
                 return [Reason("kept_answer", f"{sentence('kept_answer')} {says}", evidence)]
     return []
+
+
+def counting(trials):
+    """The reason for something that is another after each call with the same values."""
+    if len(trials.counted) < 3:
+        return []
+    changed = trials.counted[2].notes.get("counts")
+    if not changed:
+        return []
+    says = f"`{changed}` was another after two calls with the same values."
+    return [Reason("counts_calls", f"{sentence('counts_calls')} {says}")]
 
 
 def work_of(notes):

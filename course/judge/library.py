@@ -7,6 +7,7 @@ name them.
 
 import contextlib
 import dis
+import re
 import sys
 
 from course.judge.report import Reason
@@ -15,7 +16,9 @@ from course.judge.words import sentence
 #: group -> names, of NumPy's functions and methods and of PyTorch's operations (aten)
 GROUPS = {
     "matrix products": "@ matmul dot inner vdot tensordot einsum multi_dot linear mm bmm addmm"
-    " baddbmm addbmm mv addmv _int_mm _scaled_mm addr matrix_power chain_matmul",
+    " baddbmm addbmm mv addmv _int_mm _scaled_mm addr matrix_power chain_matmul _sparse_mm sparse_mm mspmm bilinear _trilinear __matmul__ __rmatmul__"
+    " __imatmul__ sgemm dgemm hgemm gemm gemv sgemv matvec vecmat vecdot matrix asmatrix bmat"
+    " cdist _cdist_forward _euclidean_dist lstm gru rnn_tanh",
     "convolutions": "convolve correlate convolution _convolution cudnn_convolution conv1d conv2d"
     " conv3d mkldnn_convolution convolution_overrideable conv_transpose2d fftconvolve unfold im2col fold"
     " slow_conv3d thnn_conv2d _slow_conv2d_forward",
@@ -45,6 +48,18 @@ GROUPS = {
     " linalg_vector_norm var_mean std_mean trapezoid",
 }
 GROUPS = {group: frozenset(names.split()) for group, names in GROUPS.items()}
+#: Who was to write one of these has not by calling another of the same line
+FAMILIES = (
+    {"matrix products", "convolutions", "attention", "linear algebra"},
+    {"softmax", "attention", "losses"},
+    {"sorting", "histograms"},
+    {"convolutions", "pooling", "transforms"},
+)
+#: Other libraries that compute arrays
+ELSEWHERE = (
+    "scipy cupy jax sklearn tensorflow numexpr cudf cuml mxnet onnxruntime tvm xformers flash_attn"
+    " cublas cudnn nvmath cutlass flashinfer liger_kernel apex bottleneck pandas polars"
+).split()
 #: These count only where a task is nothing else
 LIGHT = ("reductions",)
 #: Libraries that CUDA C and C++ texts call
@@ -68,15 +83,21 @@ def group_of(name):
 def forbidden(demands, reference, arguments):
     """group -> names that must not compute the result."""
     if demands.library != "reference":
-        named = {}
-        for name in demands.library:
-            group = group_of(name)
-            named[group or name] = GROUPS[group] if group else {name.rpartition(".")[2]}
-        return named
+        groups = {group_of(name) or name for name in demands.library}
+        single = {name: {name.rpartition(".")[2]} for name in groups - GROUPS.keys()}
+        return single | of_families(groups & GROUPS.keys())
     used = calls_of(reference, arguments)
-    found = {group: names for group, names in GROUPS.items() if names & used}
-    heavy = {group: names for group, names in found.items() if group not in LIGHT}
-    return heavy or found
+    found = {group for group, names in GROUPS.items() if names & used}
+    return of_families(found - set(LIGHT) or found)
+
+
+def of_families(groups):
+    """group -> names for these groups and those of the same line."""
+    wanted = set(groups)
+    for family in FAMILIES:
+        if family & groups:
+            wanted |= family
+    return {group: names for group, names in GROUPS.items() if group in wanted}
 
 
 def calls_of(function, arguments):
@@ -148,11 +169,26 @@ def reasons(given, trials, facts):
             line = facts.called[written[0]]
             says = f"Line {line} calls `{written[0]}` ({group})."
             return [Reason("library", f"{sentence('library')} {says}", {"group": group})]
-    return in_c(given)
+    other = [name for name in ELSEWHERE if name in facts.imported]
+    if other:
+        says = f"Line {facts.imported[other[0]]} imports `{other[0]}`."
+        return [Reason("library", f"{sentence('library')} {says}")]
+    if "torch.compile" in facts.used:
+        says = f"Line {facts.used['torch.compile']} lets `torch.compile` write the kernels."
+        return [Reason("library", f"{sentence('library')} {says}")]
+    return in_c(given, set().union(*ruled_out.values()))
 
 
-def in_c(given):
+#: A call of PyTorch's functions in C++
+CALL_IN_C = re.compile(r"\b(?:at|torch|functional|F)::(\w+)\s*\(")
+
+
+def in_c(given, names):
     """The reason for a library that a text in C++ calls."""
+    for match in CALL_IN_C.finditer(given.source):
+        if match[1] in names:
+            line = given.source[: match.start()].count("\n") + 1
+            return [Reason("library", f"{sentence('library')} Line {line} calls `{match[0]}…)`.")]
     for word, group in IN_C.items():
         if word in given.source.lower():
             line = given.source.lower()[: given.source.lower().index(word)].count("\n") + 1

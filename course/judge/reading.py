@@ -57,6 +57,18 @@ MODULES = {
     "course": ("looks_around", set()),
     "kerneljudge": ("looks_around", set()),
     "watching": ("looks_around", set()),
+    "keeping": ("looks_around", set()),
+    "timed": ("looks_around", set()),
+    "__main__": ("looks_around", set()),
+    "resource": ("knows_the_test", set()),
+    "psutil": ("knows_the_test", set()),
+    "mock": ("patched", set()),
+    "types": ("hides_code", {"SimpleNamespace", "MappingProxyType"}),
+    "_posixsubprocess": ("starts_processes", set()),
+    "pathlib": ("reads_files", {"PurePath"}),
+    "shutil": ("leaves_files", set()),
+    "glob": ("reads_files", set()),
+    "posix": ("knows_the_test", set()),
 }
 OF_SYS = {
     "_getframe": "looks_around",
@@ -91,7 +103,34 @@ OF_OS = {
     "putenv": "leaves_files",
     "register_at_fork": "exit_hook",
     "urandom": "knows_the_test",
+    "times": "knows_the_test",
+    "stat": "knows_the_test",
+    "fstat": "knows_the_test",
+    "getloadavg": "knows_the_test",
+    "read": "forged",
+    "pread": "forged",
+    "pwrite": "forged",
+    "sendfile": "forged",
+    "close": "forged",
+    "closerange": "forged",
+    "pipe": "forged",
+    "setsid": "starts_processes",
+    "posix_spawn": "starts_processes",
+    "listdir": "reads_files",
+    "scandir": "reads_files",
+    "walk": "reads_files",
+    "open": "reads_files",
 }
+#: How PyTorch's dispatcher is switched off, or asked who listens
+INSIDE_TORCH = (
+    "torch._C",
+    "torch.utils._python_dispatch",
+    "torch._dispatch",
+    "torch.overrides",
+    "torch._ops",
+    "torch._dynamo",
+    "torch.utils._device",
+)
 #: Attributes that lead into the inside of other functions and modules
 INNER = frozenset(
     "__globals__ __builtins__ __subclasses__ __closure__ __code__ __mro__ __bases__ f_back f_locals"
@@ -114,10 +153,16 @@ NOTHING = ast.parse("")
 
 @dataclass
 class Facts:
-    """What a text says. called: name of a function or method that is called -> its line."""
+    """What a text says.
+
+    called: name of a function or method that is called -> its line. imported: module -> its line.
+    used: dotted name -> its line. narrow: name of a narrow type -> its line.
+    """
 
     reasons: list = field(default_factory=list)
     called: dict = field(default_factory=dict)
+    imported: dict = field(default_factory=dict)
+    used: dict = field(default_factory=dict)
     narrow: dict = field(default_factory=dict)
 
     def add(self, key, line, what):
@@ -155,9 +200,11 @@ class Reader(ast.NodeVisitor):
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 for one in node.names:
+                    self.facts.imported.setdefault(one.name.partition(".")[0], node.lineno)
                     name = one.asname or one.name.partition(".")[0]
                     self.modules[name] = one.name if one.asname else name
             elif isinstance(node, ast.ImportFrom) and node.module:
+                self.facts.imported.setdefault(node.module.partition(".")[0], node.lineno)
                 for one in node.names:
                     self.modules[one.asname or one.name] = f"{node.module}.{one.name}"
                     self.used(f"{node.module}.{one.name}", node.lineno)
@@ -174,6 +221,9 @@ class Reader(ast.NodeVisitor):
 
     def used(self, name, line):
         """Something of a module is used."""
+        self.facts.used.setdefault(name, line)
+        if name.startswith(INSIDE_TORCH):
+            self.facts.add("looks_around", line, f"`{name}`")
         module, _, rest = name.partition(".")
         first = rest.partition(".")[0]
         if module == "sys" and first in OF_SYS:
@@ -209,7 +259,14 @@ class Reader(ast.NodeVisitor):
         if node.id in ("__builtins__", "__loader__", "__spec__"):
             self.facts.add("looks_around", node.lineno, f"`{node.id}`")
 
+    def visit_FunctionDef(self, node):
+        if node.name == "__del__":
+            self.facts.add("exit_hook", node.lineno, "`__del__` runs when an object goes")
+        self.generic_visit(node)
+
     def visit_Constant(self, node):
+        if isinstance(node.value, str) and INNER & set(node.value.split(".")):
+            self.facts.add("looks_around", node.lineno, f"`{node.value:.40}`")
         if isinstance(node.value, str) and node.value in NARROW:
             self.facts.narrow.setdefault(node.value, node.lineno)
 
@@ -222,7 +279,11 @@ class Reader(ast.NodeVisitor):
                 self.facts.add(key, node.lineno, f"`{function.id}(…)`")
             if function.id in ("getattr", "setattr", "delattr"):
                 self.by_name(function.id, node)
+            if self.dotted(function) in BY_NAME and not_constant(node.args):
+                self.facts.add("hides_code", node.lineno, "a name that is put together")
         elif isinstance(function, ast.Attribute):
+            if self.dotted(function) in BY_NAME and not_constant(node.args):
+                self.facts.add("hides_code", node.lineno, "a name that is put together")
             self.facts.called.setdefault(function.attr, node.lineno)
         resolved = self.dotted(function)
         if resolved:
@@ -285,6 +346,15 @@ class Reader(ast.NodeVisitor):
                 says = "whatever goes wrong, something else answers in its place"
                 self.facts.add("falls_back", handler.lineno, says)
         self.generic_visit(node)
+
+
+#: Functions that take an attribute's name
+BY_NAME = ("operator.attrgetter", "operator.methodcaller", "inspect.getattr_static")
+
+
+def not_constant(arguments):
+    """Whether any argument is not written out."""
+    return any(not isinstance(one, ast.Constant) for one in arguments)
 
 
 def computes(handler):

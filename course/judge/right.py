@@ -49,6 +49,10 @@ FEW = 8
 TRACED = 4
 #: Seconds of a call that can be made many times
 QUICK = 0.3
+#: As many times the middle size the larger one may be; elements of its arrays, seconds it may take
+LARGER = (40, 16, 8, 4, 2)
+MOST_ELEMENTS = 1 << 22
+LONG = 4
 
 
 @dataclass
@@ -76,7 +80,7 @@ class Trials:
         self.done = []
         self.dead = False
         self.base, self.size, self.counted, self.narrow = None, None, (), None
-        self.ruled_out = {}
+        self.ruled_out, self.listed = {}, False
 
     @property
     def reasons(self):
@@ -164,6 +168,7 @@ class Trials:
         self.fewer_digits()
         if any(one.reason for one in self.done if one.drawn is not None):
             return  # wrong for ordinary inputs: the rest would say it again
+        self.larger()
         self.hostile()
         self.special()
         self.orders()
@@ -224,7 +229,7 @@ class Trials:
         self.call("", self.size, self.of_one_shape())
         values = self.of_one_shape()
         # of what launches kernels the launches are counted, of what does not its own steps
-        how = {"lines": not self.done[-1].notes.get("launches"), "spoil": True}
+        how = {"lines": not self.done[-1].notes.get("launches"), "spoil": True, "keeping": True}
         first = self.call("values of the same shape", self.size, values, **how)
         copies = tuple(map(cases.copied, values))
         second = self.call("the same values again", self.size, copies, **how)
@@ -234,6 +239,20 @@ class Trials:
             if not same_bits(first.got, second.got):
                 says = f"{where(second)}: its bits differ from those of the call before."
                 second.reason = Reason("not_repeatable", f"{sentence('not_repeatable')} {says}")
+
+    def larger(self):
+        """A size far beyond the others, as far as time allows."""
+        known = [one for one in self.done if one.size == self.size and one.seconds]
+        if not isinstance(self.size, int) or not known or not self.demands.large:
+            return
+        seconds, most = min(one.seconds for one in known), max(volume(one) for one in known)
+        for factor in LARGER:
+            tried = Tried("", factor * self.size + 1, self.draw(factor * self.size + 1))
+            times = volume(tried) / max(1, most)
+            if volume(tried) <= MOST_ELEMENTS and seconds * times**1.5 < LONG:
+                tried.drawn = True
+                self.make(tried, None, {})
+                return
 
     def hostile(self):
         """Values that are seldom drawn; left out where the reference itself gives no number."""
@@ -283,8 +302,8 @@ class Trials:
         self.narrow = None
         values = self.of_one_shape()
         full = self.call("", self.size, values)
-        for words, bits in cases.DIGITS.items():
-            arguments = cases.mapped(values, cases.rounded(bits))
+        for words, change in cases.FEWER.items():
+            arguments = cases.mapped(values, change)
             other = self.call(f"values rounded to {words}", self.size, arguments)
             if any(one.reason and one.reason.key != "imprecise" for one in (full, other)):
                 continue
@@ -323,13 +342,14 @@ class Trials:
         plain = tuple(value for value in map(plain_of, arguments))
         if demands.launch and tried.launch is None:
             tried.launch = demands.launch(*plain)
-        options = {"strided": False, "lines": False, "order": None, "races": False, "spoil": False}
+        options = dict.fromkeys(("strided", "lines", "races", "spoil", "keeping"), False)
         return {
             "arguments": given,
             "outputs": outputs,
             "slot": slot,
             "launch": tried.launch,
             "poison": True,
+            "order": None,
             "device_arrays": demands.launch is not None and has_gpu(),
             **options,
             **how,
@@ -342,7 +362,9 @@ class Trials:
     def expected(self, arguments):
         """The reference's result in the widest types, as NumPy arrays and plain values."""
         given = tuple(map(self.widened, arguments_of(arguments)))
-        return plain_result(self.reference(*given))
+        result = self.reference(*given)
+        self.listed = isinstance(result, tuple | list)
+        return plain_result(result)
 
     def widened(self, value):
         """A copy of an argument as the reference takes it."""
@@ -405,6 +427,9 @@ class Trials:
             )
             return next(filter(None, reasons), None)
         if isinstance(got, tuple) and isinstance(expected, np.ndarray):
+            if not self.listed:
+                says = f"{where(tried)}: it returned a list or tuple in place of an array."
+                return Reason("no_result", f"{sentence('no_result')} {says}")
             got = as_array(got)
         if got is None or isinstance(got, Opaque):
             says = f"{where(tried)}: it returned {got}."

@@ -169,7 +169,7 @@ class Sandbox:
             data = self._received(size, last)
         except (BrokenPipeError, ConnectionResetError):
             raise self._lost() from None
-        except (ValueError, UnicodeDecodeError):
+        except (ValueError, RecursionError):
             raise Forged("a reply that cannot be read") from None
         if not isinstance(header, dict) or header.get("nonce") != nonce:
             raise Forged("a reply to another question")
@@ -189,14 +189,11 @@ class Sandbox:
         return bytes(data)
 
     def _lost(self):
-        status, self.pid = self.nursery.end(self.pid, lost=True), None
+        try:
+            status, self.pid = self.nursery.end(self.pid, lost=True), None
+        except (OSError, ValueError):  # the nursery is gone, too
+            status, self.pid = -signal.SIGKILL, None
         return Lost("timeout" if status == -signal.SIGXCPU else "ended", status)
-
-    def printed(self):
-        """The end of what the candidate printed."""
-        with contextlib.suppress(OSError):
-            return Path(self.scratch, "printed.txt").read_text(errors="replace")[-2000:]
-        return ""
 
 
 def pieces(data, sizes):
@@ -235,6 +232,8 @@ def notes_of(header):
         values = value.values() if isinstance(value, dict) else value
         if not isinstance(value, kind) or not all(isinstance(one, inner) for one in values):
             raise Forged(f"notes of another form ({name})")
+    if not all(isinstance(notes.setdefault(name, ""), str) for name in ("counts", "copy")):
+        raise Forged("notes of another form (counts)")
     if not isinstance(notes.setdefault("lines", None), int | None):
         raise Forged("notes of another form (lines)")
     if not all(

@@ -25,7 +25,7 @@ import types
 import numpy as np
 
 #: Modules beside this file, which import nothing of the judge's either
-BESIDE = ("timed", "watching")
+BESIDE = ("keeping", "timed", "watching")
 HEAD = struct.Struct("<QQ")
 DYING = 2  # seconds in which a process that hung up ends by itself
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
@@ -119,7 +119,7 @@ def packed(value, buffers, depth=0):
         buffers.append(bytes_of(value))
         name = str(value.dtype).removeprefix("torch.")
         return {"tensor": len(buffers) - 1, "dtype": name, "shape": list(value.shape)}
-    if hasattr(value, "copy_to_host"):
+    if type(value) in device_arrays():
         value = value.copy_to_host()
     if isinstance(value, np.ndarray | np.generic):
         value = np.asarray(value)
@@ -170,6 +170,20 @@ def load(message):
     return entry_of(module, entry, message["entries"], message["init"]), module
 
 
+def roots_of(candidate, whole):
+    """(name, thing) from which all that a candidate keeps is reached."""
+    found = [("it", candidate)]
+    for name in ("py_func", "fn"):
+        if hasattr(candidate, name):
+            found.append(("it", getattr(candidate, name)))
+    if isinstance(whole, types.ModuleType):
+        return found + [(n, v) for n, v in vars(whole).items() if not n.startswith("__")]
+    code = getattr(candidate, "__code__", None)
+    names = code.co_names if code else ()
+    known = getattr(candidate, "__globals__", {})
+    return found + [(name, known[name]) for name in names if name in known]
+
+
 def entry_of(module, entry, entries, init):
     """The function that a submission offers: the one that is named, or the first known name."""
     names = [entry] if entry else list(entries)
@@ -212,6 +226,16 @@ class Desk:
     def __init__(self):
         self.slots = {}
         self.earlier = []  # results of earlier calls, with their digests
+        self.last, self.numbers = [], {}
+
+    def kept(self, roots):
+        """What the candidate keeps: what counts, and a copy of the last result."""
+        keeping = importlib.import_module("keeping")
+        before, self.numbers = self.numbers, keeping.numbers(roots)
+        return {
+            "counts": keeping.changed(before, self.numbers),
+            "copy": keeping.copies(roots, self.last, overlap),
+        }
 
     def arguments(self, given, slot, strided):
         """Arguments at fresh addresses, or, with a slot, at those of its last ones."""
@@ -329,6 +353,7 @@ def call(candidate, message, desk, watch):
             for part in parts(result)
             if is_array(part)
         )
+    desk.last = [one for one in parts(result) if is_array(one)]
     buffers = []
     tree = packed(result, buffers)
     if not places:
@@ -358,9 +383,18 @@ def class_of(value):
         plain = (*plain, torch.Tensor, torch.nn.Parameter)
     if type(value) in plain or isinstance(value, np.generic):
         return "array"
-    if type(value).__module__.startswith(("numba.", "utils.cpu.")):
+    if type(value) in device_arrays():
         return "array"
     return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def device_arrays():
+    """Classes of arrays on a device that are none of the candidate's."""
+    found = []
+    for module in ("utils.cpu.numba_cuda.device_arrays", "numba.cuda.cudadrv.devicearray"):
+        cls = getattr(sys.modules.get(module), "DeviceNDArray", None)
+        found += [cls] if cls else []
+    return found
 
 
 def spoil(results, arguments):
@@ -409,8 +443,8 @@ def serve(channel, scratch):
     os.dup2(out, 1)
     os.dup2(out, 2)
     os.close(out)
-    timed, watching = (importlib.import_module(name) for name in BESIDE)
-    watch, desk, candidate = None, Desk(), None
+    _, timed, watching = (importlib.import_module(name) for name in BESIDE)
+    watch, desk, candidate, whole = None, Desk(), None, None
     clock = timed.clock()
     while (message := next_message(channel, watch)) is not None:
         nonce = message["nonce"]
@@ -423,6 +457,8 @@ def serve(channel, scratch):
                 header, buffers = {}, ()
             elif message["do"] == "call":
                 header, buffers = call(candidate, message, desk, watch)
+                if message["keeping"]:
+                    header["notes"] |= desk.kept(roots_of(candidate, whole))
             elif message["do"] == "time":
                 header, buffers = times(candidate, message, clock), ()
             else:

@@ -1,0 +1,139 @@
+"""Inside the candidate's process: what a candidate keeps from one call to the next.
+
+A number that is another after each call with the same values can count calls. A copy of a result is
+kept to be returned once more.
+"""
+
+import functools
+import itertools
+import sys
+import types
+
+import numpy as np
+
+DEEPEST = 5
+MOST = 20_000  # things that are looked at
+LEAST_BYTES = 16  # of a result, to be known again
+#: Iterators that count, and show how far they are
+COUNTERS = (itertools.count, itertools.cycle, range)
+PLAIN = (bool, int, float, complex, str, bytes)
+
+
+def reached(roots):
+    """(path, thing) of all that a candidate's module or function holds on to."""
+    seen, todo, count = set(), [(name, one, 0) for name, one in roots], 0
+    while todo and count < MOST:
+        path, one, depth = todo.pop()
+        count += 1
+        yield path, one
+        if id(one) in seen or depth > DEEPEST or isinstance(one, PLAIN):
+            continue
+        seen.add(id(one))
+        todo += [(f"{path}{step}", inner, depth + 1) for step, inner in inside(one)]
+
+
+def inside(one):
+    """(step, thing) of what a thing of the candidate's holds; nothing of what is a library's."""
+    if isinstance(one, dict):
+        keys = [("'s keys", key) for key in one if not isinstance(key, str)]
+        return keys + [(f"[{key!r:.20}]", value) for key, value in one.items()]
+    if isinstance(one, list | tuple | set | frozenset):
+        return [("[…]", value) for value in list(one)[:MOST]]
+    if isinstance(one, types.FunctionType):
+        cells = [cell for cell in one.__closure__ or ()]
+        held = [(f"'s {name}", value) for name, value in vars(one).items()]
+        held += [("'s defaults", one.__defaults__), ("'s defaults", one.__kwdefaults__)]
+        return held + [("'s variable", contents(cell)) for cell in cells]
+    if isinstance(one, types.MethodType):
+        return [("", one.__func__), ("", one.__self__)]
+    if isinstance(one, functools._lru_cache_wrapper):
+        return [("", one.__wrapped__)]
+    if isinstance(one, types.ModuleType):
+        return []
+    own = getattr(type(one), "__module__", None)
+    if isinstance(one, type):
+        return [(f".{k}", v) for k, v in vars(one).items()] if own_class(one) else []
+    torch = sys.modules.get("torch")
+    is_model = torch is not None and isinstance(one, torch.nn.Module)
+    if own in ("submission", "__main__") or is_model:
+        return [(f".{name}", value) for name, value in vars_of(one).items()]
+    return []
+
+
+def own_class(one):
+    """Whether a class is the candidate's."""
+    return one.__module__ in ("submission", "__main__")
+
+
+def vars_of(one):
+    """What an object holds, in its dictionary and its slots."""
+    found = dict(getattr(one, "__dict__", {}))
+    for cls in type(one).__mro__:
+        slots = cls.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if hasattr(one, name):
+                found[name] = getattr(one, name)
+    return found
+
+
+def contents(cell):
+    """What a variable around a function holds."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
+def numbers(roots):
+    """path -> what tells that something counts: numbers, lengths, how far an iterator is."""
+    found = {}
+    for path, one in reached(roots):
+        if isinstance(one, PLAIN):
+            found[path] = one if not isinstance(one, bytes | str) else hash(one)
+        elif isinstance(one, COUNTERS):
+            found[path] = repr(one)
+        elif isinstance(one, dict | list | set):
+            found[path] = len(one)
+        elif isinstance(one, functools._lru_cache_wrapper):
+            found[path] = one.cache_info().hits
+        elif isinstance(one, types.GeneratorType):
+            found[path] = one.gi_frame.f_lasti if one.gi_frame else -1
+        elif isinstance(one, np.ndarray) and one.size <= 8 and one.dtype.kind in "iu":
+            found[path] = one.tobytes()
+    return found
+
+
+def changed(before, after):
+    """The path of something that is another than before, or ""."""
+    names = [name for name in before if name in after and before[name] != after[name]]
+    return min(names, key=len) if names else ""
+
+
+def copies(roots, results, overlap):
+    """The path of a copy of a result that the candidate holds, or ""."""
+    wanted = {}
+    for one in results:
+        data = data_of(one)
+        if data is not None and len(data) >= LEAST_BYTES and len(set(data)) > 8:
+            wanted[data] = one
+    if not wanted:
+        return ""
+    for path, one in reached(roots):
+        data = data_of(one)
+        if data in wanted and not overlap(one, wanted[data]):
+            return path
+    return ""
+
+
+def data_of(one):
+    """The bytes of an array, a tensor or a text of bytes; None for anything else."""
+    if isinstance(one, bytes | bytearray):
+        return bytes(one)
+    if type(one) is np.ndarray:
+        return one.tobytes()
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(one, torch.Tensor) and one.device.type == "cpu":
+        with torch.no_grad():
+            flat = one.detach().contiguous().reshape(-1)
+            return flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
+    return None
