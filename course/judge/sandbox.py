@@ -83,7 +83,11 @@ class Nursery:
         }
         command = [sys.executable, "-P", str(WORKER), str(theirs.fileno()), str(ROOT), *modules]
         self.process = subprocess.Popen(
-            command, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
+            command,
+            env=environment,
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,  # an interrupt is for whoever asked, not for the nursery
         )
         theirs.close()
         self.control = ours
