@@ -329,13 +329,20 @@ class Reader(ast.NodeVisitor):
 
     def assigned(self, target):
         """An assignment to something of a module puts another function in its place."""
-        for one in ast.walk(target):
-            if isinstance(one, ast.Attribute) and self.dotted(one):
-                name = self.dotted(one)
-                if name.startswith(("torch.backends", "torch.set_")):
-                    self.facts.add("narrower", one.lineno, f"`{name}` is set")
-                else:
-                    self.facts.add("patched", one.lineno, f"`{name}` is set")
+        if isinstance(target, ast.Tuple | ast.List):
+            for one in target.elts:
+                self.assigned(one)
+            return
+        if isinstance(target, ast.Starred):
+            target = target.value
+        into = target.value if isinstance(target, ast.Subscript) else target
+        name = self.dotted(into) if isinstance(into, ast.Attribute) else None
+        if name is None:
+            return
+        key = "narrower" if name.startswith(("torch.backends", "torch.set_")) else "patched"
+        if name == "os.environ":
+            key = "leaves_files"
+        self.facts.add(key, target.lineno, f"`{name}` is set")
 
     def visit_Try(self, node):
         for handler in node.handlers:
