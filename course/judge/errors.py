@@ -37,6 +37,10 @@ UNDERFLOW = {
 }
 
 
+#: No bound is wider: with twice this, zeros would be right
+WIDEST = 0.5
+
+
 @dataclass(frozen=True)
 class Bound:
     """|result - exact| may be at most this, element by element.
@@ -50,7 +54,8 @@ class Bound:
     factors: of each product.
     magnitude: function of the arguments (in float64) that gives, for each element, the sum of the
         magnitudes of its terms; None for the reference of the arguments' magnitudes, which is that
-        of sums, products and convolutions; "result" for the magnitude of the result itself.
+        of sums, products and convolutions; "result" for the magnitude of the result itself, but at least that of a typical element;
+        "itself" for that of each element alone, where no terms cancel (a softmax).
     exact: the result must be the very same bits; all else is left out.
     """
 
@@ -68,7 +73,7 @@ class Bound:
         error = rounding_bound(max(1, count), UNIT_ROUNDOFF[self.accumulate])
         if self.inputs:
             error += self.factors * UNIT_ROUNDOFF[self.inputs]
-        return error
+        return min(error, WIDEST)
 
     def of(self, expected: np.ndarray, arguments: tuple, reference: Callable) -> np.ndarray:
         """The largest error of each element.
@@ -83,6 +88,8 @@ class Bound:
         return self.relative(arguments) * size + last + smallest
 
     def _magnitude(self, expected, arguments, reference):
+        if self.magnitude == "itself":
+            return np.abs(expected)
         if self.magnitude == "result":
             return np.maximum(np.abs(expected), _typical(expected))
         if self.magnitude is None:

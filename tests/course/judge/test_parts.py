@@ -1,0 +1,111 @@
+"""The judge's parts that need no candidate: bounds, what a text says, libraries, the clock."""
+
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from course.judge import Bound, Demands, elementwise, fast, library, sum_of_products
+from course.judge.cases import FEWER, HOSTILE
+from course.judge.reading import facts_of
+from course.judge.sandbox import Array, Forged, notes_of, unpacked
+from course.judge.timed import Host, samples
+from course.judge.words import REASONS
+
+
+def product(a, b):
+    return a @ b
+
+
+def off(bound, a, b, got):
+    """The largest error of a product, in units of its bound."""
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    return np.max(np.abs(got - a @ b) / bound.of(a @ b, (a, b), product))
+
+
+@pytest.mark.parametrize("n", [1, 64, 512])
+def test_a_bound_holds_for_its_type_and_not_for_the_next_narrower_one(n):
+    rng = np.random.default_rng(n)
+    a, b = rng.normal(size=(8, n)).astype("f"), rng.normal(size=(n, 8)).astype("f")
+    assert off(sum_of_products(n), a, b, a @ b) < 1
+    half = a.astype("e").astype("f") @ b.astype("e").astype("f")
+    assert off(sum_of_products(n), a, b, half) > 1
+    assert off(sum_of_products(n, inputs="tf32"), a, b, half) < 1
+
+
+def test_a_bound_of_terms_that_cancel_is_as_wide_as_they_are_and_one_of_the_result_is_not():
+    a, b = np.array([[1e4, 1, -1e4]], "f"), np.ones((3, 1), "f")
+    wide, narrow = sum_of_products(3), elementwise(3)
+    assert wide.of(a @ b, (a, b), product) > 1e-3 > 100 * narrow.of(a @ b, (a, b), product)
+
+
+def test_no_bound_lets_zeros_pass():
+    expected = np.full(4, 2.0)
+    assert np.all(Bound(1 << 40, "float16").of(expected, (expected,), None) < expected)
+
+
+SAYS = {
+    "import gc\ngc.get_objects()": {"looks_around"},
+    "from gc import get_objects as g": {"looks_around"},
+    "import gc\ngc.collect()": set(),
+    "import torch\ntorch.cuda.synchronize = print": {"patched"},
+    "import numpy as np\nnp.random.seed": set(),
+    "import torch\ngetattr(torch, 'soft' + 'max')": {"hides_code"},
+    "import operator\noperator.attrgetter('__globals__')(print)": {"looks_around"},
+    "from torch.utils._python_dispatch import _disable_current_modes": {"looks_around"},
+    "try:\n    f()\nexcept Exception:\n    g()": {"falls_back"},
+    "try:\n    f()\nexcept ValueError:\n    g()": set(),
+    "try:\n    f()\nexcept:\n    raise": set(),
+    "if __name__ == '__main__':\n    import time\n    time.time()": set(),
+    "import os\nos.environ['X'] = '1'": {"leaves_files", "knows_the_test"},
+    "from numba import cuda\ncounts = a = {}\ncounts[cuda.threadIdx.x] = 0": set(),
+    "class A:\n    def __del__(self):\n        pass": {"exit_hook"},
+    "import time\ntime.sleep(1)": {"sleeps"},
+    "no Python {": set(),
+}
+
+
+@pytest.mark.parametrize("text", SAYS)
+def test_what_a_text_says(text):
+    facts = facts_of(text)
+    assert {reason.key for reason in facts.reasons} == SAYS[text], facts.reasons
+    assert {reason.key for reason in facts.reasons} <= REASONS.keys()
+
+
+def test_who_calls_a_neighbour_of_what_was_ordered_has_not_written_it():
+    ordered = library.forbidden(Demands(), product, (np.ones((1, 1)), np.ones((1, 1))))
+    names = set().union(*ordered.values())
+    assert {"@", "matmul", "mm", "conv2d", "einsum"} <= names and "sum" not in names
+    named = library.forbidden(Demands(library=("aten._softmax",)), product, ())
+    assert "cross_entropy" in set().union(*named.values())
+    assert not library.forbidden(Demands(library=()), product, ())
+
+
+def test_values_of_fewer_digits_and_hostile_ones_keep_type_and_shape():
+    values = np.random.default_rng(0).normal(size=(3, 5)).astype("f")
+    for change in (*FEWER.values(), *HOSTILE.values()):
+        other = np.asarray(change(values.copy()))
+        assert other.shape == values.shape and other.dtype == values.dtype
+    half = values.astype("e").astype("f")
+    assert np.array_equal(FEWER["float16 or TF32"](half), half)
+
+
+def test_a_reply_of_another_form_is_no_reply():
+    assert isinstance(unpacked({"array": 0, "dtype": "<f4", "shape": [1]}, [b"1234"]), Array)
+    for tree in ({"array": 0, "dtype": "O", "shape": [1]}, {"array": 9}, {}, None, {"tensor": 0}):
+        with pytest.raises(Forged):
+            unpacked(tree, [b"1234"])
+    for notes in (None, {"lines": "many"}, {"operations": ["mm"]}, {"swallowed": [["a"]]}):
+        with pytest.raises(Forged):
+            notes_of({"notes": notes})
+
+
+def test_a_clock_of_the_host_sees_each_call_and_two_clocks_that_differ_are_named():
+    own, whole = samples(lambda n: time.sleep(n), Host(), [lambda: (0.002,)], 3)
+    assert len(own) == 3 and all(2 <= one < 200 for one in own) and own == whole
+    late = fast.of_clocks({"own": [1.0], "whole": [2.0], "each": 2.0})
+    told = fast.of_clocks({"own": [0.1], "whole": [0.1], "each": 2.0})
+    assert [one.key for one in (*late, *told)] == ["left_running", "clock_differs"]
+    assert fast.of_clocks({"own": [1.0], "whole": [1.0], "each": 1.1}) == []
+    assert fast.beyond_the_roof(Demands(), SimpleNamespace(draw=lambda n: ()), 1, 1.0) == []
