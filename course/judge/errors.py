@@ -54,8 +54,9 @@ class Bound:
     factors: of each product.
     magnitude: function of the arguments (in float64) that gives, for each element, the sum of the
         magnitudes of its terms; None for the reference of the arguments' magnitudes, which is that
-        of sums, products and convolutions; "result" for the magnitude of the result itself, but at least that of a typical element;
-        "itself" for that of each element alone, where no terms cancel (a softmax).
+        of sums, products and convolutions; "result" for the magnitude of the result itself, but
+        at least that of a typical element; "itself" for that of each element alone, where no
+        terms cancel (a softmax).
     exact: the result must be the very same bits; all else is left out.
     """
 
