@@ -8,9 +8,12 @@ from course.judge.words import sentence
 SAME_WORK = 0.9
 #: Operations of PyTorch that move or make arrays, and compute nothing
 MOVES = frozenset(
-    "empty empty_like empty_strided new_empty zeros zeros_like ones full fill_ zero_ copy_ clone"
-    " view reshape _reshape_alias contiguous as_strided detach alias to _to_copy expand permute"
-    " transpose t unsqueeze squeeze slice select _unsafe_view unbind split lift_fresh set_ resize_".split()
+    (
+        "empty empty_like empty_strided new_empty zeros zeros_like ones full fill_ zero_ copy_"
+        " clone view reshape _reshape_alias contiguous as_strided detach alias to _to_copy expand"
+        " permute transpose t unsqueeze squeeze slice select _unsafe_view unbind split lift_fresh"
+        " set_ resize_"
+    ).split()
 )
 
 

@@ -15,37 +15,60 @@ from course.judge.words import sentence
 
 #: group -> names, of NumPy's functions and methods and of PyTorch's operations (aten)
 GROUPS = {
-    "matrix products": "@ matmul dot inner vdot tensordot einsum multi_dot linear mm bmm addmm"
-    " baddbmm addbmm mv addmv _int_mm _scaled_mm addr matrix_power chain_matmul _sparse_mm sparse_mm mspmm bilinear _trilinear __matmul__ __rmatmul__"
-    " __imatmul__ sgemm dgemm hgemm gemm gemv sgemv matvec vecmat vecdot matrix asmatrix bmat"
-    " cdist _cdist_forward _euclidean_dist lstm gru rnn_tanh",
-    "convolutions": "convolve correlate convolution _convolution cudnn_convolution conv1d conv2d"
-    " conv3d mkldnn_convolution convolution_overrideable conv_transpose2d fftconvolve unfold im2col fold"
-    " slow_conv3d thnn_conv2d _slow_conv2d_forward",
-    "softmax": "softmax _softmax log_softmax _log_softmax special_softmax _safe_softmax"
-    " softmax_backward_data logsumexp",
-    "normalisation": "layer_norm native_layer_norm batch_norm native_batch_norm group_norm rms_norm"
-    " native_group_norm _fused_rms_norm instance_norm cudnn_batch_norm _native_batch_norm_legit"
-    " _batch_norm_impl_index",
-    "attention": "scaled_dot_product_attention _scaled_dot_product_attention_math"
-    " _scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_for_cpu"
-    " _scaled_dot_product_efficient_attention _flash_attention_forward"
-    " _native_multi_head_attention",
-    "sorting": "sort argsort partition argpartition unique topk kthvalue msort _unique2 unique_dim"
-    " lexsort searchsorted bucketize",
-    "scans": "cumsum cumprod logcumsumexp cummax cummin cumulative_sum cumulative_trapezoid",
-    "transforms": "fft ifft rfft irfft fft2 ifft2 rfft2 fftn ifftn rfftn irfftn _fft_r2c _fft_c2c"
-    " _fft_c2r dct idct",
-    "linear algebra": "inv solve svd qr eig eigh cholesky det lstsq pinv linalg_inv_ex _linalg_svd"
-    " linalg_qr _linalg_eigh linalg_cholesky_ex _linalg_solve_ex linalg_lu_factor_ex",
-    "losses": "cross_entropy nll_loss nll_loss_forward mse_loss binary_cross_entropy kl_div"
-    " cross_entropy_loss huber_loss smooth_l1_loss l1_loss triplet_margin_loss cosine_embedding_loss"
-    " binary_cross_entropy_with_logits",
-    "pooling": "max_pool2d max_pool2d_with_indices avg_pool2d adaptive_avg_pool2d"
-    " _adaptive_avg_pool2d max_pool3d_with_indices avg_pool3d max_pool1d avg_pool1d",
-    "histograms": "histogram bincount histc",
-    "reductions": "sum mean prod std var amax amin max min argmax argmin median norm"
-    " linalg_vector_norm var_mean std_mean trapezoid",
+    "matrix products": (
+        "@ matmul dot inner vdot tensordot einsum multi_dot linear mm bmm addmm baddbmm addbmm mv"
+        " addmv _int_mm _scaled_mm addr matrix_power chain_matmul _sparse_mm sparse_mm mspmm"
+        " bilinear _trilinear __matmul__ __rmatmul__ __imatmul__ sgemm dgemm hgemm gemm gemv sgemv"
+        " matvec vecmat vecdot matrix asmatrix bmat cdist _cdist_forward _euclidean_dist lstm gru"
+        " rnn_tanh"
+    ),
+    "convolutions": (
+        "convolve correlate convolution _convolution cudnn_convolution conv1d conv2d conv3d"
+        " mkldnn_convolution convolution_overrideable conv_transpose2d fftconvolve unfold im2col"
+        " fold slow_conv3d thnn_conv2d _slow_conv2d_forward"
+    ),
+    "softmax": (
+        "softmax _softmax log_softmax _log_softmax special_softmax _safe_softmax"
+        " softmax_backward_data logsumexp"
+    ),
+    "normalisation": (
+        "layer_norm native_layer_norm batch_norm native_batch_norm group_norm rms_norm"
+        " native_group_norm _fused_rms_norm instance_norm cudnn_batch_norm"
+        " _native_batch_norm_legit _batch_norm_impl_index"
+    ),
+    "attention": (
+        "scaled_dot_product_attention _scaled_dot_product_attention_math"
+        " _scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_for_cpu"
+        " _scaled_dot_product_efficient_attention _flash_attention_forward"
+        " _native_multi_head_attention"
+    ),
+    "sorting": (
+        "sort argsort partition argpartition unique topk kthvalue msort _unique2 unique_dim"
+        " lexsort searchsorted bucketize"
+    ),
+    "scans": ("cumsum cumprod logcumsumexp cummax cummin cumulative_sum cumulative_trapezoid"),
+    "transforms": (
+        "fft ifft rfft irfft fft2 ifft2 rfft2 fftn ifftn rfftn irfftn _fft_r2c _fft_c2c _fft_c2r"
+        " dct idct"
+    ),
+    "linear algebra": (
+        "inv solve svd qr eig eigh cholesky det lstsq pinv linalg_inv_ex _linalg_svd linalg_qr"
+        " _linalg_eigh linalg_cholesky_ex _linalg_solve_ex linalg_lu_factor_ex"
+    ),
+    "losses": (
+        "cross_entropy nll_loss nll_loss_forward mse_loss binary_cross_entropy kl_div"
+        " cross_entropy_loss huber_loss smooth_l1_loss l1_loss triplet_margin_loss"
+        " cosine_embedding_loss binary_cross_entropy_with_logits"
+    ),
+    "pooling": (
+        "max_pool2d max_pool2d_with_indices avg_pool2d adaptive_avg_pool2d _adaptive_avg_pool2d"
+        " max_pool3d_with_indices avg_pool3d max_pool1d avg_pool1d"
+    ),
+    "histograms": ("histogram bincount histc"),
+    "reductions": (
+        "sum mean prod std var amax amin max min argmax argmin median norm linalg_vector_norm"
+        " var_mean std_mean trapezoid"
+    ),
 }
 GROUPS = {group: frozenset(names.split()) for group, names in GROUPS.items()}
 #: Who was to write one of these has not by calling another of the same line
