@@ -175,7 +175,7 @@ class Demand:
 
 @dataclass(frozen=True)
 class Speed:
-    """At which size the time of a solved Numba kernel is told.
+    """At which size the time of a solved kernel is told; of CUDA C `small` is needed.
 
     of: the words for that size. shape: size -> the shape that `inputs` takes. block: its threads,
     unless the first of the exercise's launches is taken. small: three sizes from which counts are

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from course.checking.cuda_c_files import solution_file
 from course.checking.model import Out, cover
 from course.checking.rejected import Rejected
-from utils import compare, has_gpu
+from utils import compare, cuda_c, has_gpu
 from utils.estimate import Blank, Estimate, Launch, Unknown, estimate
 from utils.estimate.gpus import with_article
 from utils.estimate.model import WORDS
@@ -63,8 +64,8 @@ def measured(exercise, answer) -> tuple:
     arrays = [on_device(arg) for arg in launch.args]
     rivals = {ANSWER: answer, SOLUTION: exercise.solution}
     works = {
-        label: functools.partial(kernel[launch.grid, launch.block], *arrays)
-        for label, kernel in rivals.items()
+        label: functools.partial(kernel_of(exercise, one)[launch.grid, launch.block], *arrays)
+        for label, one in rivals.items()
     }
     taken = compare(works).timings
     mine, ours = (taken[label].median for label in (ANSWER, SOLUTION))
@@ -113,15 +114,24 @@ def beside(mine: float, ours: float) -> str:
     return f"; the solution of this exercise takes {ratio} as long ({format_ms(ours)})."
 
 
+def kernel_of(exercise, answer):
+    """What is launched: a Numba kernel, or the kernel of a CUDA C file."""
+    if exercise.kind != "cuda_c":
+        return answer
+    path = solution_file(exercise) if answer is exercise.solution else answer
+    return cuda_c.load(path)[exercise.kernel_name]
+
+
 @functools.cache
 def of_solution(exercise) -> Estimate:
     """The estimate for the solution, once in a process."""
     return estimate_of(exercise, exercise.solution)
 
 
-def estimate_of(exercise, kernel) -> Estimate:
-    """The estimate for a kernel at the exercise's GPU size. Raises Unknown."""
+def estimate_of(exercise, answer) -> Estimate:
+    """The estimate for an answer at the exercise's GPU size. Raises Unknown."""
     speed = exercise.speed
+    kernel = kernel_of(exercise, answer)
 
     def launch(size):
         return launch_of(exercise, size, kernel)

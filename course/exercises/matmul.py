@@ -469,6 +469,12 @@ __global__ void matmul_mine(float* c, const float* a, const float* b, int m, int
     orders=1,
     effort=8,
     traffic=1.5,
+    speed=Speed(
+        "matrices of 1024 × 1024",
+        1024,
+        lambda depth: (1024, 1024, 1024) if depth == 1024 else (64, 64, depth),
+        small=(32, 48, 64),
+    ),
     hypotheses=(
         Hypothesis(
             "wrong_value",

@@ -9,7 +9,7 @@ from course.checking.inputs import (
     some_numbers,
     whole,
 )
-from course.checking.model import Demand, Exercise, Hypothesis, InOut, Launch, Out, Wrong
+from course.checking.model import Demand, Exercise, Hypothesis, InOut, Launch, Out, Speed, Wrong
 from course.checking.quiz import Quiz, one_of
 from utils.tracer.record import ACCESSES, ATOMIC, FENCE, READ, WRITE
 
@@ -102,6 +102,7 @@ def block_sum(total, a):
     needs=("shared",),
     without=("atomics", "shuffles"),
     probe=(300, 256),
+    speed=Speed("65,536 numbers", 1 << 16, lambda count: (count, 1024)),
     hints=(
         "With 48 threads the steps are 24, 12, 6, 3 and then 3 // 2 = 1. Which thread adds the"
         " third of the last three sums?",
@@ -585,6 +586,7 @@ def split(out, keys, places, bit):
     solution=split,
     inputs=split_inputs,
     reference=lambda out, keys, places, bit: keys[np.argsort(keys >> bit & 1, kind="stable")],
+    speed=Speed("4 million keys", 4 << 20, lambda count: (count, 0), block=(256, 1, 1)),
     large=(66_000, 1),
     shapes=(
         (1, 0),

@@ -30,6 +30,7 @@ NARROW = NUMBER * WARP  # bytes of a request of a warp, of one number for each l
 OPERATIONS = 8  # for each number that moves: so many have a kernel that uses its numbers again
 USES = 0.5  # accesses for each operation, from which on they are what a product of matrices does
 BARRIERS = 2  # of a block whose warps add up by shuffles
+EDGES = 4  # barriers of a tree beside two for each of its rounds
 SHUFFLES = 5  # from 32 values to one
 SIDE = 2  # a thread with SIDE x SIDE results of a product reads each number for SIDE of them
 
@@ -237,7 +238,8 @@ def with_shuffles(counts, gpu):
     """A block's sum or scan by shuffles within warps: two barriers, two passes of each warp."""
     a = counts.amounts
     times = counts.waits["barriers"]
-    if times <= BARRIERS or is_product(counts):
+    rounds = 2 * math.log2(counts.threads) + EDGES
+    if times <= BARRIERS or times > rounds or is_product(counts):
         return None
     warps = counts.blocks * ceil_div(counts.threads, WARP)
     waits = counts.waits.copy()
