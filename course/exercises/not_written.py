@@ -127,13 +127,18 @@ def whole_blocks(row, block):
 SUSPECTS = (from_zero, last_of_equals, whole_blocks)
 
 
+def given_away(row, block):
+    """Which of the suspects a row gives away, in their order."""
+    right = row.index(max(row))
+    return tuple(suspect(row, block) != right for suspect in SUSPECTS)
+
+
 def told(answer, n, block):
-    """Which of the suspects an answer's row gives away. Raises ValueError for another length."""
+    """Which of them an answer's row gives away. Raises ValueError for a row of another length."""
     row = [int(value) for value in answer(n, block)]
     if len(row) != n:
         raise ValueError(f"the row has {len(row)} numbers; n = {n} are asked for")
-    right = row.index(max(row))
-    return tuple(suspect(row, block) != right for suspect in SUSPECTS)
+    return given_away(row, block)
 
 
 def telling_row(n, block):

@@ -1,12 +1,15 @@
 """The pictures of the chapter Kernels that you did not write: the desk, tolerances, clocks."""
 
 import html
+import json
+import re
 
 import numpy as np
 
 from course.judge import bank
 from course.pictures.shapes import plain
 from utils.estimate import Blank, Launch, estimate
+from utils.files import ASSETS
 from utils.plots import ACCENT, ALARM, INK, OTHERS, chart
 from utils.plots.svg import FAINT, GREY, PAPER, Drawing, strong
 from utils.quantities import format_ms
@@ -232,7 +235,37 @@ def said(*numbers: int):
     return fig
 
 
-# ---- the bank
+# ---- the bank, and judges of it
+
+#: A checker's key in assets/judges.json -> its name
+CHECKERS = {
+    "ours": "kerneljudge",
+    "pygpubench": "pygpubench's rule: 20 inputs, at one address",
+    "kernelbench": "KernelBench's rule: 5 random inputs",
+    "allclose": "allclose on one input",
+}
+
+
+def judges():
+    """How many of the bank's cheats each checker accepted, as `course.judge.bench` recorded it."""
+    content = json.loads((ASSETS / "judges.json").read_text(encoding="utf-8"))
+    rows = [(CHECKERS[key], one) for key, one in content["judges"].items()]
+    rows.sort(key=lambda row: len(row[1]["accepted"]))
+    cheats = rows[0][1]["of"]
+    words = "; ".join(f"{name} {len(one['accepted'])}" for name, one in rows)
+    alt = f"Of {cheats} wrong or cheating kernels accepted: {words} ({content['date'][:10]})"
+    fig, axes = chart(7.5, 1.0 + 0.36 * len(rows), alt=alt)
+    for place, (_, one) in enumerate(rows):
+        count = len(one["accepted"])
+        axes.barh(place, count, color=ALARM if count else ACCENT)
+        axes.annotate(
+            f"{count} of {cheats}", (count, place), (6, -4), textcoords="offset points", fontsize=9
+        )
+    names = [name for name, _ in rows]
+    axes.set(yticks=range(len(rows)), yticklabels=names, xlabel="cheats accepted", xlim=(0, cheats))
+    axes.invert_yaxis()
+    plain(axes)
+    return fig
 
 
 class Table:
@@ -259,7 +292,7 @@ def patterns(*fails: str):
     rows = [
         (
             one.key,
-            html.escape(one.says).replace("\n", " "),
+            re.sub("`(.+?)`", r"<code>\1</code>", html.escape(one.says)),
             one.needs if one.needs == "GPU" else "",
             f'<a href="{html.escape(one.source)}">source</a>',
         )
