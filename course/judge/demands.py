@@ -62,8 +62,9 @@ class Demands:
     properties: Property entries to hold.
     widen: the reference is given float64 instead of what the candidate is given.
     strided: arrays of two axes and more are also handed in as views that are not contiguous.
-    hostile: also zeros, equal, negative, very large and very small numbers, as far as the
-        reference gives a finite result for them.
+    hostile: any numbers may be handed in, so that single ones are changed, and all are made zero,
+        equal, negative, very large or small, as far as the reference gives a finite result for
+        them. False where inputs obey a law: probabilities, sorted numbers.
     large: also one size far beyond the others, where sizes are whole numbers and time allows.
     special: "any", "no_nan" or "finite": which special numbers (infinity, NaN, -0, the smallest)
         the floats may hold in some calls.

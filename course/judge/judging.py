@@ -4,7 +4,7 @@ import numpy as np
 
 from course.judge import fast, handed_in, honest, library, reading, right, sandbox
 from course.judge.demands import Demands
-from course.judge.report import Reason, Report, answer, unknown
+from course.judge.report import Reason, Report, answer, shortened, unknown
 from course.judge.words import FAST, HONEST, RIGHT, question_of, sentence
 from utils import has_gpu
 
@@ -97,7 +97,7 @@ def loaded(box, given, demands, watched=True):
     if error is None:
         return []
     line = f" ({error['line']})" if error["line"] else ""
-    says = f"{error['type']}{line}: {' '.join(error['says'].split())[:300]}"
+    says = f"{error['type']}{line}: {shortened(error['says'])}"
     return [Reason("does_not_load", f"{sentence('does_not_load')} {says}")]
 
 

@@ -52,7 +52,7 @@ class Task:
             fresh=self.fresh if has_fresh else lambda rng: sizes[int(rng.integers(len(sizes)))],
             error=Bound(exact=True) if exercise.rtol == 0 else AsChecked(rtol=exercise.rtol),
             widen=False,
-            hostile=False,
+            hostile=exercise.specials == "any" and exercise.kind != "function",
             may_alias=exercise.kind == "function",
             deterministic=not exercise.shared_output,
             library=(),

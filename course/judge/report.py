@@ -128,8 +128,19 @@ class Report:
         return f"<p>{head}</p><table>{rows}</table><p><small>seed={self.seed}</small></p>"
 
 
+def shortened(text: str, most: int = 400) -> str:
+    """A text in one line, of so many characters at most, cut behind a sentence or a word."""
+    text = " ".join(text.split())
+    if len(text) <= most:
+        return text
+    cut = text[:most]
+    end = max(cut.rfind(sign) + 1 for sign in (". ", "! ", "? "))
+    return cut[:end] if end > most // 2 else cut[: cut.rfind(" ")] + " …"
+
+
 def _row(name, one):
-    mark = f'<b style="color:{COLOURS[one.verdict]}">{SIGNS[one.verdict]} {name}</b>'
+    style = f"color:{COLOURS[one.verdict]};white-space:nowrap"
+    mark = f'<b style="{style}">{SIGNS[one.verdict]} {name}</b>'
     says = "<br>".join(html.escape(reason.says) for reason in one.reasons) or one.verdict
     return (
         f'<tr><td style="text-align:left">{mark}</td><td style="text-align:left">{says}</td></tr>'

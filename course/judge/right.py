@@ -13,7 +13,7 @@ import numpy as np
 from course.judge import cases, sandbox
 from course.judge.demands import InOut, Out
 from course.judge.errors import UNIT_ROUNDOFF, Bound
-from course.judge.report import Reason
+from course.judge.report import Reason, shortened
 from course.judge.sandbox import Array, Forged, Lost, Opaque
 from course.judge.words import sentence
 from utils import check, has_gpu
@@ -199,6 +199,10 @@ class Trials:
             label = "other values at the same addresses" if number else ""
             self.call(label, self.size, self.of_one_shape(), slot="a")
         base = self.base
+        if not self.demands.hostile:
+            for _ in range(2):
+                self.call("other values at the same addresses", self.size, self.of_one_shape(), "a")
+            return
         for words, change in (
             ("one number changed", cases.one_changed),
             ("two numbers swapped", cases.two_swapped),
@@ -299,7 +303,8 @@ class Trials:
 
     def fewer_digits(self):
         """Values of fewer bits: whose result is the same as for all bits has not read them."""
-        self.narrow = None
+        if not self.demands.hostile:
+            return
         values = self.of_one_shape()
         full = self.call("", self.size, values)
         for words, change in cases.FEWER.items():
@@ -388,7 +393,7 @@ class Trials:
         if error["type"] in NAMED:
             key = next((one for word, one in MISTAKES.items() if word in text.lower()), key)
         line = f" ({error['line']})" if error["line"] else ""
-        first = " ".join(text.split())[:240]
+        first = shortened(text)
         return Reason(key, f"{sentence(key)} {where(tried)}: {error['type']}{line}: {first}")
 
     def noted(self, tried):
@@ -407,7 +412,7 @@ class Trials:
             says = f"{where(tried)}: the result of the call before was overwritten."
             return Reason("aliases", f"{sentence('aliases')} {says}")
         if notes["problems"]:
-            says = " ".join(notes["problems"][0].split())[:300]
+            says = shortened(notes["problems"][0])
             return Reason("race", f"{sentence('race')} {where(tried)}: {says}")
         return None
 
