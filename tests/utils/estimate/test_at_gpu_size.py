@@ -7,6 +7,7 @@ import triton
 import triton.language as tl
 from numba import cuda, float32
 
+from course.kernels.tiles import matmul as products
 from tests.needs import without_gpu
 from utils import benchmark, compare, results, sizes, timing
 from utils.estimate import Blank, Launch, Unknown, estimate
@@ -285,3 +286,11 @@ def test_the_power_of_two_above_a_row_grows_with_the_row():
     asked = timing.estimate.longest.counts
     assert (asked.blocks, asked.threads) == (4096, 256)
     assert asked.moved == {"read": 4 * 4096 * 3000, "write": 4 * 4096 * 3000}
+
+
+def test_a_triton_launch_with_what_is_not_counted_says_so():
+    a = torch.ones(64, 64)
+    multiply = products.with_descriptors(32, 32, 32)
+    assert "no estimate: tensor descriptors are not counted" in repr(
+        benchmark(lambda: multiply(torch.empty_like(a), a, a))
+    )
