@@ -48,6 +48,10 @@ def kept(trials):
     if copy:
         says = f"`{copy}` holds a copy of the result that it has just returned."
         return [Reason("kept_answer", f"{sentence('kept_answer')} {says}")]
+    grown = trials.counted[0].notes.get("grown")
+    if grown:
+        says = f"`{grown}` holds more after each call with values that it has not seen."
+        return [Reason("kept_answer", f"{sentence('kept_answer')} {says}")]
     first, *others = (work_of(one.notes) for one in trials.counted)
     for other in others:
         for name, count in first.items():

@@ -43,7 +43,8 @@ def judge(candidate, reference, inputs, demands=None, *, seed=None) -> Report:
         reasons += honest.reasons(given, box, trials, facts)
         if has_gpu() and not any(question_of(one.key) == RIGHT for one in reasons):
             speed = raced(box, trials, [one for one in reasons if question_of(one.key) == FAST])
-    if trials.done and not trials.dead:
+    is_wrong = any(question_of(one.key) == RIGHT for one in reasons)
+    if trials.done and not is_wrong:
         reasons += alone(given, trials)
     return report(given.name, reasons, trials, seed, speed)
 

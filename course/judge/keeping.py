@@ -16,6 +16,7 @@ MOST = 20_000  # things that are looked at
 LEAST_BYTES = 16  # of a result, to be known again
 #: Iterators that count, and show how far they are
 COUNTERS = (itertools.count, itertools.cycle, range)
+LENGTH = " (how long it is)"
 PLAIN = (bool, int, float, complex, str, bytes)
 
 
@@ -93,7 +94,7 @@ def numbers(roots):
         elif isinstance(one, COUNTERS):
             found[path] = repr(one)
         elif isinstance(one, dict | list | set):
-            found[path] = len(one)
+            found[path + LENGTH] = len(one)
         elif isinstance(one, functools._lru_cache_wrapper):
             found[path] = one.cache_info().hits
         elif isinstance(one, types.GeneratorType):
@@ -103,17 +104,22 @@ def numbers(roots):
     return found
 
 
+def grown(before, after):
+    """The path of something that holds more than before, or ""."""
+    names = [n for n in before if n.endswith(LENGTH) and after.get(n, 0) > before[n]]
+    return min(names, key=len).removesuffix(LENGTH) if names else ""
+
+
 def changed(before, after):
     """The path of something that is another than before, or ""."""
     names = [name for name in before if name in after and before[name] != after[name]]
-    return min(names, key=len) if names else ""
+    return min(names, key=len).removesuffix(LENGTH) if names else ""
 
 
 def copies(roots, results, overlap):
     """The path of a copy of a result that the candidate holds, or ""."""
     wanted = {}
-    for one in results:
-        data = data_of(one)
+    for one, data in results:
         if data is not None and len(data) >= LEAST_BYTES and len(set(data)) > 8:
             wanted[data] = one
     if not wanted:

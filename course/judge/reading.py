@@ -90,6 +90,10 @@ OF_OS = {
     "environ": "knows_the_test",
     "getenv": "knows_the_test",
     "getppid": "looks_around",
+    "getcwd": "knows_the_test",
+    "uname": "knows_the_test",
+    "cpu_count": "knows_the_test",
+    "path": "reads_files",
     "getpid": "knows_the_test",
     "_exit": "forged",
     "write": "forged",
@@ -256,6 +260,8 @@ class Reader(ast.NodeVisitor):
     def visit_Name(self, node):
         if node.id in NARROW:
             self.facts.narrow.setdefault(node.id, node.lineno)
+        if node.id in ("__name__", "__file__"):
+            self.facts.add("knows_the_test", node.lineno, f"`{node.id}`")
         if node.id in ("__builtins__", "__loader__", "__spec__"):
             self.facts.add("looks_around", node.lineno, f"`{node.id}`")
 

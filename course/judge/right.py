@@ -230,7 +230,7 @@ class Trials:
 
     def again(self):
         """The same values again, counted: the same work must be done, with the same result."""
-        self.call("", self.size, self.of_one_shape())
+        self.call("", self.size, self.of_one_shape(), keeping=True)
         values = self.of_one_shape()
         # of what launches kernels the launches are counted, of what does not its own steps
         how = {"lines": not self.done[-1].notes.get("launches"), "spoil": True, "keeping": True}

@@ -138,7 +138,7 @@ class Sandbox:
 
     def __init__(self, modules, seconds):
         self.seconds = seconds
-        self.scratch = tempfile.mkdtemp(prefix="judged-")
+        self.scratch = tempfile.mkdtemp(prefix="cuda-")
         self.nursery = nursery(tuple(modules))
         try:
             self.pid, self.channel = self.nursery.copy(self.scratch)
@@ -236,7 +236,7 @@ def notes_of(header):
         values = value.values() if isinstance(value, dict) else value
         if not isinstance(value, kind) or not all(isinstance(one, inner) for one in values):
             raise Forged(f"notes of another form ({name})")
-    if not all(isinstance(notes.setdefault(name, ""), str) for name in ("counts", "copy")):
+    if not all(isinstance(notes.setdefault(name, ""), str) for name in ("counts", "copy", "grown")):
         raise Forged("notes of another form (counts)")
     if not isinstance(notes.setdefault("lines", None), int | None):
         raise Forged("notes of another form (lines)")

@@ -10,9 +10,12 @@ import collections
 import contextlib
 import gc
 import os
+import random
 import signal
 import sys
 import sysconfig
+import threading
+import warnings
 
 import numpy as np
 
@@ -101,6 +104,8 @@ EVENTS = {
 }
 #: Events that only what the candidate itself calls can tell: the standard library does so all day
 DIRECT = {
+    "object.__getattr__",
+    "object.__setattr__",
     "sys._getframe",
     "sys._getframemodulename",
     "compile",
@@ -190,23 +195,29 @@ class Watch:
         return None if path.startswith(trusted) else "reads_files"
 
     def frame_of(self, event):
-        """The candidate's frame that made an event, or None where a library did."""
+        """The candidate's frame that made an event, or None where a library did.
+
+        What the standard library does for somebody is that one's doing; what Python does to import
+        a module is nobody's. Code of an unknown text is that of whoever runs it.
+        """
         frame = sys._getframe(3)
         while frame is not None:
             name = frame.f_code.co_filename
-            if name in self.mine:
+            if self.is_theirs(name):
                 return frame
+            if name.startswith("<frozen importlib"):
+                return None
+            is_text = name.startswith("<") and not name.startswith("<frozen")
             inner = name.startswith(("<frozen", STDLIB)) and "site-packages" not in name
-            if not inner or event in DIRECT and not name.endswith(("inspect.py", "traceback.py")):
-                # code from a text that nobody has seen is the candidate's, too
-                return frame if name.startswith("<string") and self.calls(frame) else None
+            direct = event in DIRECT and not name.endswith(("inspect.py", "traceback.py"))
+            if not is_text and (not inner or direct):
+                return None
             frame = frame.f_back
         return None
 
-    def calls(self, frame):
-        """Whether a frame of the candidate's is below this one, without a library between."""
-        frame = frame.f_back
-        return frame is not None and frame.f_code.co_filename in self.mine
+    def is_theirs(self, name):
+        """Whether a file is the candidate's: handed in, or written since."""
+        return name in self.mine or name.startswith(self.scratch + os.sep)
 
     def place(self, frame):
         name = os.path.basename(frame.f_code.co_filename)
@@ -262,6 +273,8 @@ class Watch:
             code = getattr(value, "__code__", None)
             if code is not None and self.pickled:
                 self.mine.add(code.co_filename)
+        with self.resting():  # to make a model draws weights
+            self.before |= {what: one for what, one in state().items() if what[0] == "counter"}
         self.changed()
 
     def changed(self):
@@ -345,8 +358,21 @@ def state():
     found["process", "folder"] = os.getcwd()
     found["process", "import hooks"] = tuple(map(id, (*sys.meta_path, *sys.path_hooks)))
     found["process", "collector's hooks"] = tuple(map(id, gc.callbacks))
+    found["counter", "NumPy's random numbers"] = digest_of(np.random.get_state()[1:3])
+    found["counter", "Python's random numbers"] = hash(random.getstate())
+    found["counter", "NumPy's way to print"] = str(np.get_printoptions())
+    found["counter", "NumPy's way with errors"] = str(np.geterr())
+    found["counter", "limits of the interpreter"] = (
+        sys.getrecursionlimit(),
+        sys.getswitchinterval(),
+        gc.get_threshold(),
+        len(warnings.filters),
+        threading.stack_size(),
+    )
     torch = sys.modules.get("torch")
     if torch is not None:
+        found["counter", "PyTorch's random numbers"] = torch.get_rng_state().sum().item()
+        found["counter", "PyTorch's threads"] = torch.get_num_threads()
         found["precision", "PyTorch's default type"] = str(torch.get_default_dtype())
         found["precision", "precision of float32 products"] = torch.get_float32_matmul_precision()
         found["precision", "TF32 in matrix products"] = torch.backends.cuda.matmul.allow_tf32
@@ -354,6 +380,11 @@ def state():
             torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction
         )
     return found
+
+
+def digest_of(parts):
+    """A number that tells that arrays and numbers are the same."""
+    return hash(tuple(bytes(np.asarray(one).tobytes()) for one in parts))
 
 
 def identity(value):
@@ -368,6 +399,8 @@ def difference(what, old, new):
     if group == "process":
         key = "leaves_files" if name == "environment" else "patched"
         return key, f"the process's {name} are others than before"
+    if group == "counter":
+        return "counts_calls", f"{name} are others than before"
     if group == "precision":
         return "narrower", f"{name}: {new}, and it was {old}"
     return "patched", f"{group}.{name} is another than before"

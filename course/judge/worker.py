@@ -27,6 +27,7 @@ import numpy as np
 #: Modules beside this file, which import nothing of the judge's either
 BESIDE = ("keeping", "timed", "watching")
 HEAD = struct.Struct("<QQ")
+M_PERTURB = -6
 DYING = 2  # seconds in which a process that hung up ends by itself
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 CPU_SECONDS = 300
@@ -234,6 +235,7 @@ class Desk:
         before, self.numbers = self.numbers, keeping.numbers(roots)
         return {
             "counts": keeping.changed(before, self.numbers),
+            "grown": keeping.grown(before, self.numbers),
             "copy": keeping.copies(roots, self.last, overlap),
         }
 
@@ -353,7 +355,8 @@ def call(candidate, message, desk, watch):
             for part in parts(result)
             if is_array(part)
         )
-    desk.last = [one for one in parts(result) if is_array(one)]
+    keeping = importlib.import_module("keeping")
+    desk.last = [(one, keeping.data_of(one)) for one in parts(result) if is_array(one)]
     buffers = []
     tree = packed(result, buffers)
     if not places:
@@ -439,7 +442,7 @@ def serve(channel, scratch):
     os.chdir(scratch)
     os.environ.update(HOME=scratch, TMPDIR=scratch)
     limit()
-    out = os.open("printed.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    out = os.open(os.devnull, os.O_WRONLY)  # a file would tell by its size how often it was called
     os.dup2(out, 1)
     os.dup2(out, 2)
     os.close(out)
@@ -451,6 +454,8 @@ def serve(channel, scratch):
         try:
             if message["do"] == "load":
                 watch = watching.Watch(message) if message["watched"] else watching.Blind()
+                if not message["watched"]:
+                    ctypes.CDLL(None).mallopt(M_PERTURB, 0)  # memory as it is elsewhere
                 with watch.loading():
                     candidate, whole = load(message)
                 watch.loaded(candidate, whole)
