@@ -14,8 +14,6 @@ import random
 import signal
 import sys
 import sysconfig
-import threading
-import warnings
 
 import numpy as np
 
@@ -366,8 +364,6 @@ def state():
         sys.getrecursionlimit(),
         sys.getswitchinterval(),
         gc.get_threshold(),
-        len(warnings.filters),
-        threading.stack_size(),
     )
     torch = sys.modules.get("torch")
     if torch is not None:
