@@ -79,13 +79,11 @@ def refused_of_the_course(every) -> tuple[int, list]:
     text = RIGHT_ANSWERS.read_text(encoding="utf-8")
     count, refused = 0, []
     known = of_exercises.right_answers(text, exercises.EXERCISES)
-    for number, (exercise, title, candidate) in enumerate(known):
+    for number, (exercise, title, candidate, entry) in enumerate(known):
         if number % every:
             continue
         task = of_exercises.Task(exercise)
-        demands = task.demands
-        if isinstance(candidate, str) and exercise.kind != "cuda_c":
-            demands = replace(demands, entry=of_exercises.entry_of(candidate))
+        demands = replace(task.demands, entry=entry)
         report = judge(candidate, task.reference, task.inputs, demands, seed=number)
         count += 1
         if report.verdict != "accepted":

@@ -92,7 +92,7 @@ class Bound:
         if self.magnitude == "itself":
             return np.abs(expected)
         if self.magnitude == "result":
-            return np.maximum(np.abs(expected), _typical(expected))
+            return np.maximum(np.abs(expected), typical(expected))
         if self.magnitude is None:
             return np.abs(np.asarray(reference(*map(magnitude_of, arguments)), np.float64))
         return np.abs(np.asarray(self.magnitude(*arguments), np.float64))
@@ -104,7 +104,7 @@ def magnitude_of(argument):
     return np.abs(argument) if is_float else argument
 
 
-def _typical(expected) -> float:
+def typical(expected) -> float:
     """Median magnitude of the finite results that are not zero."""
     size = np.abs(expected[np.isfinite(expected)])
     size = size[size > 0]

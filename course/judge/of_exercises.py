@@ -12,7 +12,7 @@ import numpy as np
 from course.checking import model
 from course.checking.evidence import ATOL
 from course.judge import demands as asked
-from course.judge.errors import Bound
+from course.judge.errors import Bound, typical
 
 #: Kinds of exercises that are a function of their arguments
 KINDS = ("numba", "cuda_c", "triton", "function")
@@ -27,7 +27,8 @@ class AsChecked(Bound):
 
     def of(self, expected, arguments, reference):
         known = np.where(np.isfinite(expected), np.abs(expected), 0)
-        return self.rtol * known + ATOL * max(1, known.max(initial=0))
+        size = np.maximum(known, typical(expected))
+        return self.rtol * size + ATOL * max(1, known.max(initial=0))
 
 
 class Task:
@@ -139,18 +140,43 @@ IMPORTS = {
 
 
 def right_answers(text, exercises):
-    """(exercise, title, candidate) of all right answers: each exercise's solution, and those of a
-    text in which each begins with a line `### ID TITLE`.
+    """(exercise, title, candidate, entry) of all right answers: each exercise's solution, and those
+    of a text in which each begins with a line `### ID TITLE`. entry: its function's or kernel's
+    name, None where there is one alone.
+
+    Those in CUDA C stand in one file, each under a name of its own, as the course's tests have it.
     """
     for exercise in exercises.values():
         if can_be_judged(exercise):
-            yield exercise, "solution", exercise.solution
+            yield exercise, "solution", exercise.solution, exercise.kernel_name or None
+    files = {}
     for part in re.split(r"(?m)^### ", text)[1:]:
         head, source = part.split("\n", 1)
         id, _, title = head.partition(" ")
         exercise = exercises[id]
         if can_be_judged(exercise):
-            yield exercise, title, IMPORTS[exercise.kind] + source
+            if exercise.kind == "cuda_c":
+                files.setdefault(id, {})[title] = source
+            else:
+                yield exercise, title, IMPORTS[exercise.kind] + source, entry_of(source)
+    for id, sources in files.items():
+        exercise = exercises[id]
+        whole = in_one_file(exercise.kernel_name, sources)
+        for title in sources:
+            yield exercise, title, whole, f"{exercise.kernel_name}_{title}"
+
+
+def in_one_file(kernel, sources):
+    """Several files with a kernel of one name as one file, in which names have the title's end."""
+    helpers = [re.findall(HELPER, source) for source in sources.values()]
+    names = [name for one in helpers for name in one]
+    own = {kernel, *(name for name in names if names.count(name) > 1)}
+    pattern = re.compile(rf"\b({'|'.join(own)})\b")
+    return "".join(pattern.sub(rf"\1_{title}", source) for title, source in sources.items())
+
+
+#: The name of a device function
+HELPER = r"__device__ [\w ]*?\b(\w+)\("
 
 
 def can_be_judged(exercise):
