@@ -1,11 +1,14 @@
 """The pictures of the chapter Kernels that you did not write show what is so."""
 
+import json
+
 import numpy as np
 import pytest
 
 from course.exercises.not_written import roundings
 from course.judge import bank
 from course.pictures import not_written
+from utils.files import ASSETS
 
 
 def test_envelopes_are_closed_until_they_are_stamped():
@@ -60,3 +63,11 @@ def test_each_pattern_is_in_a_table_with_its_source():
     page = not_written.patterns()._repr_html_()
     assert all(one.key in page and one.source in page for one in bank.patterns())
     assert len(not_written.patterns("honest").rows) < len(bank.patterns())
+
+
+def test_the_board_of_judges_shows_what_was_recorded():
+    content = json.loads((ASSETS / "judges.json").read_text(encoding="utf-8"))["judges"]
+    fig = not_written.judges()
+    said = {text.get_text() for text in fig.axes[0].texts}
+    assert said == {f"{len(one['accepted'])} of {one['of']}" for one in content.values()}
+    assert set(content) == set(not_written.CHECKERS)
