@@ -6,10 +6,10 @@ import json
 from collections import Counter
 
 from course.kernels.machine import profiled
-from course.kernels.machine.changes import CHANGED
 from course.pictures.shapes import plain
 from utils import results
 from utils.estimate.gpus import with_article
+from utils.estimate.improving import CHANGED
 from utils.estimate.model import WORDS
 from utils.estimate.statement import JUDGED, worst_of
 from utils.files import ASSETS
@@ -90,7 +90,7 @@ def waterfall(changes, title: str = "", said: float | None = None):
     bottom = 32 + ROW * len(rows)
     sheet = Drawing(
         STEPS + WIDE + 110,
-        bottom + 30,
+        bottom + 44,
         alt=f"{title or 'A kernel'} on {where}, estimated: {told}{yours}",
     )
     sheet.heading(0, 12, f"{title or 'A kernel'}: what to change next, estimated for {where}")
@@ -112,6 +112,7 @@ def waterfall(changes, title: str = "", said: float | None = None):
         x = STEPS + scale * said / 1e3
         sheet.line(x, 26, x, bottom, colour=ALARM, thick=2)
         sheet.text(x, bottom + 10, f"you: {format_ms(said)}")
+    sheet.text(STEPS + WIDE, bottom + 32, changes.how_far_off(), anchor="end")
     return sheet
 
 

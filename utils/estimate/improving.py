@@ -11,16 +11,21 @@ recorded pairs of kernels.
 """
 
 import dataclasses
+import functools
+import json
 import math
 from collections import Counter
 from dataclasses import dataclass
 
+from utils.files import ASSETS
 from utils.occupancy import ceil_div
 from utils.quantities import format_ms
 
 from .gpus import Gpu, with_article
 from .model import SECTOR, WARP, WORDS, Counts, arithmetic, memory, room_for, terms, together
 
+#: What changes were said to bring beside what they brought, by `course.kernels.machine.changes`
+CHANGED = ASSETS / "recorded" / "changes.json"
 WORTH_SAYING = 0.95  # a change is named if the time would be less than so much of it
 LINE = 128
 FULL_BLOCK = 256  # threads
@@ -58,6 +63,13 @@ class Waterfall:
     steps: tuple[Step, ...]
     least: float
 
+    def how_far_off(self) -> str:
+        """How far off what changes bring was on this GPU, where pairs of kernels are recorded."""
+        found = judged().get(self.name)
+        if found is None:
+            return "on this GPU no change was ever timed"
+        return f"nine in ten changes within a factor of {found['p90_factor']:.1f}"
+
     def __repr__(self):
         rows = [("as it is", self.seconds, self.limit)]
         rows += [(step.words, step.seconds, step.limit) for step in self.steps]
@@ -68,8 +80,19 @@ class Waterfall:
             for words, s, limit in rows
         ]
         lines.append(f"{last:{width}}  about {format_ms(1e3 * self.least):>8}")
-        head = f"What to change next, estimated for {with_article(self.name)} and not measured:"
+        where = with_article(self.name)
+        head = (
+            f"What to change next, estimated for {where} and not measured ({self.how_far_off()}):"
+        )
         return "\n".join([head, *lines])
+
+
+@functools.cache
+def judged() -> dict:
+    """GPU -> how far off changes were; empty where nothing is recorded."""
+    if not CHANGED.exists():
+        return {}
+    return json.loads(CHANGED.read_text(encoding="utf-8"))["gpus"]
 
 
 def waterfall(counts: Counts, gpu: Gpu, most: int = 3) -> Waterfall:

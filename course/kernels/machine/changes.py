@@ -19,11 +19,10 @@ from course.kernels.machine.judge import GPUS, counts_of, measured
 from utils import results
 from utils.estimate import Unknown
 from utils.estimate.gpus import gpu
-from utils.estimate.improving import CHANGES
+from utils.estimate.improving import CHANGED, CHANGES
 from utils.estimate.model import seconds_of, terms
-from utils.files import ASSETS, write_whole
+from utils.files import write_whole
 
-CHANGED = ASSETS / "recorded" / "changes.json"
 SIDE_BY_SIDE = "with its global accesses side by side"
 NO_CONFLICTS = "without its bank conflicts"
 FOUR_EACH = "with four numbers for each thread, 16 bytes at once"

@@ -173,4 +173,5 @@ def test_steps_bring_less_and_less_time_and_never_less_than_the_bytes_need(name)
     assert 0 < made.least <= times[-1]
     text = repr(made)
     assert "estimated" in text and made.steps[0].words in text
+    assert ("nine in ten" in text) == (name == "H200")
     assert len(estimate(Launch(copy, 1, 32, (Blank(32), Blank(32), 1))).waterfall(1).steps) <= 1
