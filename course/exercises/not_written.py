@@ -211,6 +211,18 @@ def telling_row(n, block):
         ),
         Hypothesis(
             "wrong_value",
+            "`whole_blocks` finds the first of the largest numbers, since it stands before the"
+            " last `n % block`.",
+            lambda n, block: (True, True, n < block),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Place 0 is what `from_zero` and `whole_blocks` say where they find nothing: the first"
+            " of the largest numbers must not stand there.",
+            lambda n, block: (False, True, False),
+        ),
+        Hypothesis(
+            "wrong_value",
             "All three are right about these rows: the largest number stands first, and alone.",
             lambda n, block: (False, False, False),
         ),
@@ -227,6 +239,11 @@ def telling_row(n, block):
 
 
 # ---- law: a property that needs no reference
+
+
+def only_called(answer, suspect, *others):
+    """What an answer returns that can call a suspect, and cannot look into it."""
+    return answer(lambda x: suspect(x), *others)
 
 
 class Layer:
@@ -335,6 +352,7 @@ def linear(layer, x, y, factor):
 """,
     solution=linear,
     inputs=layer_inputs,
+    play=only_called,
     reference=lambda layer, x, y, factor: linear(layer, x, y, factor),
     shapes=tuple(
         (kind, n, rows, numbers)
@@ -509,6 +527,7 @@ def findings(kernel, x):
 """,
     solution=findings,
     inputs=guest_inputs,
+    play=only_called,
     reference=what_is_found,
     shapes=tuple((habit, n) for habit in range(len(HABITS)) for n in (1, 7, 64)),
     fresh=some_numbers((0, len(HABITS)), (1, 200)),
@@ -727,6 +746,7 @@ def bench(kernel, machine, rounds):
 """,
     solution=bench,
     inputs=bench_inputs,
+    play=only_called,
     reference=honest_time,
     shapes=tuple(
         (kind, cost, rounds) for kind in range(len(KINDS)) for cost, rounds in ((800, 5), (123, 7))
