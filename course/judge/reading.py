@@ -48,7 +48,6 @@ MODULES = {
     "faulthandler": ("looks_around", set()),
     "shelve": ("leaves_files", set()),
     "sqlite3": ("leaves_files", set()),
-    "tempfile": ("leaves_files", set()),
     "random": ("knows_the_test", set()),
     "secrets": ("knows_the_test", set()),
     "datetime": ("knows_the_test", set()),
@@ -60,14 +59,12 @@ MODULES = {
     "keeping": ("looks_around", set()),
     "timed": ("looks_around", set()),
     "__main__": ("looks_around", set()),
+    "utils": ("looks_around", {"cuda_c", "has_gpu", "pick", "machine", "benchmark", "check"}),
     "resource": ("knows_the_test", set()),
     "psutil": ("knows_the_test", set()),
     "mock": ("patched", set()),
     "types": ("hides_code", {"SimpleNamespace", "MappingProxyType"}),
     "_posixsubprocess": ("starts_processes", set()),
-    "pathlib": ("reads_files", {"PurePath"}),
-    "shutil": ("leaves_files", set()),
-    "glob": ("reads_files", set()),
     "posix": ("knows_the_test", set()),
 }
 OF_SYS = {
@@ -93,7 +90,6 @@ OF_OS = {
     "getcwd": "knows_the_test",
     "uname": "knows_the_test",
     "cpu_count": "knows_the_test",
-    "path": "reads_files",
     "getpid": "knows_the_test",
     "_exit": "forged",
     "write": "forged",
@@ -120,11 +116,11 @@ OF_OS = {
     "pipe": "forged",
     "setsid": "starts_processes",
     "posix_spawn": "starts_processes",
-    "listdir": "reads_files",
-    "scandir": "reads_files",
-    "walk": "reads_files",
-    "open": "reads_files",
 }
+#: Questions about files, of which no audit hook hears
+OF_PATHS = {f"os.path.{name}" for name in ("exists", "isfile", "isdir", "getsize", "getmtime")}
+#: Libraries of arrays
+ARRAYS = ("numpy", "torch", "scipy", "cupy")
 #: How PyTorch's dispatcher is switched off, or asked who listens
 INSIDE_TORCH = (
     "torch._C",
@@ -142,9 +138,8 @@ INNER = frozenset(
     " __traceback__ __getattribute__ __reduce__ __del__ __array_finalize__ __weakref__"
     " co_consts".split()
 )
-HIDING = {"exec", "eval", "compile", "__import__", "globals", "locals", "vars", "open", "input"}
+HIDING = {"exec", "eval", "compile", "__import__", "globals", "locals", "vars", "input"}
 KEYS_OF_HIDING = {
-    "open": "reads_files",
     "input": "reads_files",
     "globals": "looks_around",
     "locals": "looks_around",
@@ -211,6 +206,8 @@ class Reader(ast.NodeVisitor):
                 self.facts.imported.setdefault(node.module.partition(".")[0], node.lineno)
                 for one in node.names:
                     self.modules[one.asname or one.name] = f"{node.module}.{one.name}"
+                    if node.module.partition(".")[0] in ARRAYS:
+                        self.facts.called.setdefault(one.name, node.lineno)
                     self.used(f"{node.module}.{one.name}", node.lineno)
         self.visit(tree)
 
@@ -232,6 +229,8 @@ class Reader(ast.NodeVisitor):
         first = rest.partition(".")[0]
         if module == "sys" and first in OF_SYS:
             self.facts.add(OF_SYS[first], line, f"`sys.{first}`")
+        elif name in OF_PATHS:
+            self.facts.add("knows_the_test", line, f"`{name}`")
         elif module in ("os", "posix") and first in OF_OS:
             self.facts.add(OF_OS[first], line, f"`os.{first}`")
         elif module in MODULES and rest:
@@ -251,6 +250,9 @@ class Reader(ast.NodeVisitor):
         name = self.dotted(node)
         if name:
             self.used(name, node.lineno)
+            if name.partition(".")[0] in ARRAYS:  # named is as good as called
+                for part in name.split(".")[1:]:
+                    self.facts.called.setdefault(part, node.lineno)
         if node.attr in INNER:
             self.facts.add("looks_around", node.lineno, f"`.{node.attr}`")
         if node.attr in NARROW:

@@ -258,7 +258,9 @@ class Watch:
     @contextlib.contextmanager
     def loading(self):
         """While the candidate is loaded: its own `exec` is the worker's."""
-        with dispatched(collections.Counter(), False):
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(dispatched(collections.Counter(), False))
+            cuda_c_watched(stack)
             yield
 
     def loaded(self, candidate, whole):
@@ -335,7 +337,8 @@ def shown(arguments):
 def state():
     """Name -> identity of all that a candidate must leave alone."""
     found = {}
-    for name in GUARDED:
+    engines = [name for name in sys.modules if name.startswith("utils.")]
+    for name in (*GUARDED, *engines):
         module = sys.modules.get(name)
         if module is None:
             continue
@@ -538,6 +541,7 @@ class Launches:
             from utils import sizes
 
             self.noted = self.stack.enter_context(sizes.noted())
+        cuda_c_watched(self.stack)
         if self.order is not None and "utils.cpu.numba_cuda" in sys.modules:
             from utils.cpu.numba_cuda import schedule
 
@@ -568,6 +572,14 @@ def origin_of(trace, mine):
             last = name.partition(".")[0]
         trace = trace.tb_next
     return last if last in ("numba", "numba_cuda", "triton", "utils", "torch", "cuda") else ""
+
+
+def cuda_c_watched(stack):
+    """Let what is loaded from CUDA C be built with the engine's checks."""
+    if "utils.cuda_c" in sys.modules:
+        from utils import cuda_c
+
+        stack.enter_context(cuda_c.checked())
 
 
 TRITON = []

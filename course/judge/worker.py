@@ -154,13 +154,12 @@ def load(message):
         path = os.path.join(os.getcwd(), "submission.cu")
         with open(path, "w") as file:
             file.write(message["source"])
-        module = cuda_c.load(path, check=message["check"])
+        module = cuda_c.load(path, check=message["check"] and message["watched"])
         names = list(module.signatures)
         name = entry or names[0]
         if name.partition("<")[0] not in names:
             raise Unloadable(f"it has no kernel {name!r}; it has {', '.join(names)}")
-        kernel = module[name]
-        return kernel, kernel
+        return module[name], module
     module = types.ModuleType(MODULE)
     module.__file__ = message["filename"]
     sys.modules[MODULE] = module
@@ -177,6 +176,8 @@ def roots_of(candidate, whole):
     for name in ("py_func", "fn"):
         if hasattr(candidate, name):
             found.append(("it", getattr(candidate, name)))
+    if type(whole).__module__ == "utils.cuda_c":
+        return found + [("device variables", whole)]
     if isinstance(whole, types.ModuleType):
         return found + [(n, v) for n, v in vars(whole).items() if not n.startswith("__")]
     code = getattr(candidate, "__code__", None)
