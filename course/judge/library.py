@@ -18,9 +18,8 @@ GROUPS = {
     "matrix products": (
         "@ matmul dot inner vdot tensordot einsum multi_dot linear mm bmm addmm baddbmm addbmm mv"
         " addmv _int_mm _scaled_mm addr matrix_power chain_matmul _sparse_mm sparse_mm mspmm"
-        " bilinear _trilinear __matmul__ __rmatmul__ __imatmul__ imatmul sgemm dgemm"
-        " hgemm gemm gemv sgemv"
-        " matvec vecmat vecdot matrix asmatrix bmat cdist _cdist_forward _euclidean_dist lstm gru"
+        " bilinear _trilinear embedding_bag _embedding_bag _embedding_bag_forward_only"
+        " __matmul__ __rmatmul__ __imatmul__ imatmul sgemm dgemm hgemm gemm gemv sgemv matvec vecmat vecdot matrix asmatrix bmat cdist _cdist_forward _euclidean_dist lstm gru"
         " rnn_tanh"
     ),
     "convolutions": (
