@@ -16,10 +16,11 @@ from course.judge.words import sentence
 #: group -> names, of NumPy's functions and methods and of PyTorch's operations (aten)
 GROUPS = {
     "matrix products": (
-        "@ matmul dot inner vdot tensordot einsum multi_dot linear mm bmm addmm baddbmm addbmm mv"
-        " addmv _int_mm _scaled_mm addr matrix_power chain_matmul _sparse_mm sparse_mm mspmm"
+        "@ matmul dot inner vdot tensordot einsum multi_dot linear mm bmm addmm baddbmm addbmm"
+        " mv addmv _int_mm _scaled_mm addr matrix_power chain_matmul _sparse_mm sparse_mm mspmm"
         " bilinear _trilinear embedding_bag _embedding_bag _embedding_bag_forward_only"
-        " __matmul__ __rmatmul__ __imatmul__ imatmul sgemm dgemm hgemm gemm gemv sgemv matvec vecmat vecdot matrix asmatrix bmat cdist _cdist_forward _euclidean_dist lstm gru"
+        " __matmul__ __rmatmul__ __imatmul__ imatmul sgemm dgemm hgemm gemm gemv sgemv matvec"
+        " vecmat vecdot matrix asmatrix bmat cdist _cdist_forward _euclidean_dist lstm gru"
         " rnn_tanh"
     ),
     "convolutions": (
