@@ -1290,6 +1290,17 @@ def test_check_names_the_argument(kernels):
     assert "argument `a`" in str(caught.value)
 
 
+def test_check_tells_a_race_at_each_launch(tmp_path):
+    """A learner runs a cell twice: the second time, too, it says what is wrong."""
+    (tmp_path / "p.cu").write_text("#include <cstdio>" + REVERSE)
+    p = np.arange(64, dtype=np.int32)
+    for _ in range(2):
+        with pytest.raises(LaunchError, match="data-race"):
+            Library(tmp_path / "p.cu", check=True).launch(
+                "reverse", (1, 1, 1), (64, 1, 1), 0, [pointer(p)]
+            )
+
+
 @pytest.mark.usefixtures("no_collection")
 def test_interrupt(kernels):
     library = Library(kernels)

@@ -110,6 +110,9 @@ static std::unordered_set<size_t>& said() {
 bool said_before(const void* code, int kind) {
     return !said().insert(size_t(code) * 8 + size_t(kind)).second;
 }
+void forget_said() {
+    said().clear();
+}
 bool was_said(const void* code, int kind) {
     return said().count(size_t(code) * 8 + size_t(kind));
 }

@@ -263,6 +263,7 @@ extern unsigned long long barriers_without_all;
 void checks_begin_block(Block&);
 void checks_end_block(Block&);
 void settle_unwritten();  // the launch is over
+void forget_said();  // mistakes are told again, as in a new run of a program
 void forget_taken(const char* p, size_t bytes);  // host memory that is written, or new
 void checks_copied(const char* to, const char* from, size_t bytes, Site at);
 void checks_fence(int scope);

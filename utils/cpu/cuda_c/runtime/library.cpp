@@ -65,6 +65,7 @@ EXPORTED int cuda_cpu_launch(const char* kernel, const unsigned* shape, size_t s
     reset_errors();
     reports = 0;
     last_report().clear();
+    forget_said();
     for (int i = 0; i < n_buffers; ++i)
         add_python_buffer(buffers[i].start, buffers[i].bytes, buffers[i].name);
     interrupted = stop_requested = false;

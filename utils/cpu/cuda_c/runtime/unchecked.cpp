@@ -18,6 +18,7 @@ void check_ownership(const void*, Site) {}
 void checks_born(const Block&, MBarrier&) {}
 void checks_uses_barrier(const Block&, const MBarrier&, Site, const char*) {}
 void settle_unwritten() {}
+void forget_said() {}
 void checks_copied(const char*, const char*, size_t, Site) {}
 void checks_overwrites(const volatile void*, size_t) {}
 void counts_nothing_added(const volatile void*) {}
