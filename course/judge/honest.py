@@ -6,6 +6,8 @@ from course.judge.words import sentence
 
 #: A share of the work of the first call that the same values must cost again
 SAME_WORK = 0.9
+#: Elements of a result that are looked at for being one number; calls that must be wrong then
+MANY, FEW_WRONG = 1000, 3
 #: Operations of PyTorch that move or make arrays, and compute nothing
 MOVES = frozenset(
     (
@@ -27,6 +29,7 @@ def reasons(given, box, trials, facts):
     found += fallen_back(trials)
     found += narrower(trials, facts)
     found += not_plain(trials)
+    found += constant(trials)
     return found
 
 
@@ -143,3 +146,14 @@ def not_plain(trials):
             says = f"It returned {odd[0]}."
             return [Reason("not_plain", f"{sentence('not_plain')} {says}")]
     return []
+
+
+def constant(trials):
+    """The reason where all results are one number, whatever the inputs, and should not be."""
+    results = [one for one in trials.done if hasattr(one.got, "values") and one.got.values.size > 1]
+    wrong = [one for one in results if one.reason is not None]
+    values = {value for one in results for value in one.got.values.reshape(-1)[:MANY].tolist()}
+    if len(wrong) < FEW_WRONG or len(values) != 1:
+        return []
+    says = f"It is {values.pop():g} in {len(results)} calls."
+    return [Reason("constant", f"{sentence('constant')} {says}")]

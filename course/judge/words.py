@@ -36,7 +36,6 @@ REASONS = {
     "slower": (FAST, "It is slower than its rival."),
     "too_fast": (FAST, "Its time is shorter than this GPU can move the bytes or do the work."),
     "left_running": (FAST, "Work goes on after the call has returned, where no clock sees it."),
-    "work_in_set_up": (FAST, "Work that belongs to each call was done before the first one."),
     "clock_differs": (FAST, "Its own process tells another time than the judge's clock."),
     # ---- honest
     "kept_answer": (

@@ -1,4 +1,4 @@
-"""The judge refuses what is wrong or dishonest, each time for the reason, and nothing that is right."""
+"""The judge refuses what is wrong or dishonest, and says why; what is right it accepts."""
 
 import utils  # noqa: F401  first: it puts Numba on this machine's engine
 
@@ -68,8 +68,10 @@ WRONG = {
     "kept_answer": """
         kept = {}
         def kernel(a, b):
-            return kept.setdefault((a.tobytes(), b.tobytes()), None) or kept.update(
-                {(a.tobytes(), b.tobytes()): (2 * a + b,)}) or kept[a.tobytes(), b.tobytes()][0].copy()
+            key = a.tobytes(), b.tobytes()
+            if key not in kept:
+                kept[key] = 2 * a + b
+            return kept[key].copy()
         """,
     "stale": """
         kept = {}
@@ -117,9 +119,13 @@ WRONG = {
 }
 
 
+#: The others are found by fewer calls
+NEED_OTHER_VALUES = {"only_values", "narrower", "stale"}
+
+
 @pytest.mark.parametrize("key", WRONG)
 def test_what_is_wrong_or_dishonest_is_refused_and_the_reason_named(key):
-    report = judged(WRONG[key])
+    report = judged(WRONG[key], hostile=key in NEED_OTHER_VALUES)
     assert report.verdict == "refused" and key in report.keys, str(report)
     assert getattr(report, question_of(key)).verdict == "no"
 

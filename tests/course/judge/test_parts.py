@@ -1,17 +1,17 @@
 """The judge's parts that need no candidate: bounds, what a text says, libraries, the clock."""
 
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from course.judge import Bound, Demands, elementwise, fast, library, sum_of_products
+from course.judge import Bound, Demands, elementwise, fast, library, sum_of_products, words
 from course.judge.cases import FEWER, HOSTILE
 from course.judge.reading import facts_of
 from course.judge.sandbox import Array, Forged, notes_of, unpacked
 from course.judge.timed import Host, samples
-from course.judge.words import REASONS
 
 
 def product(a, b):
@@ -70,7 +70,7 @@ SAYS = {
 def test_what_a_text_says(text):
     facts = facts_of(text)
     assert {reason.key for reason in facts.reasons} == SAYS[text], facts.reasons
-    assert {reason.key for reason in facts.reasons} <= REASONS.keys()
+    assert {reason.key for reason in facts.reasons} <= words.REASONS.keys()
 
 
 def test_who_calls_a_neighbour_of_what_was_ordered_has_not_written_it():
@@ -109,3 +109,10 @@ def test_a_clock_of_the_host_sees_each_call_and_two_clocks_that_differ_are_named
     assert [one.key for one in (*late, *told)] == ["left_running", "clock_differs"]
     assert fast.of_clocks({"own": [1.0], "whole": [1.0], "each": 1.1}) == []
     assert fast.beyond_the_roof(Demands(), SimpleNamespace(draw=lambda n: ()), 1, 1.0) == []
+
+
+def test_each_reason_can_be_given():
+    folder = Path(words.__file__).parent
+    others = [one for one in folder.glob("*.py") if one.name != "words.py"]
+    text = "".join(one.read_text(encoding="utf-8") for one in others)
+    assert [key for key in words.REASONS if f'"{key}"' not in text] == []
