@@ -76,6 +76,7 @@ def alone(given, trials):
         if loaded(box, given, demands, watched=False):
             return [Reason("otherwise_alone", f"{sentence('otherwise_alone')} It does not load.")]
         once_more = right.Trials(box, trials.reference, trials.inputs, demands, 0)
+        once_more.listed = trials.listed
         for one in again:
             once_more.once_more(one)
     for one in once_more.reasons:
