@@ -178,15 +178,16 @@ class Speed:
     """At which size the time of a solved kernel is told; of CUDA C `small` is needed.
 
     of: the words for that size. shape: size -> the shape that `inputs` takes. block: its threads,
-    unless the first of the exercise's launches is taken. small: three sizes from which counts are
-    carried on to the size, for kernels that loop for long. goal: as many times the solution's
-    estimate an answer's may be, where the text asks for speed. gpu: of the estimates.
+    unless the first of the exercise's launches is taken; of Triton the last argument. small: three
+    sizes from which counts are carried on to the size, for kernels that loop for long. goal: as
+    many times the solution's estimate an answer's may be, where the text asks for speed. gpu: of
+    the estimates.
     """
 
     of: str
     size: int
     shape: Callable = lambda size: (size,)
-    block: tuple | None = None
+    block: tuple | int | None = None
     small: tuple | None = None
     goal: float | None = None
     gpu: str = "H200"

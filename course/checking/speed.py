@@ -12,12 +12,13 @@ import numpy as np
 from course.checking.cuda_c_files import solution_file
 from course.checking.model import Out, cover
 from course.checking.rejected import Rejected
-from utils import compare, cuda_c, has_gpu
+from utils import compare, cuda_c, has_gpu, pick
 from utils.estimate import Blank, Estimate, Launch, Unknown, estimate
 from utils.estimate.gpus import with_article
 from utils.estimate.model import WORDS
 from utils.quantities import format_ms
 
+TRITON_THREADS = 128  # of a program, unless a launch says how many warps
 ALIKE = 1.1  # of two times: what lies closer is told as equally long
 ANSWER, SOLUTION = "yours", "the solution here"
 
@@ -61,10 +62,15 @@ def reject_over_goal(exercise, answer) -> None:
 def measured(exercise, answer) -> tuple:
     """Sentences about the times of an answer and of the solution, taken in turn on this GPU."""
     launch = launch_of(exercise, exercise.speed.size)
-    arrays = [on_device(arg) for arg in launch.args]
     rivals = {ANSWER: answer, SOLUTION: exercise.solution}
+    if exercise.kind == "triton":
+        arrays = [tensor_on_device(arg) for arg in launch.args]
+        shape = (launch.grid,)
+    else:
+        arrays = [on_device(arg) for arg in launch.args]
+        shape = launch.grid, launch.block
     works = {
-        label: functools.partial(kernel_of(exercise, one)[launch.grid, launch.block], *arrays)
+        label: functools.partial(configured(kernel_of(exercise, one), shape), *arrays)
         for label, one in rivals.items()
     }
     taken = compare(works).timings
@@ -102,6 +108,20 @@ def on_device(arg):
     if isinstance(arg, Blank):
         return cuda.device_array(arg.shape, arg.dtype)
     return cuda.to_device(arg) if np.ndim(arg) else arg
+
+
+def tensor_on_device(arg):
+    """The same for a Triton kernel."""
+    import torch
+
+    if isinstance(arg, Blank):
+        arg = torch.from_numpy(np.empty(arg.shape, arg.dtype))
+    return arg.to(pick(gpu="cuda", cpu="cpu")) if isinstance(arg, torch.Tensor) else arg
+
+
+def configured(kernel, shape):
+    """kernel[grid], or kernel[grid, block]."""
+    return kernel[shape if len(shape) > 1 else shape[0]]
 
 
 def beside(mine: float, ours: float) -> str:
@@ -144,10 +164,21 @@ def launch_of(exercise, size, kernel=None) -> Launch:
     speed = exercise.speed
     shape = speed.shape(size)
     block = speed.block
+    if exercise.kind == "triton":
+        args = (*map(tensor, inputs_of(exercise, shape).values()), block)
+        return Launch(kernel, exercise.grid(shape, block), TRITON_THREADS, args)
     launches = cover(exercise.extents(shape), block) if block else exercise.launches_for(shape)
     launch = launches[0]
     args = tuple(map(argument, inputs_of(exercise, shape).values()))
     return Launch(kernel, launch.grid, launch.block, args)
+
+
+def tensor(value):
+    """An input as an estimate of a Triton kernel takes it."""
+    import torch
+
+    value = argument(value)
+    return torch.from_numpy(value) if isinstance(value, np.ndarray) else value
 
 
 @functools.lru_cache(maxsize=2)

@@ -10,13 +10,15 @@ import triton
 import triton.language as tl
 
 from course.checking.inputs import some_numbers, with_small
-from course.checking.model import Hypothesis, Out
+from course.checking.model import Hypothesis, Out, Speed
 from course.checking.triton_kernels import TritonExercise, name_kernels_as_numba_does
 from utils.cpu.triton.arithmetic import to_tf32
 
 name_kernels_as_numba_does()
 MANY = 300  # elements, from which on some are special
 MANY_IN_A_ROW = 16  # the same
+#: Of products, tile by tile
+SQUARES = Speed("matrices of 1024 × 1024", 1024, lambda side: (side, side, side), block=32)
 
 
 def normal(rng, *sizes):
@@ -75,6 +77,7 @@ def blend(out, x, y, weight, n, BLOCK: tl.constexpr):
     shapes=(64, 1, 200, 66_000, 129),
     fresh=lambda rng: int(rng.integers(65, 300)),
     blocks=(64, 32, 128, 1024),
+    speed=Speed("2 million elements", 2 << 20, lambda count: count, block=1024),
     grid=lambda n, block: (triton.cdiv(n, block),),
     hypotheses=(
         Hypothesis(
@@ -203,6 +206,7 @@ def log_sum(out, x, columns, BLOCK: tl.constexpr):
     fresh=some_numbers((2, 6), (2, 127)),
     large=(300, 2),
     blocks=(128, 256),
+    speed=Speed("16,384 rows of 256", 1 << 14, lambda rows: (rows, 256), block=256),
     grid=lambda shape, block: shape[:1],
     rtol=1e-6,  # beside a thousand, one number of 128 in the sum is 8e-6
     hints=(
@@ -353,6 +357,7 @@ def product(c, a, b, m, n, k, B: tl.constexpr):
     fresh=some_numbers((17, 40), (17, 40), (65, 130)),
     large=((300, 1, 2), (1, 300, 2)),
     blocks=(16, 32),
+    speed=SQUARES,
     grid=tiles,
     rtol=2e-6,
     rounds=True,
@@ -498,6 +503,7 @@ def swiglu(out, x, gate, up, m, n, k, B: tl.constexpr):
     powers=(-50, 50),  # the product of two is to fit into a float32
     large=((300, 1, 2), (1, 300, 2), (1, 1, 300)),
     blocks=(16, 32),
+    speed=SQUARES,
     grid=tiles,
     rtol=1e-5,
     rounds=True,
@@ -674,6 +680,7 @@ def described(c, a, b, m, n, k, B: tl.constexpr):
     fresh=lambda rng: tuple(int(4 * q) for q in rng.integers(5, 12, 3)),
     large=((300, 4, 4), (1, 300, 4), (1, 4, 300)),
     blocks=(16, 32),
+    speed=SQUARES,
     grid=tiles,
     rtol=1e-5,
     rounds=True,
