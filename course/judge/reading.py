@@ -119,6 +119,8 @@ OF_OS = {
 }
 #: Questions about files, of which no audit hook hears
 OF_PATHS = {f"os.path.{name}" for name in ("exists", "isfile", "isdir", "getsize", "getmtime")}
+#: What kernels are written in
+LANGUAGES = ("triton", "numba", "math", "cutlass", "cuda", "tilelang")
 #: Libraries of arrays
 ARRAYS = ("numpy", "torch", "scipy", "cupy")
 #: How PyTorch's dispatcher is switched off, or asked who listens
@@ -193,10 +195,13 @@ class Reader(ast.NodeVisitor):
     def __init__(self, facts):
         self.facts = facts
         self.modules = {}  # name here -> dotted name of the module or of what is in it
+        self.defined = set()  # functions and classes of its own
 
     def read(self, tree):
         """Imports first, wherever they stand; then everything."""
         for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                self.defined.add(node.name)
             if isinstance(node, ast.Import):
                 for one in node.names:
                     self.facts.imported.setdefault(one.name.partition(".")[0], node.lineno)
@@ -280,8 +285,8 @@ class Reader(ast.NodeVisitor):
 
     def visit_Call(self, node):
         function = node.func
+        self.calls(function, node.lineno)
         if isinstance(function, ast.Name):
-            self.facts.called.setdefault(function.id, node.lineno)
             if function.id in HIDING and function.id not in self.modules:
                 key = KEYS_OF_HIDING.get(function.id, "hides_code")
                 self.facts.add(key, node.lineno, f"`{function.id}(…)`")
@@ -292,11 +297,21 @@ class Reader(ast.NodeVisitor):
         elif isinstance(function, ast.Attribute):
             if self.dotted(function) in BY_NAME and not_constant(node.args):
                 self.facts.add("hides_code", node.lineno, "a name that is put together")
-            self.facts.called.setdefault(function.attr, node.lineno)
-        resolved = self.dotted(function)
-        if resolved:
-            self.facts.called.setdefault(resolved.rpartition(".")[2], node.lineno)
         self.generic_visit(node)
+
+    def calls(self, function, line):
+        """A call of a function or method by a name that is not the candidate's own.
+
+        What kernels are written in computes no result in a library: `tl.dot`, `cuda.atomic.max`.
+        """
+        name = self.dotted(function)
+        if name is not None:
+            if name.partition(".")[0] not in LANGUAGES:
+                self.facts.called.setdefault(name.rpartition(".")[2], line)
+            return
+        last = getattr(function, "id", getattr(function, "attr", None))
+        if last and last not in self.defined:
+            self.facts.called.setdefault(last, line)
 
     def by_name(self, how, node):
         """getattr and setattr: of a module, or with a name that is put together."""

@@ -116,3 +116,10 @@ def test_each_reason_can_be_given():
     others = [one for one in folder.glob("*.py") if one.name != "words.py"]
     text = "".join(one.read_text(encoding="utf-8") for one in others)
     assert [key for key in words.REASONS if f'"{key}"' not in text] == []
+
+
+def test_a_function_of_ones_own_and_the_language_of_kernels_are_no_library():
+    own = "import triton.language as tl\ndef softmax(x): ...\nsoftmax(tl.dot(1, 2))\n"
+    assert facts_of(own).called.keys() <= {"tl"}
+    theirs = "import numpy as np\nf = np.dot\nfrom torch import softmax as s\na.cumsum(1)\n"
+    assert {"dot", "softmax", "cumsum"} <= facts_of(theirs).called.keys()
