@@ -292,7 +292,11 @@ def along_scales(work: AtScale):
     for scale in SCALES:
         small = (scale, 2 * scale, 3 * scale)
         reached = work.reached(scale)
-        if not reached or not are_alike(reached, work.reached(small[-1])):
+        try:
+            larger = work.reached(small[-1])
+        except Unknown as fails:  # it runs at this size: an array has to grow with it, unseen
+            raise Unclear(UNCLEAR) from fails
+        if not reached or not are_alike(reached, larger):
             continue
         blocks = [work.block(one) for one in small]
         try:

@@ -1,11 +1,12 @@
 """A CUDA C kernel that a cell launched without a GPU, estimated at a GPU's size."""
 
 import numpy as np
+import pytest
 from numba import cuda
 
 from tests.needs import cpp_compiler, without_gpu
 from utils import cuda_c, sizes
-from utils.estimate.at_gpu_size import said
+from utils.estimate.at_gpu_size import Unclear, said
 from utils.sizes import picked
 
 
@@ -26,3 +27,19 @@ def test_cuda_c_is_estimated_too(tmp_path):
     found = said(launches)
     assert found.launch() == "131,072 blocks of 256 threads"
     assert found.seconds > 8 * (1 << 25) / 4.8e12
+
+
+@without_gpu("launches are noted by the CPU runtime")
+def test_an_array_that_must_grow_unseen_is_no_error_of_the_kernel(tmp_path):
+    cpp_compiler()
+    path = tmp_path / "blocks.cu"
+    path.write_text(
+        "__global__ void blocks(float* sums, const float* a, int n) {"
+        " if (threadIdx.x == 0) sums[blockIdx.x] = a[blockIdx.x * blockDim.x]; }"
+    )
+    n = picked(1 << 25, 200)
+    sums, a = cuda.to_device(np.zeros(1, np.float32)), cuda.to_device(np.zeros(n, np.float32))
+    with sizes.noted() as launches:
+        cuda_c.load(path).blocks[(n + 255) // 256, 256](sums, a, n)
+    with pytest.raises(Unclear):
+        said(launches)
