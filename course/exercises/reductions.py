@@ -386,6 +386,27 @@ def without_tile_0(tiles, sums):
     return _told_by(tiles, sums, lambda row, t, rest: row[PREFIX, t] if t else 0)
 
 
+def _published(tiles, sums, prefixes):
+    """All tiles if those of the launch publish these prefixes, given for all tiles."""
+    tiles = tiles.copy()
+    mine = np.arange(int(tiles[DRAWN, 0]), tiles.shape[1])
+    tiles[FLAG, mine] = np.where(mine % 4, 1, 2)
+    tiles[SUM, mine], tiles[PREFIX, mine] = sums[mine], prefixes[mine]
+    tiles[DRAWN, 0] = tiles.shape[1]
+    return tiles
+
+
+def nothing_before(tiles, sums):
+    """What comes out if nothing of the tiles before is added."""
+    return _published(tiles, sums, sums)
+
+
+def sums_throughout(tiles, sums):
+    """What comes out if each tile's sum is added, whatever its flag says."""
+    others = int(tiles[DRAWN, 0])
+    return _published(tiles, sums, np.cumsum([*tiles[SUM, :others], *sums[others:]]))
+
+
 def reads_of_others(trace):
     """A reason to reject a kernel whose blocks read one another's entries of `sums`."""
     events = trace.events
@@ -436,15 +457,16 @@ def out_of_order(events):
 LOOK_BACK = Exercise(
     id="reductions.look_back",
     title="Look back",
-    minutes=18,
+    minutes=15,
     one_block=True,
     task=(
         "Each block is one thread and has one tile. `tiles[FLAG, t]` says what tile t has"
         " published: 0 nothing yet; 1 its sum, in `tiles[SUM, t]`; 2 its prefix, the sum of all"
-        " tiles up to and including itself, in `tiles[PREFIX, t]`. (What is not published may hold"
-        " anything.) The starter publishes the sum at once, and every fourth tile its prefix at the"
-        " end. In between, find the sum of all tiles before yours: go back tile by tile, wait where"
-        " nothing is published, add sums, and stop at the first prefix."
+        " tiles up to and including itself, in `tiles[PREFIX, t]`. (Some tiles are done before your"
+        " launch begins. Of those with a prefix only the prefix counts: their `tiles[SUM, t]` and"
+        " `sums[t]` may hold anything.) The starter publishes the sum at once, and every fourth"
+        " tile its prefix at the end. In between, find the sum of all tiles before yours: go back"
+        " tile by tile, wait where nothing is published, add sums, and stop at the first prefix."
         " `cuda.atomic.add(tiles, (FLAG, t), 0)` reads a flag; a `cuda.threadfence()` must follow"
         " before you read what the flag announces."
     ),
@@ -501,6 +523,11 @@ def look_back(tiles, sums):
         ("            break\n", "", "wrong_value"),
         ("tiles[PREFIX, t]\n", "tiles[SUM, t]\n", "wrong_value"),
         ("while flag == 0:", "while flag != 2:", "timeout"),
+        (
+            "        if flag == 2:\n            before += tiles[PREFIX, t]\n            break\n",
+            "",
+            "wrong_value",
+        ),
         ("t = tile - 1", "t = tile", "wrong_value"),
         ("while t >= 0:", "while t > 0:", "wrong_value"),
         ("while flag == 0:", "while flag < 0:", "race"),
@@ -528,6 +555,23 @@ def look_back(tiles, sums):
             "wrong_value",
             "Tile 0 is left out: looking back ends only after it.",
             without_tile_0,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Each prefix is the tile's own sum: nothing of the tiles before it is in `before`.",
+            nothing_before,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The tiles before are added up by `sums`. Of a tile that was done before your launch"
+            " began, `sums` holds nothing that counts: learn of it from `tiles`.",
+            lambda tiles, sums: _published(tiles, sums, np.cumsum(sums)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Each tile's sum is added, also where the flag says 2. Such a tile was done before your"
+            " launch began, and only its prefix still means something.",
+            sums_throughout,
         ),
     ),
 )
