@@ -254,7 +254,7 @@ def beside(entry: dict | None) -> None:
 
 #: When the blocks of eight tiles begin to run: not in their order; and the sums of the tiles.
 ARRIVALS = (1, 0, 3, 2, 6, 4, 5, 8)
-SUMS = (3, 1, 4, 1, 5, 9, 2, 6)
+SUMS = (3, 1, 4, 2, 5, 9, 2, 6)
 STATES = {"": WAITING, "sum": IDLE, "prefix": KNOWN}
 
 

@@ -10,7 +10,11 @@ A kernel that is given takes the place of the course's in Numba; CUDA C is built
 it in its cell. Both are called "yours" where they differ from the course's.
 """
 
+import contextlib
 import inspect
+import os
+import signal
+import threading
 
 import numpy as np
 from numba import cuda
@@ -28,6 +32,7 @@ SMALL = 1025  # elements that are watched closely
 ROUNDING = 1e-5
 RUNS = 30
 RUNS_ON_CPU = 8
+SECONDS = 60  # of a try without a GPU: far more than a kernel needs that comes to its end
 FEW = 12_000  # elements of a run on the CPU: twelve blocks, whose order then shows in the bits
 
 
@@ -126,14 +131,15 @@ class _Judge:
         """Say whether a rung is right as it stands now: with the Numba kernel that is given, or
         its CUDA C. Nothing is raised, nothing is timed.
 
-        Without a GPU the CPU runtime's slow checks watch, and name a mistake of C with its line.
+        Without a GPU the CPU runtime's slow checks watch, and name a mistake of C with its line;
+        what does not come to its end is stopped.
         """
         rung = self.rungs[name]
         if kernel is not None and is_yours(kernel, rung.kernel):
             print("[yours: the Numba function of your cell]")
         _forget()  # what is loaded is built anew, with the checks
         try:
-            with cuda_c.checked():
+            with cuda_c.checked(), _stopped_after(SECONDS):
                 if kernel is None:
                     self.check("CUDA C", rung.cuda_c, SMALL)
                 else:
@@ -159,14 +165,41 @@ class _Judge:
             )
 
     def table(self) -> None:
-        """Print all rungs that were climbed, one below the other."""
+        """Print all rungs that were climbed, in the ladder's order."""
         where = {times.where for times in self.climbed.values() if times.where}
         if where:
             print(f"no GPU here; recorded on {'; '.join(where)}")
         print(f"{'':28}{'Numba':>12}{'CUDA C':>12}   of copy speed (CUDA C)")
-        for title, times in self.climbed.items():
+        for title in (rung.title for rung in self.rungs.values() if rung.title in self.climbed):
+            times = self.climbed[title]
             cells = [_milliseconds(times.timings[label]) for label in ("Numba", "CUDA C")]
             print(f"{title:28}{cells[0]:>12}{cells[1]:>12}   {_share(times.timings['CUDA C'])}")
+
+
+@contextlib.contextmanager
+def _stopped_after(seconds):
+    """Raise NotRight where the block takes longer on the CPU, which is interrupted for it."""
+    if has_gpu():
+        yield
+        return
+    late = threading.Event()
+
+    def stop():
+        late.set()
+        os.kill(os.getpid(), signal.SIGINT)  # a launch of the CPU runtime heeds no other signal
+
+    timer = threading.Timer(seconds, stop)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not late.is_set():
+            raise
+        says = f"It was stopped after {seconds:g} seconds. Does every loop end?"
+        raise NotRight(says) from None
+    finally:
+        timer.cancel()
 
 
 def _forget() -> None:

@@ -1,7 +1,7 @@
 """A photograph from a space probe, whose pixels arrive in the wrong order.
 
 received()          the packets as they arrived, one for each pixel
-checksum()          the sum of all brightnesses, as the probe sent it
+checksum()          the sum of all brightnesses, each plus one, as the probe sent it
 brightness(packets) their pixels, as they stand
 
 A packet is one int32: its last 8 bits are the pixel's brightness, those before it the time at which
@@ -69,8 +69,8 @@ def received(side: int = SIDE) -> np.ndarray:
 
 
 def checksum(side: int = SIDE) -> int:
-    """The sum of all brightnesses."""
-    return int(taken(side).sum(dtype=np.int64))
+    """The sum of all brightnesses, each plus one: a black pixel that is lost shows, too."""
+    return int((taken(side) + np.int64(1)).sum())
 
 
 def brightness(packets: np.ndarray) -> np.ndarray:

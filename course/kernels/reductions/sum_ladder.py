@@ -50,7 +50,26 @@ def sum_divergent(x, sums):
         sums[cuda.blockIdx.x] = tree[0]
 
 
-# ---- 3: neighbours work, on places far apart ---------------------------------------------------
+# ---- 3: neighbours work on neighbouring places -------------------------------------------------
+
+
+@cuda.jit
+def sum_sequential(x, sums):
+    tree = cuda.shared.array(THREADS, float32)
+    t = cuda.threadIdx.x
+    i = cuda.grid(1)
+    tree[t] = x[i] if i < x.size else 0
+    step = THREADS // 2
+    while step > 0:
+        cuda.syncthreads()
+        if t < step:
+            tree[t] += tree[t + step]
+        step //= 2
+    if t == 0:
+        sums[cuda.blockIdx.x] = tree[0]
+
+
+# ---- 4: neighbours work, on places far apart ---------------------------------------------------
 
 
 @cuda.jit
@@ -66,25 +85,6 @@ def sum_conflicts(x, sums):
         if place < THREADS:
             tree[place] += tree[place + step]
         step *= 2
-    if t == 0:
-        sums[cuda.blockIdx.x] = tree[0]
-
-
-# ---- 4: neighbours work on neighbouring places -------------------------------------------------
-
-
-@cuda.jit
-def sum_sequential(x, sums):
-    tree = cuda.shared.array(THREADS, float32)
-    t = cuda.threadIdx.x
-    i = cuda.grid(1)
-    tree[t] = x[i] if i < x.size else 0
-    step = THREADS // 2
-    while step > 0:
-        cuda.syncthreads()
-        if t < step:
-            tree[t] += tree[t + step]
-        step //= 2
     if t == 0:
         sums[cuda.blockIdx.x] = tree[0]
 
@@ -292,8 +292,8 @@ _SEVERAL = _several_elements_a_thread
 RUNGS = {
     "atomic": _adding_to_zero("sum_atomic", "atomics", _ONE),
     "divergent": _down_to_one("sum_divergent", "a tree, threads far apart"),
-    "conflicts": _down_to_one("sum_conflicts", "a tree, places far apart"),
     "sequential": _down_to_one("sum_sequential", "a tree of neighbours"),
+    "conflicts": _down_to_one("sum_conflicts", "a tree, places far apart"),
     "shuffle": _down_to_one("sum_shuffle", "warp shuffles"),
     "wide": _adding_to_zero("sum_wide", "several elements a thread", _SEVERAL),
     "two_passes": _two_passes(),

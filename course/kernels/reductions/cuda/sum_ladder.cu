@@ -30,7 +30,23 @@ __global__ void sum_divergent(const float* in, long long n, float* sums) {
         sums[blockIdx.x] = tree[0];
 }
 
-// ---- 3: neighbours work, on places far apart -----------------------------------------------
+// ---- 3: neighbours work on neighbouring places ---------------------------------------------
+
+__global__ void sum_sequential(const float* in, long long n, float* sums) {
+    __shared__ float tree[THREADS];
+    const int t = threadIdx.x;
+    const long long i = static_cast<long long>(blockIdx.x) * THREADS + t;
+    tree[t] = i < n ? in[i] : 0;
+    for (int step = THREADS / 2; step > 0; step /= 2) {
+        __syncthreads();
+        if (t < step)
+            tree[t] += tree[t + step];
+    }
+    if (t == 0)
+        sums[blockIdx.x] = tree[0];
+}
+
+// ---- 4: neighbours work, on places far apart -----------------------------------------------
 
 __global__ void sum_conflicts(const float* in, long long n, float* sums) {
     __shared__ float tree[THREADS];
@@ -42,22 +58,6 @@ __global__ void sum_conflicts(const float* in, long long n, float* sums) {
         const int place = 2 * step * t;  // lanes of a warp meet in the same banks
         if (place < THREADS)
             tree[place] += tree[place + step];
-    }
-    if (t == 0)
-        sums[blockIdx.x] = tree[0];
-}
-
-// ---- 4: neighbours work on neighbouring places ---------------------------------------------
-
-__global__ void sum_sequential(const float* in, long long n, float* sums) {
-    __shared__ float tree[THREADS];
-    const int t = threadIdx.x;
-    const long long i = static_cast<long long>(blockIdx.x) * THREADS + t;
-    tree[t] = i < n ? in[i] : 0;
-    for (int step = THREADS / 2; step > 0; step /= 2) {
-        __syncthreads();
-        if (t < step)
-            tree[t] += tree[t + step];
     }
     if (t == 0)
         sums[blockIdx.x] = tree[0];

@@ -35,6 +35,12 @@ def sum_twice(x, out):
 
 
 @cuda.jit
+def sum_waits(x, out):
+    while cuda.atomic.add(out, 0, 0) == 0:  # nobody adds anything
+        pass
+
+
+@cuda.jit
 def keeps_one_further(x, marks, places, out):
     i = cuda.grid(1)
     if i < x.size and marks[i]:
@@ -49,11 +55,13 @@ def judge():
 @without_gpu("nothing is timed")
 def test_what_was_climbed_stands_in_the_table(capsys):
     judge = climbing.Sums(HOST)
-    for name in ("sequential", "wide"):
+    for name in ("wide", "sequential"):
         judge.climb(name, sum_ladder.RUNGS[name].kernel)
     judge.table()
     said = capsys.readouterr().out
     assert "yours" not in said
+    titles = [sum_ladder.RUNGS[name].title for name in ("sequential", "wide")]
+    assert said.index(f"\n{titles[0]} ") < said.index(f"\n{titles[1]} ")  # not as climbed
     assert all(f"\n{sum_ladder.RUNGS[name].title} " in said for name in ("sequential", "wide"))
     assert "atomics" not in said
 
@@ -105,3 +113,10 @@ def test_every_rung_has_its_kernel():
     for rung in (*sum_ladder.RUNGS.values(), *scan_ladder.RUNGS.values(), scan_lookback.RUNG):
         assert callable(rung.launch)
         assert not climbing.is_yours(rung.kernel, rung.kernel)
+
+
+@without_gpu("the CPU engines alone are interrupted")
+def test_what_never_ends_is_stopped(judge, capsys, monkeypatch):
+    monkeypatch.setattr(climbing, "SECONDS", 0.3)
+    judge.tried("atomic", sum_waits)
+    assert "It was stopped after 0.3 seconds." in capsys.readouterr().out
