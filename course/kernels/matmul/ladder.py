@@ -281,8 +281,9 @@ class Ladder:
         if percent is ...:
             print(f"{name}: write your guess in place of the dots, in percent of cuBLAS's speed")
             return
+        percent = float(str(percent).replace("%", ""))
         self.predictions[name] = percent / 100
-        print(f"{name}: you say {percent} % of cuBLAS")
+        print(f"{name}: you say {percent:g} % of cuBLAS")
 
     def climb(
         self,
@@ -311,9 +312,10 @@ class Ladder:
             print(f"✓ {name}, {kind}, {n}: {speed}; error {found.error:.1e}")
         else:
             where = ", ".join("{} × {} × {}".format(*shape) for shape in shapes)
+            if make:
+                self.asked[name] = asked(multiply)  # before all is well: it finds races, too
             print(f"✓ {name} is right at {where} (error {worst:.1e})")
             if make:
-                self.asked[name] = asked(multiply)
                 print(f"  counted here, for each multiply-add: {self.asked[name]}")
             path = f"matmul/{kind}/{n}/{name}"
             print(recorded_line(path))
