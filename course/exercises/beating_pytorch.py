@@ -93,6 +93,21 @@ def windows_side_by_side(out, y, scale, shift, rows, width, channels):
     return np.maximum(lines[:, :half], lines[:, 1 : half + 1])
 
 
+def windows_below_one_another(out, y, scale, shift, rows, width, channels):
+    """With windows that begin one line apart, and two pixels as they should."""
+    z = np.maximum(y.astype(np.float64) * scale + shift, 0)
+    columns = z.reshape(rows, width // 2, 2, channels).max(2)
+    half = rows // 2
+    return np.maximum(columns[:half], columns[1 : half + 1])
+
+
+def without_the_last(out, y, scale, shift, rows, width, channels):
+    """Each window's largest of three: all but the value below and to the right."""
+    z = np.maximum(y.astype(np.float64) * scale + shift, 0)
+    z[1::2, 1::2] = 0
+    return z.reshape(rows // 2, 2, width // 2, 2, channels).max((1, 3))
+
+
 def few_and_enough_blocks(shape):
     """Two blocks for everything, and a thread for each output."""
     outputs = shape[0] // 2 * (shape[1] // 2) * shape[2]
@@ -179,6 +194,8 @@ __global__ void bn_relu_pool(float* out, const float* y, const float* scale, con
         Wrong(replace(PLAIN_BN_RELU_POOL, "best = 0", "best = -1e30f"), "wrong_value"),
         Wrong(replace(PLAIN_BN_RELU_POOL, "i < total; ", "i <= total; "), "off_by_one"),
         Wrong(replace(PLAIN_BN_RELU_POOL, "2 * x + k % 2", "x + k % 2"), "wrong_value"),
+        Wrong(replace(PLAIN_BN_RELU_POOL, "2 * row + k / 2", "row + k / 2"), "wrong_value"),
+        Wrong(replace(PLAIN_BN_RELU_POOL, "k < 4", "k < 3"), "wrong_value"),
     ),
     hypotheses=(
         Hypothesis(
@@ -229,6 +246,17 @@ __global__ void bn_relu_pool(float* out, const float* y, const float* scale, con
             lambda out, y, scale, shift, rows, width, channels: (
                 pooled(out, y, scale, np.zeros_like(shift), rows, width, channels) + shift
             ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "It looks at three values of a window. There are four, the last of them below and to"
+            " the right.",
+            lambda **given: without_the_last(**given),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Windows begin two lines apart: the first line of output line r is line 2 r.",
+            lambda **given: windows_below_one_another(**given),
         ),
     ),
 )
@@ -332,10 +360,13 @@ __global__ void patch_moments(double* moments, const unsigned char* images, int 
 """
 
 
-def moments_in_other_windows(images, border=BORDER, apart=2):
-    """The moments with another border, or of windows that lie closer together."""
+def moments_in_other_windows(images, border=BORDER, apart=2, before=1, less=33):
+    """The moments with another border, of windows that lie closer together or begin with another
+    number of pixels before the image, or of bytes from which something else is taken.
+    """
+    around = before, 2 - before
     bordered = np.pad(
-        images.astype(np.float64) - 33, ((0, 0), (1, 1), (1, 1)), constant_values=border
+        images.astype(np.float64) - less, ((0, 0), around, around), constant_values=border
     )
     view = np.lib.stride_tricks.sliding_window_view(bordered, (4, 4), axis=(1, 2))
     q = view[:, ::apart, ::apart].reshape(-1, 16)
@@ -372,7 +403,8 @@ PATCH_MOMENTS = Exercise(
         ),
         (
             "Thread t takes a = t / 16 and b = t % 16 and goes through the 14 × 14 windows of the"
-            " digit in shared memory. Its sum stays in a register from digit to digit."
+            " digit in shared memory. Its sum stays in a register from digit to digit, as a"
+            " `double`: over thousands of digits a float loses what the last ones add."
         ),
         (
             "Two barriers: one after the digit has been written, one before the next is. At the end"
@@ -385,6 +417,8 @@ PATCH_MOMENTS = Exercise(
         ("atomicAdd(&moments[a * 16 + b], products)", "moments[a * 16 + b] = products", "race"),
         ("    if (a == 0)\n", "    if (a < 0)\n", "wrong_value"),
         (": 0.328125f", ": 0", "wrong_value"),
+        (" - 33.0f", "", "wrong_value"),
+        ("i / 30 - 1, i % 30 - 1", "i / 30, i % 30", "wrong_value"),
         Wrong(PATCH_MOMENTS_START, "no_shared"),
     ),
     hypotheses=(
@@ -404,6 +438,17 @@ PATCH_MOMENTS = Exercise(
             "wrong_value",
             "Pooling windows begin two pixels apart, not at every pixel.",
             lambda moments, images, batch: moments_in_other_windows(images, apart=1),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Windows begin at pixel (2y, 2x) here. They begin one pixel above and to the left of"
+            " it.",
+            lambda moments, images, batch: moments_in_other_windows(images, before=0),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "33 must be taken from each byte, as `pixel_at` does.",
+            lambda moments, images, batch: moments_in_other_windows(images, less=0),
         ),
     ),
     **as_exercise(SOCKETS["patch_moments"]),
@@ -471,6 +516,47 @@ def without_relu(pooled, images, weights, scale, shift, batch):
     return pooled_of(pooled, images, weights, scale, high, batch) - 1e6
 
 
+def sums_of(images, weights, before=1):
+    """The convolution's sums, [batch, 28, 28, 32] in float64. before: pixels that the taps reach
+    up and to the left.
+    """
+    around = before, 2 - before
+    bordered = np.pad(
+        images.astype(np.float64) - 33, ((0, 0), around, around), constant_values=BORDER
+    )
+    nine = np.lib.stride_tricks.sliding_window_view(bordered, (3, 3), axis=(1, 2))
+    return np.einsum("nyxrc,krc->nyxk", nine, weights.astype(np.float64).reshape(32, 3, 3))
+
+
+def fours(sums):
+    """The four outputs of each pooling window in their order: [batch, 14, 14, 4, 32]."""
+    batch, side, _, channels = sums.shape
+    windows = sums.reshape(batch, side // 2, 2, side // 2, 2, channels)
+    return windows.transpose(0, 1, 3, 2, 4, 5).reshape(batch, side // 2, side // 2, 4, channels)
+
+
+def largest_of(four, scale, shift):
+    """Batch norm, ReLU and pooling of four outputs."""
+    return np.maximum(four * scale.astype(np.float64) + shift, 0).max(3)
+
+
+def taps_too_far(pooled, images, weights, scale, shift, batch):
+    """With taps that begin at the output's own pixel."""
+    return largest_of(fours(sums_of(images, weights, before=0)), scale, shift)
+
+
+def sum_carried_on(pooled, images, weights, scale, shift, batch):
+    """With a sum that goes on from output to output of a window."""
+    return largest_of(fours(sums_of(images, weights)).cumsum(3), scale, shift)
+
+
+def windows_one_apart(pooled, images, weights, scale, shift, batch):
+    """With windows that begin one line apart, and two pixels as they should."""
+    sums = sums_of(images, weights)[:, :15]
+    lines = np.stack([sums[:, :14], sums[:, 1:]], axis=2).reshape(batch, 28, 28, 32)
+    return largest_of(fours(lines), scale, shift)
+
+
 def pooled_before_norm(pooled, images, weights, scale, shift, batch):
     """Pooling in front of batch norm."""
     largest = pooled_of(pooled, images, weights, np.ones(32), np.full(32, 1e9), batch) - 1e9
@@ -511,6 +597,15 @@ CONV1_POOL = Exercise(
         ("fmaxf(largest, scale[c] * sum + shift[c])", "fmaxf(largest, sum)", "wrong_value"),
         ("float largest = 0;", "float largest = -1e30f;", "wrong_value"),
         ("k < 4", "k < 3", "wrong_value"),
+        ("2 * y + k / 2", "y + k / 2", "wrong_value"),
+        (" + shift[c]", "", "wrong_value"),
+        ("[i / (14 * 14 * 32) * 784]", "[0]", "wrong_value"),
+        ((" - 1, 2 * x", ", 2 * x"), ("t % 3 - 1", "t % 3"), "wrong_value"),
+        (
+            ("            float sum = 0;\n", ""),
+            ("largest = 0;", "largest = 0, sum = 0;"),
+            "wrong_value",
+        ),
         (
             ("float largest = 0;", "float largest = -1e30f;"),
             ("fmaxf(largest, scale[c] * sum + shift[c])", "fmaxf(largest, sum)"),
@@ -549,6 +644,35 @@ CONV1_POOL = Exercise(
         ),
         Hypothesis(
             "wrong_value", "What is negative must become 0: the ReLU is missing.", without_relu
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The shift is missing: scale[c] * sum + shift[c].",
+            pooled_by(lambda scale, shift: (scale, np.zeros(32))),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The taps begin at the output's own pixel. Tap 0 lies one line above it and one to the"
+            " left: t / 3 - 1 and t % 3 - 1.",
+            taps_too_far,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The sum goes on from one output of the window to the next: each of the four begins"
+            " at 0.",
+            sum_carried_on,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Windows begin two lines apart: output k of window y lies in line 2 * y + k / 2.",
+            windows_one_apart,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "All digits look at the first image: digit n begins at images[n * 784].",
+            lambda **given: pooled_of(
+                **given | {"images": np.repeat(given["images"][:1], given["batch"], axis=0)}
+            ),
         ),
     ),
     **as_exercise(SOCKETS["conv1_pool"]),
@@ -655,13 +779,21 @@ HEAD = Exercise(
             "wrong_value",
         ),
         ("(k == labels[n])) / batch", "(k == labels[n]))", "wrong_value"),
+        ("            gradient[k] =", "            if (lane == 0) gradient[k] =", "wrong_value"),
+        (
+            "for (int j = lane; j < 128; j += 32)\n                z",
+            "for (int j = 0; j < 128; ++j)\n                z",
+            "wrong_value",
+        ),
+        ("(k == labels[n])", "(k == labels[0])", "wrong_value"),
+        ("(expf(z[k] - largest) / sum", "-(expf(z[k] - largest) / sum", "wrong_value"),
     ),
     hypotheses=(
         Hypothesis(
             "wrong_value",
             "The gradients of the logits are not divided by the batch: the loss is the digits'"
             " mean.",
-            lambda **given: not_over_batch(**given),
+            lambda **given: gradients_times(lambda batch: batch, **given),
         ),
         Hypothesis(
             "wrong_value",
@@ -692,6 +824,46 @@ HEAD = Exercise(
             "Nothing is subtracted before `expf`: that of a large logit is infinite, and infinity"
             " over infinity is no number.",
             lambda **given: nothing_subtracted(**given),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "`gradient` and `loss` are 0, so the lines that follow add zeros.",
+            lambda **given: head_of(**given) * 0,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Only lane 0 has gradients and the loss. The lines that follow run in every lane, so"
+            " each needs all ten and the loss.",
+            lambda **given: in_lane_0_alone(**given),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The gradients are right in lane 0 alone. The lines that follow run in every lane, so"
+            " each needs all ten.",
+            lambda **given: in_lane_0_alone(**given, loss_too=False),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Each lane has logits of its own four values: `sum_of_warp` must add them up.",
+            lambda **given: each_lane_alone(**given),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Each product is in the sum 32 times: a lane adds up its own four values, and"
+            " `sum_of_warp` the lanes.",
+            lambda **given: each_32_times(**given),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The gradients have the wrong sign: softmax less 1 at the label.",
+            lambda **given: gradients_times(lambda batch: -1, **given),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "All digits have the first one's label here: digit n has labels[n].",
+            lambda **given: head_of(
+                **given | {"labels": np.repeat(given["labels"][:1], given["batch"])}
+            ),
         ),
     ),
     **as_exercise(SOCKETS["head"], never_the_likeliest),
@@ -736,12 +908,41 @@ def nothing_subtracted(out, hidden, w, bias, labels, batch):
     return result
 
 
-def not_over_batch(out, hidden, w, bias, labels, batch):
-    """The end of the network with gradients of the sum of losses; the loss is the mean's."""
+def gradients_times(factor, out, hidden, w, bias, labels, batch):
+    """The end of the network with gradients as many times as large; the loss is right."""
     result = head_of(out, hidden, w, bias, labels, batch)
     loss = result[11, 10]
-    result *= batch
+    result *= factor(batch)
     result[11, 10] = loss
+    return result
+
+
+def in_lane_0_alone(out, hidden, w, bias, labels, batch, loss_too=True):
+    """What is added where the other lanes hold zeros. loss_too: as their loss, too."""
+    result = head_of(out, hidden, w, bias, labels, batch)
+    loss = result[11, 10]
+    result[:, np.arange(128) % 32 > 0] = 0
+    result[11, 1:] = 0
+    result[11, 10] = 0 if loss_too else loss
+    return result
+
+
+def each_lane_alone(out, hidden, w, bias, labels, batch):
+    """The end of the network with the logits of each lane's own four values."""
+    result = np.zeros(out.shape)
+    for lane in range(32):
+        own = np.arange(128) % 32 == lane
+        of_lane = head_of(out, hidden * own, w, bias, labels, batch)
+        result[:, own] = of_lane[:, own]
+        if lane < 11:
+            result[11, lane] = of_lane[11, lane]
+    return result
+
+
+def each_32_times(out, hidden, w, bias, labels, batch):
+    """The end of the network with each product in the logits 32 times."""
+    result = head_of(out, 32 * hidden, w, bias, labels, batch)
+    result[:10] /= 32  # the gradient of a weight has the hidden value once
     return result
 
 
@@ -802,6 +1003,7 @@ __global__ void update(float* weights, const float* parts, int count, int splits
     wrong=(
         ("s < splits", "s < 1", "wrong_value"),
         ("weights[i] -=", "weights[i] +=", "wrong_value"),
+        ("weights[i] -=", "weights[i] =", "wrong_value"),
         ("parts[s * count + i]", "parts[i * splits + s]", "wrong_value"),
         ("i += gridDim.x * blockDim.x", "i += count", "unwritten"),
         ("i < count;", "i <= count;", "out_of_bounds"),
@@ -827,6 +1029,11 @@ __global__ void update(float* weights, const float* parts, int count, int splits
             " parts[s * count + i].",
             update_of(lambda parts: parts.reshape(parts.shape[::-1]).sum(1)),
         ),
+        Hypothesis(
+            "wrong_value",
+            "The old weight is gone: a step is subtracted from it, `weights[i] -= ...`.",
+            lambda weights, parts, count, splits, rate: rate * parts.astype(np.float64).sum(0),
+        ),
     ),
     **as_exercise(SOCKETS["update"]),
 )
@@ -842,7 +1049,12 @@ QUIZZES = (
         explain={
             52: "That is mean(y²). The square of mean(y) must still be subtracted.",
             4: "That is the variance of the pixels. The weight enters it squared.",
-            None: "The pixels' moments are 3 and 13. With mean(y) and mean(y²): their difference.",
+            58: "mean(y) is -6, and its *square* is subtracted: 36.",
+            88: "The square of mean(y) is subtracted from mean(y²), not added.",
+            None: (
+                "The pixels' moments are 3 and 13. The variance is mean(y²) less the *square* of"
+                " mean(y)."
+            ),
         },
     ),
     one_of(
@@ -875,8 +1087,8 @@ QUIZZES = (
     one_of(
         "beating_pytorch.q_recompute",
         (
-            "Our backward pass computes the first convolution again. Why is that faster than"
-            " keeping its output?"
+            "At batch 4,096 the first convolution is computed again sooner than its output is kept."
+            " Why?"
         ),
         (
             "The next time the results are in the cache",
@@ -895,9 +1107,9 @@ QUIZZES = (
         (
             "Nine multiplications cost less than storing the result and reading it back",
             (
-                "The output of conv1 is 32 times its input. Storing and reading it moves "
-                "far more bytes"
-                " than the small input, and the step is limited by bytes there."
+                "The output of conv1 has 32 numbers for each pixel, and storing it and reading it"
+                " back took most of the pair's time. Whether a whole step gains as much depends on"
+                " what it waits for."
             ),
         ),
         answer="c",

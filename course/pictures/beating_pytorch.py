@@ -171,6 +171,13 @@ def size(count: float) -> str:
     return f"{count / 1000:.0f} kB"
 
 
+def moved(read: int, written: int) -> str:
+    """What a kernel reads and writes for a digit; what it adds up over the batch has no size."""
+    if not read:
+        return "weights and gradients only"
+    return f"in {size(read)}, out {size(written) if written else 'sums alone'}"
+
+
 def kernel_map():
     """Which layers each of our eight kernels does, and the bytes at each border, an image.
 
@@ -178,9 +185,7 @@ def kernel_map():
     "out" are what a kernel reads and writes for an image; sums over the batch and weights apart.
     """
     plain = ", ".join(f"{name} {size(4 * count)}" for name, count in LAYERS)
-    ours = ", ".join(
-        f"{name} in {size(read)} out {size(written)}" for name, _, _, _, read, written in KERNELS
-    )
+    ours = ", ".join(f"{name} {moved(read, written)}" for name, _, _, _, read, written in KERNELS)
     fig, axes = chart(
         9.6,
         4.2,
@@ -194,8 +199,7 @@ def kernel_map():
     for name, first, last, row, read, written in KERNELS:
         backward = row > 5
         _box(axes, first, last, row, name, BLOCK_COLOURS[2 if backward else 1])
-        moved = f"in {size(read)}, out {size(written)}" if read else "weights and gradients only"
-        word(axes, last + 1.1, row + 0.42, moved, ha="left", fontsize=MAP_LETTERS)
+        word(axes, last + 1.1, row + 0.42, moved(read, written), ha="left", fontsize=MAP_LETTERS)
     axes.text(
         -0.1,
         -0.35,
@@ -524,15 +528,15 @@ def waterfall(
 
 
 def your_waterfall(rows: Sequence):
-    """Launches, and kB for a digit, of each version of the learner's step; on a GPU its time, too.
+    """Launches, and kB for a digit, of each version of the learner's step.
 
-    rows: of course.kernels.mnist_cnn.ledger. Those with kernels of the learner's are strong.
+    Times are left out: those of steps that Python launches are the host's. rows: of
+    course.kernels.mnist_cnn.ledger. Those with kernels of the learner's are strong.
     """
     if not rows:
         return nothing("Your waterfall")
     said = "; ".join(
         f"{row.label}: {row.launches} launches, {row.kilobytes:,.0f} kB"
-        + (f", {row.time_us:,.0f} µs" if row.time_us else "")
         + (f", {len(row.mine)} kernels of yours" if row.mine else "")
         for row in rows
     )
@@ -540,17 +544,13 @@ def your_waterfall(rows: Sequence):
         "launches": [row.launches for row in rows],
         "kB per digit": [row.kilobytes for row in rows],
     }
-    if any(row.time_us for row in rows):
-        where = next((row.where for row in rows if row.where), "")
-        name = f"µs per step, recorded on\n{where}" if where else "µs per step"
-        values[name] = [row.time_us or 0 for row in rows]
     fig, all_axes = _side_by_side(len(values), 1.0 + 0.34 * len(rows), f"Your waterfall. {said}.")
     colours = [ACCENT if row.mine else OTHERS for row in rows]
     for axes, (name, lengths) in zip(all_axes, values.items(), strict=True):
         axes.barh(range(len(rows)), lengths, color=colours, height=0.62)
         for number, value in enumerate(lengths):
-            text = f"{value:,.0f}" if value else "–"
-            word(axes, value + 0.02 * max(lengths), number, text, ha="left", fontsize=10)
+            place = value + 0.02 * max(lengths)
+            word(axes, place, number, f"{value:,.0f}", ha="left", fontsize=10)
         axes.set(xlim=(0, 1.28 * max(lengths)), xticks=[])
         axes.invert_yaxis()
         plain(axes, name)
