@@ -78,6 +78,8 @@ class Demands:
     entry: the function's, class's or kernel's name in a submission.
     launch: for a bare kernel (Numba, CUDA C, Triton): (arguments) -> (grid, block), or (grid,
         block, shared bytes), or for Triton (grid, keywords).
+    allow: keys of `words.py` that are no reason against a candidate here, such as "raw_memory"
+        where it must call the driver.
     race_free: kernels are watched access by access, where an engine without a GPU runs them.
     seconds: of CPU time for one call.
     calls: how many drawn inputs are tried, beside the sizes.
@@ -106,6 +108,7 @@ class Demands:
     init: dict | None = None
     entry: str | None = None
     launch: Callable | None = None
+    allow: tuple = ()
     race_free: bool = True
     seconds: float = 10
     calls: int = 6

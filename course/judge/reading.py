@@ -48,11 +48,8 @@ MODULES = {
     "faulthandler": ("looks_around", set()),
     "shelve": ("leaves_files", set()),
     "sqlite3": ("leaves_files", set()),
-    "random": ("knows_the_test", set()),
     "secrets": ("knows_the_test", set()),
     "datetime": ("knows_the_test", set()),
-    "platform": ("knows_the_test", set()),
-    "time": ("knows_the_test", set()),
     "course": ("looks_around", set()),
     "kerneljudge": ("looks_around", set()),
     "watching": ("looks_around", set()),
@@ -89,7 +86,6 @@ OF_OS = {
     "getppid": "looks_around",
     "getcwd": "knows_the_test",
     "uname": "knows_the_test",
-    "cpu_count": "knows_the_test",
     "getpid": "knows_the_test",
     "_exit": "forged",
     "write": "forged",
@@ -119,6 +115,15 @@ OF_OS = {
 }
 #: Questions about files, of which no audit hook hears
 OF_PATHS = {f"os.path.{name}" for name in ("exists", "isfile", "isdir", "getsize", "getmtime")}
+#: What many write to find out what is installed
+HARMLESS = {
+    "importlib.util",
+    "importlib.util.find_spec",
+    "importlib.metadata",
+    "importlib.metadata.version",
+}
+#: Beginnings of environment variables by which compilers are told what to do
+FOR_COMPILERS = ("TORCH_", "CUDA_", "TRITON_", "MAX_JOBS", "CC", "CXX", "NVCC", "PYTORCH_")
 #: What kernels are written in
 LANGUAGES = ("triton", "numba", "math", "cutlass", "cuda", "tilelang")
 #: Libraries of arrays
@@ -228,6 +233,8 @@ class Reader(ast.NodeVisitor):
     def used(self, name, line):
         """Something of a module is used."""
         self.facts.used.setdefault(name, line)
+        if name in HARMLESS:
+            return
         if name.startswith(INSIDE_TORCH):
             self.facts.add("looks_around", line, f"`{name}`")
         module, _, rest = name.partition(".")
@@ -240,7 +247,6 @@ class Reader(ast.NodeVisitor):
             self.facts.add(OF_OS[first], line, f"`os.{first}`")
         elif module in MODULES and rest:
             key, harmless = MODULES[module]
-            key = "sleeps" if name == "time.sleep" else key
             if first not in harmless:
                 self.facts.add(key, line, f"`{name}`")
 
@@ -267,14 +273,18 @@ class Reader(ast.NodeVisitor):
     def visit_Name(self, node):
         if node.id in NARROW:
             self.facts.narrow.setdefault(node.id, node.lineno)
-        if node.id in ("__name__", "__file__"):
-            self.facts.add("knows_the_test", node.lineno, f"`{node.id}`")
         if node.id in ("__builtins__", "__loader__", "__spec__"):
             self.facts.add("looks_around", node.lineno, f"`{node.id}`")
 
     def visit_FunctionDef(self, node):
         if node.name == "__del__":
             self.facts.add("exit_hook", node.lineno, "`__del__` runs when an object goes")
+        self.generic_visit(node)
+
+    def visit_Compare(self, node):
+        names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+        for name in sorted(names & {"__name__", "__file__"}):
+            self.facts.add("knows_the_test", node.lineno, f"`{name}` is compared")
         self.generic_visit(node)
 
     def visit_Constant(self, node):
@@ -342,6 +352,8 @@ class Reader(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Assign(self, node):
+        if all(self.is_for_compilers(target) for target in node.targets):
+            return
         for target in node.targets:
             self.assigned(target)
         if isinstance(node.value, ast.Name | ast.Attribute) and self.dotted(node.value):
@@ -349,6 +361,13 @@ class Reader(ast.NodeVisitor):
                 if isinstance(target, ast.Name):
                     self.modules[target.id] = self.dotted(node.value)
         self.generic_visit(node)
+
+    def is_for_compilers(self, target):
+        """Whether an assignment sets an environment variable that tells compilers what to do."""
+        if not isinstance(target, ast.Subscript) or self.dotted(target.value) != "os.environ":
+            return False
+        key = getattr(target.slice, "value", None)
+        return isinstance(key, str) and key.startswith(FOR_COMPILERS)
 
     def assigned(self, target):
         """An assignment to something of a module puts another function in its place."""
@@ -388,7 +407,9 @@ def not_constant(arguments):
 
 
 def computes(handler):
-    """Whether an `except` does something that could give a result."""
+    """Whether an `except` gives a result: returns something that is computed, or keeps it."""
     if any(isinstance(one, ast.Raise) for one in ast.walk(handler)):
         return False
-    return any(isinstance(one, ast.Call | ast.BinOp) for one in ast.walk(handler))
+    values = [one.value for one in ast.walk(handler) if isinstance(one, ast.Return | ast.Assign)]
+    parts = [part for value in values if value is not None for part in ast.walk(value)]
+    return any(isinstance(part, ast.Call | ast.BinOp) for part in parts)

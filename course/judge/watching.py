@@ -14,6 +14,7 @@ import random
 import signal
 import sys
 import sysconfig
+import time
 
 import numpy as np
 
@@ -98,8 +99,9 @@ EVENTS = {
     "os.scandir": "reads_files",
     "glob.glob": "reads_files",
     "shutil.copyfile": "leaves_files",
-    "time.sleep": "sleeps",
 }
+#: Beginnings of environment variables by which compilers are told what to do
+FOR_COMPILERS = ("TORCH_", "CUDA_", "TRITON_", "MAX_JOBS", "CC", "CXX", "NVCC", "PYTORCH_")
 #: Events that only what the candidate itself calls can tell: the standard library does so all day
 DIRECT = {
     "object.__getattr__",
@@ -138,9 +140,11 @@ class Watch:
         self.scratch = os.path.realpath(os.getcwd())
         poisoned_allocations()
         count_numpy()
+        self.count_clocks()
         atexit.register = self.registering(atexit.register)
         self.before = state()
         self.on = True
+        self.calling = False
         self.busy = False
         sys.addaudithook(self.heard)
 
@@ -242,6 +246,27 @@ class Watch:
             taken, self.findings = self.findings, []
             return taken
 
+    def count_clocks(self):
+        """Let clocks and random numbers note who asks in a call: no computation needs to."""
+        for module, names in ASKED.items():
+            for name in names.split():
+                original = getattr(module, name, None)
+                if original is not None:
+                    setattr(module, name, self.asking(original, f"{module.__name__}.{name}"))
+
+    def asking(self, original, name):
+        """The same function, which notes who asks in a call."""
+
+        def asked(*arguments, **named):
+            frame = sys._getframe(1)
+            if self.calling and frame.f_code.co_filename in self.mine:
+                key = "sleeps" if name == "time.sleep" else "knows_the_test"
+                self.note(key, self.place(frame), name)
+            return original(*arguments, **named)
+
+        asked.__wrapped__ = original
+        return asked
+
     def registering(self, original):
         """atexit.register, which notes who asks."""
 
@@ -298,11 +323,13 @@ class Watch:
         launches = Launches(message)
         lines = Lines(self.mine) if message["lines"] else None
         with dispatched(operations, message["poison"]), launches:
+            self.calling = True
             if lines:
                 lines.start()
             try:
                 yield
             finally:
+                self.calling = False
                 if lines:
                     lines.stop()
                 left = set(sys._current_frames()) - threads
@@ -323,6 +350,16 @@ class Watch:
             files += [os.path.relpath(os.path.join(folder, name), self.scratch) for name in names]
         self.changed()
         return {"files": sorted(files)[:50]}
+
+
+#: Clocks, and random numbers
+ASKED = {
+    time: "time time_ns perf_counter perf_counter_ns monotonic monotonic_ns process_time"
+    " process_time_ns thread_time thread_time_ns sleep",
+    random: "random randint randrange choice uniform getrandbits shuffle",
+    np.random: "rand randn randint random uniform normal choice default_rng",
+    os: "getpid getppid times getloadavg urandom",
+}
 
 
 def shown(arguments):
@@ -355,7 +392,9 @@ def state():
     found["process", "signal handlers"] = tuple(
         id(signal.getsignal(number)) for number in range(1, 32)
     )
-    found["process", "environment"] = tuple(sorted(os.environ.items()))
+    found["process", "environment"] = tuple(
+        pair for pair in sorted(os.environ.items()) if not pair[0].startswith(FOR_COMPILERS)
+    )
     found["process", "folder"] = os.getcwd()
     found["process", "import hooks"] = tuple(map(id, (*sys.meta_path, *sys.path_hooks)))
     found["process", "collector's hooks"] = tuple(map(id, gc.callbacks))
