@@ -1,5 +1,7 @@
 """What the tests of exercises share."""
 
+import dataclasses
+
 import pytest
 
 from course.checking import apart, checker, drawn, limits, report
@@ -25,6 +27,15 @@ def pictures_undrawn(monkeypatch):
     """Where the verdict alone is looked at: pictures and films take longer than many a launch."""
     monkeypatch.setattr(report, "page", lambda picture: picture.alt)
     monkeypatch.setattr(checker, "film_of", lambda *_: "")
+
+
+@pytest.fixture
+def small(request):
+    """What makes an exercise, by day, one without its large arrays: a mistake that shows in small
+    ones is told by those. At night all are launched.
+    """
+    by_day = request.config.getoption("--tier", "nightly") != "nightly"
+    return lambda exercise: dataclasses.replace(exercise, large=None) if by_day else exercise
 
 
 @pytest.fixture

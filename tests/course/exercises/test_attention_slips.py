@@ -65,8 +65,8 @@ AGAIN = pytest.mark.nightly("by day on the inputs of one seed")
 
 @pytest.mark.parametrize("id, changes, words", SLIPS, ids=[f"{s[0]}-{s[2]}" for s in SLIPS])
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=AGAIN)])
-def test_a_reader_s_mistake_is_named(id, changes, words, seed, tmp_path):
-    exercise = EXERCISES[id]
+def test_a_reader_s_mistake_is_named(id, changes, words, seed, tmp_path, small):
+    exercise = small(EXERCISES[id])
     answer = changed(exercise.solution, *changes)
     if exercise.kind == "cuda_c":
         path = tmp_path / "answer.cu"
@@ -81,9 +81,9 @@ NO_END = ("range(min(8, sees - first))", "range(8)")
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=AGAIN) for seed in (1, 2, 3))])
-def test_flash_attention_that_takes_whole_tiles_gets_a_reason(seed):
+def test_flash_attention_that_takes_whole_tiles_gets_a_reason(seed, small):
     """Which of its two mistakes shows depends on the first inputs that go wrong."""
-    exercise = EXERCISES["attention.flash"]
+    exercise = small(EXERCISES["attention.flash"])
     said = repr(check_answer(exercise, changed(exercise.solution, NO_END), seed))
     assert any(
         words in said

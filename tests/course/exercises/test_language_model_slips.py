@@ -52,8 +52,8 @@ SLIPS = [
 
 
 @pytest.mark.parametrize("id, changes, words", SLIPS, ids=[f"{s[0]}-{s[2]}" for s in SLIPS])
-def test_a_reader_s_mistake_is_named(id, changes, words, tmp_path):
-    exercise = EXERCISES[id]
+def test_a_reader_s_mistake_is_named(id, changes, words, tmp_path, small):
+    exercise = small(EXERCISES[id])
     answer = changed(exercise.solution, *changes)
     if exercise.kind == "cuda_c":
         path = tmp_path / "answer.cu"

@@ -234,8 +234,8 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize("id, kernel, words", MISTAKES)
-def test_a_frequent_mistake_is_told_in_words(id, kernel, words):
-    outcome = check_answer(exercises.EXERCISES[id], kernel)
+def test_a_frequent_mistake_is_told_in_words(id, kernel, words, small):
+    outcome = check_answer(small(exercises.EXERCISES[id]), kernel)
     assert not outcome.solved and words in str(outcome)
 
 
