@@ -64,7 +64,10 @@ LONG = (
     "tests/course/publish",
     "chapters",
     "course",
+    "tests/course/authoring",
+    "tests/course/extensions",
     "tests/course/kernels",
+    "tests/course/checking",
     "tests/utils/setup",
     "tests/utils/cpu",
 )
