@@ -58,13 +58,14 @@ class TritonExercise(Exercise):
     `inputs(rng, shape)` gives the arguments by name in the kernel's order but for the last, the
     size of a block (tl.constexpr), which `blocks` holds: each shape is tried with one of them.
     `grid(shape, block)` says how many programs are launched. rounds: whether `tl.dot` cuts to
-    TF32.
+    TF32. call: the name of what a right answer must call, in itself or in a kernel that it uses.
     """
 
     kind: str = "triton"
     blocks: tuple = ()
     grid: Callable = None
     rounds: bool = False
+    call: str = ""
 
 
 def name_kernels_as_numba_does() -> None:
@@ -125,9 +126,26 @@ def judge(exercise: TritonExercise, answer, seed: int):
     for shape in exercise.large_shapes:
         problem = one_launch(exercise, answer, shape, block, exercise.inputs(rng, shape), rng)
         if problem:
-            _, says, code = problem
-            return with_sizes(exercise, shape, block, ("only_small", says, code))
-    return None
+            found, says, code = problem
+            reason = found if found == "too_much_traffic" else "only_small"
+            return with_sizes(exercise, shape, block, (reason, says, code))
+    return without_call(exercise, answer)
+
+
+def without_call(exercise: TritonExercise, answer):
+    """(reason, message, "") where a right answer leaves out the means of its task, or None."""
+    if not exercise.call:
+        return None
+    nodes = ast.walk(ast.parse(whole_source(answer.fn)))
+    called = {node.func.attr for node in nodes if is_call_of_attribute(node)}
+    if exercise.call in called:
+        return None
+    return "other_means", f"`tl.{exercise.call}` is not called.", ""
+
+
+def is_call_of_attribute(node: ast.AST) -> bool:
+    """Whether this is a call such as `tl.load(...)`."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
 
 
 def with_sizes(exercise, shape, block, problem):
@@ -321,8 +339,17 @@ def lazy(exercise, grid, arguments: dict, work: list[int], rng):
     return "one_thread", f"the busiest program touches {most:,} elements; {enough:,} are enough."
 
 
+NOT_ALIGNED = "must be 16-byte aligned"  # what Triton's interpreter says
+AT_AN_ELEMENT = (
+    "a descriptor's block begins at the *element* that is asked for: is that the program's number"
+    " times the block's size? (The engine takes multiples of 16 bytes only.)"
+)
+
+
 def _shortened(error: Exception) -> str:
     cause = error.__cause__ or error
+    if NOT_ALIGNED in str(cause):
+        return AT_AN_ELEMENT
     return (
         f"{type(cause).__name__}: {str(cause).strip().splitlines()[0][:300] if str(cause) else ''}"
     )

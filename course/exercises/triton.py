@@ -108,7 +108,7 @@ ONE_GRAPH = Exercise(
         "Training loops clip gradients: where the gradient's norm is larger than `most`, all of it"
         " is scaled down until its norm is `most`; otherwise it stays as it is. This function is"
         " right, and breaks the graph. Write it so that torch.compile makes one graph of it."
-        " The gradient may be all zeros."
+        " The gradient may be of any size, all zeros, too."
     ),
     starter="""
 def clip(gradient, most):
@@ -129,7 +129,8 @@ def clip(gradient, most):
         "`torch.where(condition, this, that)` computes both, and takes one of the two for each"
         " element.",
         "Or scale always, by a factor of at most 1: `torch.clamp(most / norm, max=1)`. For a norm"
-        " of 0 the quotient is infinite, and the clamp makes it 1.",
+        " of 0 the quotient is infinite, and the clamp makes it 1. (Dynamo follows Python's"
+        " `min(1.0, most / norm)`, too, and makes it a part of the graph.)",
     ),
     wrong=(
         (
@@ -169,6 +170,7 @@ QUIZZES = (
         explain={
             1024: "That is the number of *elements*. `num_warps` says how many threads share them.",
             4: "That is the number of warps. A warp has 32 threads.",
+            8: "That is how many of the 1,024 elements each thread has.",
             None: "`num_warps` warps of 32 threads each.",
         },
     ),

@@ -6,6 +6,7 @@ import utils  # noqa: F401  first: it puts Triton on this machine's engine
 from functools import partial
 
 import numpy as np
+import torch
 import triton
 import triton.language as tl
 
@@ -90,6 +91,11 @@ def blend(out, x, y, weight, n, BLOCK: tl.constexpr):
             "The two shares have changed places: `weight` is x's, and 1 - weight is y's.",
             lambda out, x, y, weight, n, BLOCK: (1 - weight) * x + weight * y,
         ),
+        Hypothesis(
+            "wrong_value",
+            "That is weight * x + 1 - weight * y: the brackets round 1 - weight are missing.",
+            lambda out, x, y, weight, n, BLOCK: weight * x + 1 - weight * y,
+        ),
     ),
     hints=(
         "What does `tl.arange(0, BLOCK)` need in front of it, so that program 3 does not do"
@@ -115,6 +121,7 @@ def blend(out, x, y, weight, n, BLOCK: tl.constexpr):
             "reads_output",
         ),
         ("(1 - weight)", "weight", "wrong_value"),
+        ("(1 - weight)", "1 - weight", "wrong_value"),
         ("weight * a + (1 - weight) * b", "(1 - weight) * a + weight * b", "wrong_value"),
         ("tl.program_id(0) * BLOCK", "tl.program_id(0) * 64", "race"),
         (
@@ -144,10 +151,22 @@ def logarithm_of_sum(out, x, columns, BLOCK):
     return top + np.log(np.exp(x - top[:, None]).sum(1))
 
 
-def padded_with_zeros(out, x, columns, BLOCK):
-    """What comes of `other=0.0`."""
-    padded = np.pad(x, ((0, 0), (0, BLOCK - columns)))
+def padded_with(number, out, x, columns, BLOCK):
+    """What comes of this number as `other=`."""
+    padded = np.pad(x, ((0, 0), (0, BLOCK - columns)), constant_values=number)
     return logarithm_of_sum(out, padded, BLOCK, BLOCK)
+
+
+def zeros_in_the_maximum(out, x, columns, BLOCK):
+    """What comes of `other=0.0` where the sum alone leaves out what does not exist."""
+    top = x.max(1, keepdims=True)
+    return less_in_float32(x, np.maximum(top, 0) if columns < BLOCK else top)
+
+
+def to_base_two(out, x, columns, BLOCK):
+    """What comes of `tl.log2`."""
+    top = x.max(1)
+    return top + (logarithm_of_sum(out, x, columns, BLOCK) - top) / np.log(2)
 
 
 def without_top(out, x, columns, BLOCK):
@@ -234,10 +253,34 @@ def log_sum(out, x, columns, BLOCK: tl.constexpr):
             "wrong_value",
         ),
         ("top + tl.log", "tl.log", "wrong_value"),
+        (
+            ('other=-float("inf")', "other=0.0"),
+            ("tl.exp(values - top)", "tl.where(column < columns, tl.exp(values - top), 0)"),
+            "wrong_value",
+        ),
+        ("tl.log(", "tl.log2(", "wrong_value"),
         ("row * columns", "row * BLOCK", "out_of_bounds"),
         ("out + row,", "out,", "race"),
     ),
     hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "With `other=0.0` the columns that do not exist count as numbers 0: they take part in"
+            " the maximum, and each adds exp(0 - top) to the sum.",
+            partial(padded_with, 0),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "With `other=0.0` the columns that do not exist take part in the maximum. In a row"
+            " below zero 0 is the largest then: every `exp` is 0, and its logarithm -infinity.",
+            zeros_in_the_maximum,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "`other=-1000.0` is not low enough: there are rows around -1000, and larger ones could"
+            " lie lower still. Only -infinity adds nothing.",
+            partial(padded_with, -1000),
+        ),
         Hypothesis(
             "wrong_value",
             "This subtracts each row's first number. Another one may be hundreds above it, and"
@@ -246,8 +289,8 @@ def log_sum(out, x, columns, BLOCK: tl.constexpr):
         ),
         Hypothesis(
             "wrong_value",
-            "This subtracts each row's mean. One number may be hundreds above it, and `exp` of the"
-            " difference is infinite: subtract the largest.",
+            "This subtracts each row's mean, or another number far below the largest. `exp` of the"
+            " difference is infinite then: subtract the largest.",
             lambda out, x, columns, BLOCK: less_in_float32(x, x.mean(1, keepdims=True)),
         ),
         Hypothesis(
@@ -258,9 +301,24 @@ def log_sum(out, x, columns, BLOCK: tl.constexpr):
         ),
         Hypothesis(
             "wrong_value",
-            "With `other=0.0` the columns that do not exist count as numbers 0: they take part in"
-            " the maximum, and each adds exp(0 - top) to the sum.",
-            padded_with_zeros,
+            "Nothing is subtracted: `exp` of a thousand is infinite in float32, and of -1000 it is"
+            " 0. Subtract the row's largest, and add it again at the end.",
+            lambda out, x, columns, BLOCK: less_in_float32(x, np.zeros((len(x), 1))),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "This subtracts 1000 from every row, wherever that lies: subtract the row's largest.",
+            lambda out, x, columns, BLOCK: less_in_float32(x, np.full((len(x), 1), 1000)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "That has the logarithm to base 2, and `exp` has base e: `tl.log`.",
+            to_base_two,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "That is each row's largest number alone: the logarithm of the scaled sum is missing.",
+            lambda out, x, columns, BLOCK: x.max(1),
         ),
         Hypothesis(
             "wrong_value",
@@ -326,6 +384,32 @@ def last_step(a, b, k, B):
     return a[:, first:], b[first:]
 
 
+def first_of_each_sum(c, a, b, m, n, k, B):
+    """What comes of `right < n` in the mask of a."""
+    return product_in_float64(c, a[:, :n], b[:n], m, n, k, B)
+
+
+def to_bf16(x):
+    """The nearest numbers that bfloat16 has, as float32."""
+    return torch.from_numpy(np.asarray(x, np.float32)).bfloat16().float().numpy()
+
+
+def with_the_last_row_again(c, a, b, m, n, k, B):
+    """What comes of zeros in a, and b's last row once more, behind k."""
+    whole = product_in_float64(c, a, b, m, n, k, B)
+    if k % B:
+        whole[:, ~np.isfinite(b[-1])] = np.nan
+    return whole
+
+
+def with_the_last_column_again(c, a, b, m, n, k, B):
+    """What comes of zeros in b, and a's last column once more, behind k."""
+    whole = product_in_float64(c, a, b, m, n, k, B)
+    if k % B:
+        whole[~np.isfinite(a[:, -1])] = np.nan
+    return whole
+
+
 PRODUCT = TritonExercise(
     id="triton.product",
     title="A product in float32",
@@ -333,8 +417,8 @@ PRODUCT = TritonExercise(
     task=(
         "`c = a b`: a has m × k elements, b has k × n. The starter keeps only three of seven"
         " decimal digits, and reads behind the end where k is no multiple of B. Give it both: the"
-        " digits that float32 has (or as many as `tf32x3` keeps), and every k. Zero times infinity"
-        " stays NaN."
+        " digits that float32 has (or as many as `tf32x3` keeps), and every k. The matrices may"
+        " hold infinities, and zero times infinity is NaN."
     ),
     starter="""
 @triton.jit
@@ -374,6 +458,25 @@ def product(c, a, b, m, n, k, B: tl.constexpr):
                 c, *last_step(a, b, k, B), m, n, k, B
             ),
         ),
+        Hypothesis(
+            "wrong_value",
+            "Those are only the first n products of each sum: a row of a ends at k, not at n.",
+            first_of_each_sum,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "That is the product of a and b rounded to bfloat16, 7 bits of fraction.",
+            lambda c, a, b, m, n, k, B: product_in_float64(c, to_bf16(a), to_bf16(b), m, n, k, B),
+        ),
+        *(
+            Hypothesis(
+                "wrong_value",
+                "An infinity is read again behind k, and 0 times infinity is NaN: there must be"
+                " zeros in *both* tiles.",
+                guess,
+            )
+            for guess in (with_the_last_row_again, with_the_last_column_again)
+        ),
     ),
     hints=(
         "Which elements of a's tile exist in the last step along k? The starter's mask looks at"
@@ -387,6 +490,12 @@ def product(c, a, b, m, n, k, B: tl.constexpr):
         ("(row < m) & (right < k), other", "row < m, other", "out_of_bounds"),
         ("(down < k) & (column < n), other=0.0", "(down < k) & (column < n)", "uninitialized"),
         ("a + row * k", "a + row * m", "wrong_value"),
+        ("(right < k)", "(right < n)", "wrong_value"),
+        (
+            ("(down < k) & (column < n)", "column < n"),
+            ("b + down * n", "b + tl.minimum(down, k - 1) * n"),
+            "wrong_value",
+        ),
         ("tile_a, tile_b, total, input", "tile_a, tile_b, input", "wrong_value"),
         ("total, mask=(row", "total.to(tl.bfloat16), mask=(row", "wrong_value"),
         ("down = k0 + ", "down = ", "wrong_value"),
@@ -424,9 +533,18 @@ def gated(rng, shape):
 
 
 def swiglu_in_float64(out, x, gate, up, m, n, k, B):
-    """silu(x gate) * (x up), with silu(t) = t / (1 + exp(-t))."""
-    gates = x.astype(np.float64) @ gate
-    return gates / (1 + np.exp(-gates)) * (x.astype(np.float64) @ up)
+    """silu(x gate) * (x up)."""
+    return silu(x.astype(np.float64) @ gate) * (x.astype(np.float64) @ up)
+
+
+def sigmoid(t):
+    """1 / (1 + exp(-t)), without a warning where that is infinite."""
+    with np.errstate(over="ignore"):
+        return 1 / (1 + np.exp(-t))
+
+
+def silu(t):
+    return t * sigmoid(t)
 
 
 def swiglu_step_by_step(out, x, gate, up, m, n, k, B):
@@ -434,7 +552,7 @@ def swiglu_step_by_step(out, x, gate, up, m, n, k, B):
     gates = np.zeros((m, n))
     for k0 in range(0, k, B):
         gates = gates + x[:, k0 : k0 + B].astype(np.float64) @ gate[k0 : k0 + B]
-        gates = gates / (1 + np.exp(-gates))
+        gates = silu(gates)
     return gates * (x.astype(np.float64) @ up)
 
 
@@ -449,8 +567,7 @@ def swiglu_of_each_step(out, x, gate, up, m, n, k, B):
 
 def swiglu_in_tf32(out, x, gate, up, m, n, k, B):
     """With factors of the second product cut to TF32."""
-    gates = x.astype(np.float64) @ gate
-    return gates / (1 + np.exp(-gates)) * (to_tf32(x).astype(np.float64) @ to_tf32(up))
+    return silu(x.astype(np.float64) @ gate) * (to_tf32(x).astype(np.float64) @ to_tf32(up))
 
 
 def swiglu_all_in_tf32(out, x, gate, up, m, n, k, B):
@@ -462,12 +579,25 @@ def swiglu_without_silu(out, x, gate, up, m, n, k, B):
 
 
 def swiglu_by_sigmoid(out, x, gate, up, m, n, k, B):
-    gates = x.astype(np.float64) @ gate
-    return (x.astype(np.float64) @ up) / (1 + np.exp(-gates))
+    return sigmoid(x.astype(np.float64) @ gate) * (x.astype(np.float64) @ up)
 
 
 def swiglu_of_the_other(out, x, gate, up, m, n, k, B):
     return swiglu_in_float64(out, x, up, gate, m, n, k, B)
+
+
+def swiglu_of_the_gate(out, x, gate, up, m, n, k, B):
+    return swiglu_in_float64(out, x, gate, gate, m, n, k, B)
+
+
+def swiglu_of_the_product(out, x, gate, up, m, n, k, B):
+    return silu(swiglu_without_silu(out, x, gate, up, m, n, k, B))
+
+
+def swiglu_of_the_last_ups(out, x, gate, up, m, n, k, B):
+    """With the second product's last step alone."""
+    last_x, last_up = last_step(x, up, k, B)
+    return silu(x.astype(np.float64) @ gate) * (last_x.astype(np.float64) @ last_up)
 
 
 SWIGLU = TritonExercise(
@@ -567,6 +697,21 @@ def swiglu(out, x, gate, up, m, n, k, B: tl.constexpr):
             "`gate` and `up` have changed places: silu belongs to the gate.",
             swiglu_of_the_other,
         ),
+        Hypothesis(
+            "wrong_value",
+            "Both factors come from `x gate`: the second product takes the tile of `up`.",
+            swiglu_of_the_gate,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "That is silu of the two factors' product: silu belongs to `x gate` alone.",
+            swiglu_of_the_product,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "`ups` holds the last step along k alone: each step must add to it.",
+            swiglu_of_the_last_ups,
+        ),
         *(
             Hypothesis(
                 "wrong_value",
@@ -627,11 +772,14 @@ def padded(x, B):
 
 
 def of_blocks(a, b, B, block):
-    """a bᵀ by blocks of B × B, of which `block(wide_b, column, k0)` gives b's."""
-    (m, k), n = a.shape, len(b)
+    """[m, n]: a bᵀ by blocks of B × B, of which `block(wide_b, column, k0)` gives b's.
+
+    b: [n, k], or the same numbers read as [k, n].
+    """
+    (m, k), n = a.shape, b.size // a.shape[1]
     wide_a, side = padded(a, B), max(n, k)
     wide_b = np.zeros((side + 2 * B, side + 2 * B))
-    wide_b[:n, :k] = b
+    wide_b[: b.shape[0], : b.shape[1]] = b
     c = np.zeros((m, n + B))
     for column in range(0, n, B):
         for k0 in range(0, k, B):
@@ -644,8 +792,16 @@ def as_it_comes(wide_b, column, k0, B):
     return wide_b[column : column + B, k0 : k0 + B]
 
 
+def turned(wide_b, column, k0, B):
+    return as_it_comes(wide_b, column, k0, B).T
+
+
 def of_the_wrong_place(wide_b, column, k0, B):
-    return wide_b[k0 : k0 + B, column : column + B].T
+    return as_it_comes(wide_b, k0, column, B)
+
+
+def of_the_wrong_place_turned(wide_b, column, k0, B):
+    return of_the_wrong_place(wide_b, column, k0, B).T
 
 
 DESCRIBED = TritonExercise(
@@ -684,6 +840,7 @@ def described(c, a, b, m, n, k, B: tl.constexpr):
     grid=tiles,
     rtol=1e-5,
     rounds=True,
+    call="make_tensor_descriptor",
     hints=(
         "How long is a row of b, and how many rows are there? These are its shape and its first"
         " stride.",
@@ -692,6 +849,34 @@ def described(c, a, b, m, n, k, B: tl.constexpr):
     ),
     wrong=(
         ("of_b.load([column, k0])", "of_b.load([k0, column])", "wrong_value"),
+        (
+            ("of_b.load([column, k0])", "of_b.load([k0, column])"),
+            ("tile_b.T", "tile_b"),
+            "wrong_value",
+        ),
+        ("column = tl.program_id(1) * B", "column = tl.program_id(1)", "crashed"),
+        (
+            ("    of_a = tl.make_tensor_descriptor(a, [m, k], [k, 1], [B, B])\n", ""),
+            ("    of_b = tl.make_tensor_descriptor(b, [n, k], [k, 1], [B, B])\n", ""),
+            ("    of_c = tl.make_tensor_descriptor(c, [m, n], [n, 1], [B, B])\n", ""),
+            ("row = tl.program_id(0) * B", "row = tl.program_id(0) * B + tl.arange(0, B)[:, None]"),
+            ("column = tl.program_id(1) * B", "column = tl.program_id(1) * B + tl.arange(0, B)"),
+            (
+                "tile_a = of_a.load([row, k0])",
+                "k1 = k0 + tl.arange(0, B)\n"
+                "        tile_a = tl.load(a + row * k + k1, mask=(row < m) & (k1 < k), other=0.0)",
+            ),
+            (
+                "tile_b = of_b.load([column, k0])",
+                "there = (column[:, None] < n) & (k1 < k)\n"
+                "        tile_b = tl.load(b + column[:, None] * k + k1, mask=there, other=0.0)",
+            ),
+            (
+                "of_c.store([row, column], total)",
+                "tl.store(c + row * n + column, total, mask=(row < m) & (column < n))",
+            ),
+            "other_means",
+        ),
         ("tile_b.T", "tile_b", "wrong_value"),
         ("(b, [n, k], [k, 1]", "(b, [k, n], [n, 1]", "wrong_value"),
         ("(b, [n, k], [k, 1]", "(b, [n, k], [n, 1]", "wrong_value"),
@@ -716,16 +901,38 @@ def described(c, a, b, m, n, k, B: tl.constexpr):
             "That is the product with b's blocks as they come, rows of k: each must be turned.",
             lambda c, a, b, m, n, k, B: of_blocks(a, b, B, partial(as_it_comes, B=B)),
         ),
-        Hypothesis(
-            "wrong_value",
-            "That is the product with the block at `[k0, column]`. b has n rows: the tile's columns"
-            " are rows of b, and come first.",
-            lambda c, a, b, m, n, k, B: of_blocks(a, b, B, partial(of_the_wrong_place, B=B)),
+        *(
+            Hypothesis(
+                "wrong_value",
+                "That is the product with the block at `[k0, column]`. b has n rows: the tile's"
+                f" columns are rows of b, and come first.{more}",
+                lambda c, a, b, m, n, k, B, block=block: of_blocks(a, b, B, partial(block, B=B)),
+            )
+            for block, more in (
+                (of_the_wrong_place_turned, ""),
+                (of_the_wrong_place, " Then turn it."),
+            )
+        ),
+        *(
+            Hypothesis(
+                "wrong_value",
+                "b's memory is read as k rows of n here, and the blocks are turned. b has n rows of"
+                " k: describe it so.",
+                lambda c, a, b, m, n, k, B, block=block: of_blocks(
+                    a, b.reshape(k, n), B, partial(block, B=B)
+                ),
+            )
+            for block in (turned, of_the_wrong_place_turned)
         ),
         Hypothesis(
             "wrong_value",
             "That is the product of a and b cut to TF32, 10 bits of fraction.",
             lambda c, a, b, m, n, k, B: to_tf32(a).astype(np.float64) @ to_tf32(b).T,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Those are the sums of the last step along k alone: each step must add to `total`.",
+            lambda c, a, b, m, n, k, B: np.matmul(*last_step(a.astype(np.float64), b.T, k, B)),
         ),
     ),
 )

@@ -26,13 +26,15 @@ LANGUAGES = {
     "cuda_c_portable": "CUDA C, mma.sync",
     "cuda_c": "CUDA C, Hopper",
     "triton_pointers": "Triton, pointers",
-    "triton": "Triton, descriptors",
+    "triton": "Triton, its best",
     "gluon": "Gluon",
     "cutile": "cuTile",
     "cute": "CuTe DSL",
 }
-#: Whose lines have names in the picture, and their colours
+#: Whose lines have names and circles in the picture, and their colours
 NAMED = {"cutile": "#8A4FBF", "triton": ACCENT, "gluon": "#1B7F4B", "cuda_c": ALARM}
+#: Whose thin lines lie apart from others, so that there is room for a name below
+APART = ("triton_pointers", "cuda_c_portable")
 
 
 def _colour(number: int) -> str:
@@ -54,10 +56,9 @@ def _cells(axes, numbers: np.ndarray, colours, text: bool, size=SMALL + 1) -> No
 def programs(n: int, block: int):
     """Elements by the program that has them; lanes behind the end are masked."""
     count = -(-n // block)
-    alt = (
-        f"{n} elements in {count} programs of {block} lanes; the last {count * block - n} lanes of "
-        f"program {count - 1} are masked"
-    )
+    masked = count * block - n
+    grey = f"the last {masked} lanes of program {count - 1} are masked" if masked else "none masked"
+    alt = f"{n} elements in {count} programs of {block} lanes; {grey}"
     fig, axes = chart(7.5, 0.34 * count + 0.7, alt=alt)
     lanes = np.arange(count * block).reshape(count, block)
     _cells(axes, lanes, lambda i: _colour(i // block) if i < n else IDLE, text=block <= 32)
@@ -299,7 +300,7 @@ def shares(sides=(1024, 2048, 4096, 8192, 16384)) -> dict[str, dict[int, dict]]:
 def languages(sides=(1024, 2048, 4096, 8192, 16384)):
     """Recorded shares of cuBLAS of one product in several languages, over the matrix's side.
 
-    Four lines have names; the others are drawn thin, and the text below the picture has them all.
+    The lines of NAMED are thick, the others thin; the text below the picture has all numbers.
     """
     known = shares(sides)
     if not known:
@@ -317,6 +318,10 @@ def languages(sides=(1024, 2048, 4096, 8192, 16384)):
         places = [sides.index(n) for n in entries]
         if name not in NAMED:
             axes.plot(places, values, color=OTHERS, lw=1, zorder=1)
+            if name in APART:
+                below = {"xytext": (0, -5), "textcoords": "offset points", "va": "top"}
+                end = places[-1], values[-1]
+                axes.annotate(LANGUAGES[name], end, color=INK, size=SMALL, ha="right", **below)
             continue
         axes.plot(places, values, "o-", color=NAMED[name], lw=2)
         beside = {"xytext": (-7, 0), "textcoords": "offset points", "ha": "right", "va": "center"}

@@ -10,7 +10,8 @@ CUDA_C = FOLDER.parent / "matmul" / "kernels"
 #: Of each language the file and the functions that a matmul consists of
 MATMULS = {
     "Triton, pointers": ("matmul.py", ("place", "matmul_pointers")),
-    "Triton, descriptors": ("matmul.py", ("place", "matmul_persistent")),
+    "Triton, descriptors": ("matmul.py", ("place", "matmul_descriptors")),
+    "Triton, staying": ("matmul.py", ("place", "matmul_persistent")),
     "cuTile": ("cutile/matmul.py", ("place", "matmul")),
     "Numba, float32": ("../matmul/numba_rungs/unsigned.py", ("unsigned",)),
     "Gluon": (

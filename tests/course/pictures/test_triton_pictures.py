@@ -5,7 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
+from course.chapters import FOLDER
 from course.pictures import triton as pictures
+from tests import hygiene
 
 BLOCKED = (
     "#blocked = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], "
@@ -15,6 +17,13 @@ BLOCKED = (
 
 def test_programs_and_masked_lanes():
     assert "4 programs of 16 lanes; the last 14 lanes" in pictures.programs(50, 16).alt
+
+
+def test_the_question_when_nothing_is_grey_has_an_answer_in_the_saved_slider():
+    cells = hygiene.read(FOLDER / "15_triton.ipynb").cells
+    (slider,) = (cell for cell in cells if cell.id == "add-picture")
+    pages = " ".join(output["data"]["text/html"] for output in slider.outputs)
+    assert "none masked" in pages and "are masked" in pages
 
 
 def test_a_tile_of_addresses_is_row_times_length_plus_column():
