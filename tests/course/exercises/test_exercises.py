@@ -321,6 +321,7 @@ BIAS_IN_THE_LOOP = but(
     ("* weight[column, k]", "* weight[column, k] + bias[column]"),
 )
 ONE_PART = replace(beating_pytorch.UPDATE_CU, "s < splits", "s < 1")
+IN_LANE_0 = replace(beating_pytorch.HEAD_CU, "  gradient[k] =", "  if (lane == 0) gradient[k] =")
 NO_RELU = replace(beating_pytorch.PLAIN_BN_RELU_POOL, "best = 0", "best = -1e30f")
 LARGEST_FROM_ZERO = but(
     mnist_cnn.softmax,
@@ -379,6 +380,7 @@ SLIPS = [
     ("mnist_cnn.softmax", LARGEST_FROM_ZERO, "far below zero"),
     ("mnist_cnn.conv_weight", WRAPPED, "wraps around"),
     ("beating_pytorch.update", ONE_PART, "Only the first part is taken"),
+    ("beating_pytorch.head", IN_LANE_0, "right in lane 0 alone"),
     ("beating_pytorch.bn_relu_pool", NO_RELU, "ReLU is missing"),
     ("meet_the_gpu.amdahl", but(meet_the_gpu.faster, "1 / (", "1 // ("), "behind the point"),
 ]
