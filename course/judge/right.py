@@ -67,6 +67,7 @@ class Tried:
     launch: tuple | None = None
     notes: dict = field(default_factory=dict)
     reason: Reason | None = None
+    also: Reason | None = None  # what is wrong besides the values
     seconds: float = 0.0  # by the clock, the way there and back included
     drawn: bool | None = None  # whether its size was drawn, or named by the task
 
@@ -87,8 +88,8 @@ class Trials:
         """The reasons of all calls so far, each key once."""
         found = {}
         for one in self.done:
-            if one.reason is not None:
-                found.setdefault(one.reason.key, one.reason)
+            for reason in filter(None, (one.reason, one.also)):
+                found.setdefault(reason.key, reason)
         named = [one for one in self.done if one.drawn is False]
         bad = [one for one in self.done if one.drawn and one.reason is not None]
         if bad and bad[0].reason.key == "wrong_value" and not any(one.reason for one in named):
@@ -157,7 +158,8 @@ class Trials:
             return
         if tried.expected is None:
             tried.expected = self.expected(arguments)
-        tried.reason = self.compared(tried) or self.noted(tried)
+        tried.also = self.noted(tried)
+        tried.reason = self.compared(tried) or tried.also
 
     def all(self):
         """Every call that is made."""
