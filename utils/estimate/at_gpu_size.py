@@ -30,7 +30,7 @@ from utils.tracer.triton import is_triton
 
 from .gpus import gpu, with_article
 from .model import WORDS, Counts, seconds_of, terms
-from .sampling import Blank, Block, Launch, Unknown, middle
+from .sampling import Blank, Block, Launch, NotAgain, Unknown, middle
 from .statement import Estimate, estimate, factor_of, language_of
 from .totals import carried, reached_by, totals
 
@@ -255,8 +255,11 @@ def counts_of(work: AtScale) -> Counts:
         if not work.changes:
             return counts_here(work)
         work.check_grid()
-        here = middle(work.here())
-        zeros = work.block(1)
+        try:
+            here = middle(work.here())
+            zeros = work.block(1)
+        except NotAgain:  # it came to its end in the cell, with what was in its arrays before
+            raise Unknown(DEPENDS) from None
         if (zeros.amounts, zeros.waits) != (here.amounts, here.waits):
             raise Unknown(DEPENDS)
         asked, reached = directly(work) or along_scales(work)
@@ -294,7 +297,7 @@ def along_scales(work: AtScale):
         reached = work.reached(scale)
         try:
             larger = work.reached(small[-1])
-        except Unknown as fails:  # it runs at this size: an array has to grow with it, unseen
+        except NotAgain as fails:  # it runs at this size: an array has to grow with it, unseen
             raise Unclear(UNCLEAR) from fails
         if not reached or not are_alike(reached, larger):
             continue

@@ -75,6 +75,10 @@ class Unknown(ValueError):
     """No estimate: the text says what cannot be known, and what may help."""
 
 
+class NotAgain(Unknown):
+    """A launch of CUDA C, made again to be counted, does not come to its end."""
+
+
 @dataclass(frozen=True)
 class Blank:
     """An array argument that holds zeros: `Blank((4096, 4096), np.float32)`.
@@ -252,7 +256,7 @@ def block_in_cuda_c(launch, grid, block, number) -> Block:
         raise Unknown(f"it cannot be traced: {error}") from error
     if recording.error:
         said = str(recording.error).strip().splitlines()[0]
-        raise Unknown(f"a small launch of it does not come to its end: {said}")
+        raise NotAgain(f"a small launch of it does not come to its end: {said}")
     table = np.frombuffer(recording.recorder.events, np.int64).reshape(-1, FIELDS)
     mine = table[table[:, 1] // threads == number]
     recording.recorder.events = mine.tobytes()

@@ -6,7 +6,8 @@ from numba import cuda
 
 from tests.needs import cpp_compiler, without_gpu
 from utils import cuda_c, sizes
-from utils.estimate.at_gpu_size import Unclear, said
+from utils.estimate import Unknown
+from utils.estimate.at_gpu_size import DEPENDS, Unclear, said
 from utils.sizes import picked
 
 
@@ -42,4 +43,20 @@ def test_an_array_that_must_grow_unseen_is_no_error_of_the_kernel(tmp_path):
     with sizes.noted() as launches:
         cuda_c.load(path).blocks[(n + 255) // 256, 256](sums, a, n)
     with pytest.raises(Unclear):
+        said(launches)
+
+
+@without_gpu("launches are noted by the CPU runtime")
+def test_what_cannot_be_launched_twice_depends_on_data(tmp_path):
+    cpp_compiler()
+    path = tmp_path / "draw.cu"
+    path.write_text(
+        "__global__ void draw(float* out, int* drawn, int n) {"
+        " if (blockIdx.x * blockDim.x + threadIdx.x < n) out[atomicAdd(drawn, 1)] = 1; }"
+    )
+    n = picked(1 << 25, 200)
+    out, drawn = cuda.to_device(np.zeros(n, np.float32)), cuda.to_device(np.zeros(1, np.int32))
+    with sizes.noted() as launches:
+        cuda_c.load(path).draw[(n + 255) // 256, 256](out, drawn, n)
+    with pytest.raises(Unknown, match=DEPENDS):
         said(launches)
