@@ -83,9 +83,9 @@ def block_sum(total, a):
     reference=lambda total, a: np.array([a.sum()], np.int32),
     shapes=(
         (64, 64),
+        (10, 2),
         (0, 35),
         (1, 1),
-        (10, 2),
         (10, 3),
         (31, 31),
         (100, 33),
