@@ -1087,8 +1087,8 @@ QUIZZES = (
     one_of(
         "beating_pytorch.q_recompute",
         (
-            "At batch 4,096 the first convolution is computed again sooner than its output is kept."
-            " Why?"
+            "At batch 4,096 it is faster not to keep the first convolution's output, and to compute"
+            " it again where it is needed. Why?"
         ),
         (
             "The next time the results are in the cache",
