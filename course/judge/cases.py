@@ -133,6 +133,12 @@ def one_giant(array):
     return array
 
 
+def far(array):
+    """Around a number far from zero: differences of squares cancel."""
+    return array + array.dtype.type(30 if array.dtype.itemsize < 4 else 1000)
+
+
+FAR = {"numbers far from zero": far}
 #: words -> change of an array
 HOSTILE = {
     "zeros": zeros,

@@ -136,7 +136,9 @@ def copies(roots, results, overlap):
         return ""
     for path, one in reached(roots):
         data = data_of(one)
-        if data in wanted and not overlap(one, wanted[data]):
+        if data is None or len(data) < min(map(len, wanted)):
+            continue
+        if any(part in data and not overlap(one, wanted[part]) for part in wanted):
             return path
     return ""
 

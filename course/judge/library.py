@@ -47,7 +47,9 @@ GROUPS = {
         "sort argsort partition argpartition unique topk kthvalue msort _unique2 unique_dim"
         " lexsort searchsorted bucketize"
     ),
-    "scans": ("cumsum cumprod logcumsumexp cummax cummin cumulative_sum cumulative_trapezoid"),
+    "scans": (
+        "cumsum cumprod logcumsumexp cummax cummin cumulative_sum cumulative_trapezoid accumulate"
+    ),
     "transforms": (
         "fft ifft rfft irfft fft2 ifft2 rfft2 fftn ifftn rfftn irfftn _fft_r2c _fft_c2c _fft_c2r"
         " dct idct"
@@ -77,6 +79,7 @@ FAMILIES = (
     {"matrix products", "convolutions", "attention", "linear algebra"},
     {"softmax", "attention", "losses"},
     {"sorting", "histograms"},
+    {"scans", "convolutions", "matrix products"},
     {"convolutions", "pooling", "transforms"},
 )
 #: Other libraries that compute arrays

@@ -5,6 +5,7 @@ for, such as other functions' frames, is named here with its line.
 """
 
 import ast
+import builtins
 from dataclasses import dataclass, field
 
 from course.judge.report import Reason
@@ -19,6 +20,7 @@ MODULES = {
     "_ctypes": ("raw_memory", set()),
     "cffi": ("raw_memory", set()),
     "mmap": ("raw_memory", set()),
+    "llvmlite": ("raw_memory", set()),
     "atexit": ("exit_hook", set()),
     "subprocess": ("starts_processes", set()),
     "multiprocessing": ("starts_processes", set()),
@@ -115,6 +117,8 @@ OF_OS = {
 }
 #: Questions about files, of which no audit hook hears
 OF_PATHS = {f"os.path.{name}" for name in ("exists", "isfile", "isdir", "getsize", "getmtime")}
+#: Doors from compiled code to any function of the process
+FOREIGN = {"ExternalFunction", "load_library_permanently", "add_symbol", "address_of_symbol"}
 #: What many write to find out what is installed
 HARMLESS = {
     "importlib.util",
@@ -266,6 +270,8 @@ class Reader(ast.NodeVisitor):
                     self.facts.called.setdefault(part, node.lineno)
         if node.attr in INNER:
             self.facts.add("looks_around", node.lineno, f"`.{node.attr}`")
+        if node.attr in FOREIGN:
+            self.facts.add("raw_memory", node.lineno, f"`.{node.attr}`")
         if node.attr in NARROW:
             self.facts.narrow.setdefault(node.attr, node.lineno)
         self.generic_visit(node)
@@ -279,6 +285,14 @@ class Reader(ast.NodeVisitor):
     def visit_FunctionDef(self, node):
         if node.name == "__del__":
             self.facts.add("exit_hook", node.lineno, "`__del__` runs when an object goes")
+        self.generic_visit(node)
+
+    def visit_MatchClass(self, node):
+        """A pattern such as `object(cumsum=f)` takes attributes, too."""
+        for name in node.kwd_attrs:
+            self.facts.called.setdefault(name, node.lineno)
+            if name in INNER:
+                self.facts.add("looks_around", node.lineno, f"`{name}` in a pattern")
         self.generic_visit(node)
 
     def visit_Compare(self, node):
@@ -320,7 +334,8 @@ class Reader(ast.NodeVisitor):
                 self.facts.called.setdefault(name.rpartition(".")[2], line)
             return
         last = getattr(function, "id", getattr(function, "attr", None))
-        if last and last not in self.defined:
+        is_pythons = isinstance(function, ast.Name) and hasattr(builtins, function.id)
+        if last and last not in self.defined and not is_pythons:
             self.facts.called.setdefault(last, line)
 
     def by_name(self, how, node):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from course.judge import cases, sandbox
-from course.judge.demands import InOut, Out
+from course.judge.demands import Demands, InOut, Out
 from course.judge.errors import UNIT_ROUNDOFF, Bound
 from course.judge.report import Reason, shortened
 from course.judge.sandbox import Array, Forged, Lost, Opaque
@@ -50,9 +50,10 @@ TRACED = 4
 #: Seconds of a call that can be made many times
 QUICK = 0.3
 #: As many times the middle size the larger one may be; elements of its arrays, seconds it may take
-LARGER = (40, 16, 8, 4, 2)
+LARGER = (4, 16, 64, 400)
 MOST_ELEMENTS = 1 << 22
 LONG = 4
+ROUND = 32
 
 
 @dataclass
@@ -182,6 +183,8 @@ class Trials:
         """The sizes that the task names, and drawn ones, in an order of chance."""
         drawn = [self.demands.fresh(self.rng) for _ in range(self.demands.calls)]
         sizes = [*((size, False) for size in self.demands.sizes), *((size, True) for size in drawn)]
+        if self.demands.fresh is Demands.fresh:
+            sizes.append((ROUND * int(self.rng.integers(4, 9)), True))  # whole warps and tiles
         self.rng.shuffle(sizes)
         for size, is_drawn in sizes:
             spoil = bool(self.rng.random() < 0.5)
@@ -255,16 +258,23 @@ class Trials:
         for factor in LARGER:
             tried = Tried("", factor * self.size + 1, self.draw(factor * self.size + 1))
             times = volume(tried) / max(1, most)
-            if volume(tried) <= MOST_ELEMENTS and seconds * times**1.5 < LONG:
-                tried.drawn = True
-                self.make(tried, None, {})
+            if volume(tried) > MOST_ELEMENTS or seconds * times**1.2 > LONG:
                 return
+            tried.drawn = True
+            self.make(tried, None, {})
+            if tried.reason is not None:
+                return
+            seconds, most = tried.seconds, volume(tried)
 
     def hostile(self):
         """Values that are seldom drawn; left out where the reference itself gives no number."""
         if not self.demands.hostile:
             return
-        for words, change in cases.HOSTILE.items():
+        changes = dict(cases.HOSTILE)
+        bound = self.demands.error
+        if bound is not None and not isinstance(bound.magnitude, str):
+            changes |= cases.FAR  # how wrong a result may be then, only a model of the terms says
+        for words, change in changes.items():
             with np.errstate(all="ignore"):
                 arguments = cases.mapped(self.draw(self.size), change)
                 usable = finite(self.expected(arguments)) and finite(arguments)
@@ -357,6 +367,7 @@ class Trials:
             "launch": tried.launch,
             "poison": True,
             "order": None,
+            "leftover": slot is not None,
             "device_arrays": demands.launch is not None and has_gpu(),
             **options,
             **how,
