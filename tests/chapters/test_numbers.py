@@ -120,6 +120,8 @@ def problems(text):
 #: Ratios that are reasoned or given, not measured: (chapter, cell) -> why
 NOT_MEASURED = {
     ("estimates", "bandwidth-explain"): "of a GPU that the model is given",
+    ("estimates", "next-explain"): "the rates in NVIDIA's data sheet",
+    ("estimates", "ex6"): "what is asked of an answer",
     ("not_written", "asking-title"): "what is boasted in a dialogue that is made up",
     ("ecosystem", "break-type-explain"): "twice the bytes at the rate of memory: arithmetic",
     ("meet_the_gpu", "break-walk-explain"): "16 loads one behind the other: arithmetic",
