@@ -28,6 +28,7 @@ import numpy as np
 BESIDE = ("keeping", "timed", "watching")
 HEAD = struct.Struct("<QQ")
 M_PERTURB = -6
+ALIGNMENT = 256
 DYING = 2  # seconds in which a process that hung up ends by itself
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 CPU_SECONDS = 300
@@ -76,7 +77,7 @@ def argument_of(packed):
     """(value, its bytes' array) of what the judge packed: see `sandbox.pack`."""
     kind, value = packed[0], packed[1]
     if kind == "numpy":
-        return value
+        return aligned(value)
     if kind == "torch":
         import torch
 
@@ -87,6 +88,15 @@ def argument_of(packed):
             flat.view(torch.uint8).copy_(torch.from_numpy(raw))
         return tensor.to(device)
     return value
+
+
+def aligned(array):
+    """A copy that begins where an allocation on a device could."""
+    raw = np.zeros(array.nbytes + ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    place = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    place[...] = array
+    return place
 
 
 def is_tensor(value):
