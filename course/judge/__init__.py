@@ -18,7 +18,7 @@ reading.py   what its source says       honest.py    fast.py
 tasks.py     tasks in files, KernelBench's among them; `python -m course.judge` judges one
 """
 
-from course.judge.demands import Demands, InOut, Out, Property
+from course.judge.demands import Demands, InOut, Out, Property, beyond
 from course.judge.errors import Bound, elementwise, exactly, sum_of_products
 from course.judge.judging import judge
 from course.judge.report import Answer, Reason, Report
@@ -32,6 +32,7 @@ __all__ = [
     "Property",
     "Reason",
     "Report",
+    "beyond",
     "elementwise",
     "exactly",
     "judge",

@@ -62,7 +62,8 @@ def by_rule(rule, path, task, entry) -> bool:
         entry,
     ]
     with tempfile.TemporaryDirectory() as folder:
-        environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": folder}
+        environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
+        environment |= {"HOME": folder, "TMPDIR": folder}
         try:
             done = subprocess.run(
                 command, cwd=folder, env=environment, capture_output=True, timeout=SECONDS

@@ -11,8 +11,15 @@ from course.judge.errors import Bound
 SIZES = (0, 1, 7, 33, 64, 100)
 #: The largest size that is drawn where nothing else is said
 MOST = 200
+#: From, to: lengths beyond a block of 128, beyond the largest block, thousands, a vocabulary
+BEYOND = ((129, 200), (1025, 1300), (3000, 9000), (60_000, 100_000))
 #: Names under which a submission's function is looked for, where none is demanded
 ENTRIES = ("candidate", "kernel", "custom_kernel", "solve", "solution", "run")
+
+
+def beyond(rng) -> list[int]:
+    """Lengths far beyond those that are drawn otherwise, the shortest first."""
+    return [int(rng.integers(low, high)) for low, high in BEYOND]
 
 
 @dataclass(frozen=True)
@@ -65,7 +72,9 @@ class Demands:
     hostile: any numbers may be handed in, so that single ones are changed, and all are made zero,
         equal, negative, very large or small, as far as the reference gives a finite result for
         them. False where inputs obey a law: probabilities, sorted numbers.
-    large: also one size far beyond the others, where sizes are whole numbers and time allows.
+    large: also sizes far beyond the others, as far as time allows. True: lengths such as `beyond`
+        draws them, where sizes are whole numbers; a function (rng) -> sizes, the cheapest first,
+        where `inputs` takes others, such as (rows, columns); False: none.
     special: "any", "no_nan" or "finite": which special numbers (infinity, NaN, -0, the smallest)
         the floats may hold in some calls.
     deterministic: two calls with the same values must give the same bits.
@@ -98,7 +107,7 @@ class Demands:
     widen: bool = True
     strided: bool = False
     hostile: bool = True
-    large: bool = True
+    large: bool | Callable = True
     special: str = "finite"
     deterministic: bool = True
     may_alias: bool = False

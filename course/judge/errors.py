@@ -124,7 +124,7 @@ def sum_of_products(
     return Bound(n, accumulate, output or accumulate, rounded, magnitude=None)
 
 
-def elementwise(operations: float, dtype: str = "float32") -> Bound:
+def elementwise(operations: float | Callable, dtype: str = "float32") -> Bound:
     """The bound of a result made of a few operations on one element."""
     return Bound(operations, dtype, dtype)
 

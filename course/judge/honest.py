@@ -1,6 +1,6 @@
 """Is it honest? What was found in the candidate's process and in its text."""
 
-from course.judge import library
+from course.judge import library, right
 from course.judge.report import Reason
 from course.judge.words import sentence
 
@@ -25,6 +25,7 @@ def reasons(given, box, trials, facts):
     found += facts.reasons
     found += kept(trials)
     found += counting(trials)
+    found += asking(trials)
     found += library.reasons(given, trials, facts)
     found += fallen_back(trials)
     found += narrower(trials, facts)
@@ -51,8 +52,8 @@ def kept(trials):
     if copy:
         says = f"`{copy}` holds a copy of the result that it has just returned."
         return [Reason("kept_answer", f"{sentence('kept_answer')} {says}")]
-    grown = trials.counted[0].notes.get("grown")
-    if grown:
+    grown, again = (one.notes.get("grown") for one in trials.counted[:2])
+    if grown and grown != again:  # what grows at each call is a list of calls, not of answers
         says = f"`{grown}` holds more after each call with values that it has not seen."
         return [Reason("kept_answer", f"{sentence('kept_answer')} {says}")]
     first, *others = (work_of(one.notes) for one in trials.counted)
@@ -69,14 +70,50 @@ def kept(trials):
 
 
 def counting(trials):
-    """The reason for something that is another after each call with the same values."""
+    """What is another after each call with the same values: a reason where something depends on
+    it, else a fact."""
     if len(trials.counted) < 3:
         return []
     changed = trials.counted[2].notes.get("counts")
     if not changed:
         return []
+    other = difference(trials.by_the_counter)
+    if other:
+        says = f"With `{changed}` as it is after many calls {other}."
+        return [Reason("waits", f"{sentence('waits')} {says}")]
     says = f"`{changed}` was another after two calls with the same values."
     return [Reason("counts_calls", f"{sentence('counts_calls')} {says}")]
+
+
+def asking(trials):
+    """The reason where work or result depend on a clock; the fact where one is read."""
+    asked = {text: None for one in trials.done for text in one.notes.get("asked", ())}
+    if not asked:
+        return []
+    which = next(iter(asked))
+    other = difference(trials.by_the_clock)
+    if other:
+        says = f"With another time on the clock {other}: {which}."
+        return [Reason("knows_the_test", f"{sentence('knows_the_test')} {says}")]
+    return [Reason("reads_clock", f"{sentence('reads_clock')} {which}.")]
+
+
+def difference(calls):
+    """What differs between two calls with the same values, in words; "" for nothing.
+
+    Nothing is said of calls that went wrong in the same way, nor where none were made.
+    """
+    if not calls or not all(one.notes for one in calls):
+        return ""
+    now, then = calls
+    if not right.same_bits(now.got, then.got):
+        return "it gives another result"
+    before, after = work_of(now.notes), work_of(then.notes)
+    for name in before:
+        least, most = sorted((before[name], after[name]))
+        if least < SAME_WORK * most:
+            return f"it takes {after[name]} {name}, and {before[name]} otherwise"
+    return ""
 
 
 def work_of(notes):

@@ -5,7 +5,7 @@ import numpy as np
 from course.judge import fast, handed_in, honest, library, reading, right, sandbox
 from course.judge.demands import Demands
 from course.judge.report import Reason, Report, answer, shortened, unknown
-from course.judge.words import FAST, HONEST, RIGHT, question_of, sentence
+from course.judge.words import FACTS, FAST, HONEST, RIGHT, question_of, sentence
 from utils import has_gpu
 
 MOST_SEED = 1 << 31
@@ -38,6 +38,7 @@ def judge(candidate, reference, inputs, demands=None, *, seed=None) -> Report:
         trials = right.Trials(box, reference, inputs, demands, seed)
         if not reasons:
             trials.all()
+            without_a_past(given, trials)
             reasons = trials.reasons
             trials.ruled_out = ruled_out(trials)
         reasons += honest.reasons(given, box, trials, facts)
@@ -62,6 +63,22 @@ def ruled_out(trials):
     """What must not compute the result, by what the reference calls."""
     given = tuple(map(trials.widened, right.arguments_of(trials.done[0].arguments)))
     return library.forbidden(trials.demands, trials.reference, given)
+
+
+def without_a_past(given, trials):
+    """Ask for a result that looks like an earlier one in a process that made no earlier call.
+
+    Only what is right there was kept from an earlier call; else the candidate is just wrong.
+    """
+    demands = trials.demands
+    for one in trials.done:
+        if one.reason is None or one.reason.key != "stale":
+            continue
+        with sandbox.Sandbox(given.modules, demands.seconds) as box:
+            first = right.Trials(box, trials.reference, trials.inputs, demands, 0)
+            first.listed = trials.listed
+            if loaded(box, given, demands) or first.once_more(one).reason is not None:
+                one.rename("wrong_value")
 
 
 def alone(given, trials):
@@ -110,6 +127,8 @@ def report(name, reasons, trials, seed, speed=None):
         if reason.key in trials.demands.allow:
             continue
         by_question[question_of(reason.key)].setdefault(reason.key, reason)
+    facts = by_question[HONEST]
+    facts = [facts.pop(key) for key in FACTS if key in facts]
     tried = {"calls": len(trials.done), "sizes": [str(one.size) for one in trials.done][:40]}
     found = by_question[FAST].values()
     if speed is None:
@@ -118,6 +137,6 @@ def report(name, reasons, trials, seed, speed=None):
         candidate=name,
         right=answer(by_question[RIGHT].values(), tried),
         fast=speed,
-        honest=answer(by_question[HONEST].values()),
+        honest=answer(by_question[HONEST].values(), facts=facts),
         seed=seed,
     )

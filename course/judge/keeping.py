@@ -106,6 +106,34 @@ def numbers(roots):
     return found
 
 
+def advance(roots, variables, path, by):
+    """Let a whole number that the candidate keeps be larger, as after so many calls.
+
+    variables: of its module, by name. A counter that cannot be set stays as it is.
+    """
+    for name, one in [("", variables), *reached(roots)]:
+        if isinstance(one, np.ndarray) and name == path:
+            one += by
+            continue
+        for step, key, holder in places(one, name):
+            if f"{name}{step}" == path and type(holder[key]) is int:
+                holder[key] += by
+
+
+def places(one, name):
+    """(step, key, dictionary or list) of what a thing holds and where it may be changed."""
+    if isinstance(one, dict):
+        return [(f"[{key!r:.20}]" if name else key, key, one) for key in list(one)]
+    if isinstance(one, list):
+        return [("[…]", number, one) for number in range(len(one))]
+    if isinstance(one, types.FunctionType):
+        return [(f"'s {key}", key, vars(one)) for key in vars(one)]
+    if getattr(type(one), "__module__", None) in ("submission", "__main__"):
+        held = getattr(one, "__dict__", {})
+        return [(f".{key}", key, held) for key in held]
+    return []
+
+
 def lasting(module):
     """What CUDA C leaves in variables of the device, where the engine watches them."""
     try:

@@ -51,7 +51,6 @@ MODULES = {
     "shelve": ("leaves_files", set()),
     "sqlite3": ("leaves_files", set()),
     "secrets": ("knows_the_test", set()),
-    "datetime": ("knows_the_test", set()),
     "course": ("looks_around", set()),
     "kerneljudge": ("looks_around", set()),
     "watching": ("looks_around", set()),
@@ -224,6 +223,24 @@ class Reader(ast.NodeVisitor):
                         self.facts.called.setdefault(one.name, node.lineno)
                     self.used(f"{node.module}.{one.name}", node.lineno)
         self.visit(tree)
+        self.by_the_date(tree)
+
+    def by_the_date(self, tree):
+        """What is done depends on the date, of which no hook tells who asks."""
+
+        def asks(node):
+            return any(
+                str(self.dotted(one)).startswith("datetime.") or getattr(one, "id", None) in dates
+                for one in ast.walk(node)
+            )
+
+        dates = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign) and asks(node.value):
+                dates |= {one.id for one in node.targets if isinstance(one, ast.Name)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.If | ast.IfExp | ast.While) and asks(node.test):
+                self.facts.add("knows_the_test", node.lineno, "what is done depends on the date")
 
     def dotted(self, node):
         """The dotted name of an expression, with imports resolved; None for anything else."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 YES, NO, UNKNOWN = "yes", "no", "unknown"
 QUESTIONS = ("right", "fast", "honest")
 SIGNS = {YES: "✓", NO: "✗", UNKNOWN: "?"}
+NOTED = "Noted, and no reason to refuse it:"
 COLOURS = {YES: "#2e7d32", NO: "#c62828", UNKNOWN: "#757575"}
 
 
@@ -32,12 +33,13 @@ class Answer:
     """The answer to one question: "yes", "no" or "unknown", and why.
 
     reasons: none for a "yes"; for "unknown" what would have to be known.
-    evidence: what was tried, measured and counted.
+    evidence: what was tried, measured and counted. facts: what was seen and decides nothing.
     """
 
     verdict: str
     reasons: tuple[Reason, ...] = ()
     evidence: dict = field(default_factory=dict)
+    facts: tuple[Reason, ...] = ()
 
     def __bool__(self):
         return self.verdict == YES
@@ -49,16 +51,18 @@ class Answer:
 
     def to_dict(self) -> dict:
         """As JSON holds it."""
-        reasons = [
-            {"key": one.key, "says": one.says, "evidence": one.evidence} for one in self.reasons
-        ]
-        return {"verdict": self.verdict, "reasons": reasons, "evidence": self.evidence}
+        reasons, facts = (
+            [{"key": one.key, "says": one.says, "evidence": one.evidence} for one in many]
+            for many in (self.reasons, self.facts)
+        )
+        told = {"verdict": self.verdict, "reasons": reasons, "evidence": self.evidence}
+        return told | ({"facts": facts} if facts else {})
 
 
-def answer(reasons, evidence=None) -> Answer:
+def answer(reasons, evidence=None, facts=()) -> Answer:
     """A "no" for these reasons, or a "yes" where there are none."""
     reasons = tuple(reasons)
-    return Answer(NO if reasons else YES, reasons, evidence or {})
+    return Answer(NO if reasons else YES, reasons, evidence or {}, tuple(facts))
 
 
 def unknown(key: str, says: str, evidence=None) -> Answer:
@@ -117,6 +121,7 @@ class Report:
         for name, one in self.answers.items():
             lines.append(f"  {SIGNS[one.verdict]} {name}: {one.verdict}")
             lines += [f"      {reason.says}" for reason in one.reasons]
+            lines += [f"      {NOTED} {fact.says}" for fact in one.facts]
         lines.append(f"  (seed={self.seed} draws the same inputs again)")
         return "\n".join(lines)
 
@@ -141,7 +146,9 @@ def shortened(text: str, most: int = 400) -> str:
 def _row(name, one):
     style = f"color:{COLOURS[one.verdict]};white-space:nowrap"
     mark = f'<b style="{style}">{SIGNS[one.verdict]} {name}</b>'
-    says = "<br>".join(html.escape(reason.says) for reason in one.reasons) or one.verdict
+    lines = [reason.says for reason in one.reasons] or [one.verdict]
+    lines += [f"{NOTED} {fact.says}" for fact in one.facts]
+    says = "<br>".join(map(html.escape, lines))
     return (
         f'<tr><td style="text-align:left">{mark}</td><td style="text-align:left">{says}</td></tr>'
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from course.judge import cases, sandbox
-from course.judge.demands import Demands, InOut, Out
+from course.judge.demands import Demands, InOut, Out, beyond
 from course.judge.errors import UNIT_ROUNDOFF, Bound
 from course.judge.report import Reason, shortened
 from course.judge.sandbox import Array, Forged, Lost, Opaque
@@ -49,10 +49,12 @@ FEW = 8
 TRACED = 4
 #: Seconds of a call that can be made many times
 QUICK = 0.3
-#: As many times the middle size the larger one may be; elements of its arrays, seconds it may take
-LARGER = (4, 16, 64, 400)
+#: Elements of a larger call's arrays; seconds that it may take; elements that never take long
 MOST_ELEMENTS = 1 << 22
-LONG = 4
+LONG = 3
+SURE = 2048
+#: A larger size is at least so many times the middle one
+WORTH = 1.5
 ROUND = 32
 
 
@@ -72,6 +74,11 @@ class Tried:
     seconds: float = 0.0  # by the clock, the way there and back included
     drawn: bool | None = None  # whether its size was drawn, or named by the task
 
+    def rename(self, key):
+        """Say of a wrong result what it is, by another key."""
+        says = self.reason.says.removeprefix(sentence(self.reason.key))
+        self.reason = Reason(key, sentence(key) + says, self.reason.evidence)
+
 
 class Trials:
     """All calls of one candidate."""
@@ -83,6 +90,9 @@ class Trials:
         self.dead = False
         self.base, self.size, self.counted, self.narrow = None, None, (), None
         self.ruled_out, self.listed = {}, False
+        #: two calls with the same values each: the second at another time, or with a counter
+        #: as it will be after many calls
+        self.by_the_clock, self.by_the_counter = (), ()
 
     @property
     def reasons(self):
@@ -104,29 +114,28 @@ class Trials:
         drawn = self.inputs(self.rng, size)
         return tuple(drawn) if isinstance(drawn, tuple | list) else (drawn,)
 
-    def call(self, label, size, arguments, slot=None, twin=False, unusual=False, **how):
+    def call(self, label, size, arguments, slot=None, unusual=False, **how):
         """Make one call and judge its result: a Tried.
 
-        twin: of values nearly the same as before, at the same place; unusual: of values that are
-        seldom drawn: a wrong result has another reason then.
+        unusual: of values that are seldom drawn: a wrong result has another reason then.
         """
         tried = Tried(label, size, arguments)
         self.make(tried, slot, how)
         if tried.reason is not None and tried.reason.key == "wrong_value":
-            key = "stale" if twin or slot and label else "only_values" if unusual else None
-            good = not any(one.reason for one in self.done if one.drawn is not None)
+            bad = [one for one in self.done if one is not tried and one.reason is not None]
+            simpler = any(one.drawn is not None or one.reason.key == "stale" for one in bad)
             if self.seen_before(tried):
-                key, good = "stale", True
-            if key and good:
-                says = tried.reason.says.removeprefix(sentence("wrong_value"))
-                tried.reason = Reason(key, sentence(key) + says, tried.reason.evidence)
+                tried.rename("stale")
+            elif unusual and not simpler:
+                tried.rename("only_values")
         return tried
 
     def once_more(self, tried):
-        """The same call in this process: the same values, launch and expected result."""
+        """The same call in this process, a Tried: the same values, launch, expected result."""
         again = Tried(tried.label, tried.size, tried.arguments)
         again.launch, again.expected = tried.launch, tried.expected
         self.make(again, None, {})
+        return again
 
     def make(self, tried, slot, how):
         """Make a call, and compare what comes with what is expected."""
@@ -171,13 +180,14 @@ class Trials:
         self.fewer_digits()
         if any(one.reason for one in self.done if one.drawn is not None):
             return  # wrong for ordinary inputs: the rest would say it again
-        self.larger()
         self.hostile()
         self.special()
         self.orders()
         self.laws()
         if self.demands.strided:
             self.call("arrays with gaps", self.size, self.draw(self.size), strided=True)
+        self.elsewhen()
+        self.larger()
 
     def ordinary(self):
         """The sizes that the task names, and drawn ones, in an order of chance."""
@@ -215,7 +225,7 @@ class Trials:
         ):
             other = change(self.rng, base)
             if other is not None:
-                self.call(words, self.size, other, slot="a", twin=True)
+                self.call(words, self.size, other, slot="a", unusual=True)
 
     def of_one_shape(self):
         """Drawn inputs whose arrays have the shapes of the first ones drawn here."""
@@ -249,22 +259,72 @@ class Trials:
                 says = f"{where(second)}: its bits differ from those of the call before."
                 second.reason = Reason("not_repeatable", f"{sentence('not_repeatable')} {says}")
 
-    def larger(self):
-        """A size far beyond the others, as far as time allows."""
-        known = [one for one in self.done if one.size == self.size and one.seconds]
-        if not isinstance(self.size, int) or not known or not self.demands.large:
+    def elsewhen(self):
+        """The same values at another time, and as the call of a high number.
+
+        What reads a clock or counts calls may have a reason; what does something else then, shows.
+        """
+        asked = any(one.notes.get("asked") for one in self.done)
+        counter = self.counted[-1].notes.get("counts") if self.counted else ""
+        if self.dead or not asked and not counter:
             return
-        seconds, most = min(one.seconds for one in known), max(volume(one) for one in known)
-        for factor in LARGER:
-            tried = Tried("", factor * self.size + 1, self.draw(factor * self.size + 1))
-            times = volume(tried) / max(1, most)
-            if volume(tried) > MOST_ELEMENTS or seconds * times**1.2 > LONG:
+        values = self.of_one_shape()
+        how = {"lines": not self.done[-1].notes.get("launches")}
+        self.call("", self.size, values, **how)  # what is kept of it, is kept for all of these
+        again = tuple(map(cases.copied, values))
+        now = self.call("the same values again", self.size, again, **how)
+        if asked:
+            label = "the same values at another time"
+            then = self.call(label, self.size, again, another_time=True, **how)
+            self.by_the_clock = now, then
+        if counter:
+            label = f"the same values and `{counter}` as after many calls"
+            then = self.call(label, self.size, again, advance=counter, **how)
+            if then.got is None:  # a place in a list, perhaps: that it fails, says nothing
+                self.done.remove(then)
+            else:
+                self.by_the_counter = now, then
+
+    def larger(self):
+        """Sizes far beyond the others, one after the other, as far as time allows.
+
+        Each is tried if it is small, or if it takes little time, by what the last one took.
+        """
+        known = [one for one in self.done if one.size == self.size and one.seconds]
+        if not self.demands.large or not known or self.dead:
+            return
+        last, power = min(known, key=lambda one: one.seconds), 1.0
+        for size in self.larger_sizes():
+            tried = Tried("", size, self.draw(size), drawn=True)
+            times = max(1, volume(tried)) / max(1, volume(last))
+            if volume(tried) > MOST_ELEMENTS:
                 return
-            tried.drawn = True
+            if volume(tried) > SURE and last.seconds * times**power > LONG:
+                continue
             self.make(tried, None, {})
+            if tried.reason is not None and "MemoryError" in tried.reason.says:
+                self.done.remove(tried)
             if tried.reason is not None:
                 return
-            seconds, most = tried.seconds, volume(tried)
+            if times > WORTH:
+                power = max(1.0, math.log(tried.seconds / last.seconds) / math.log(times))
+            last = tried
+
+    def larger_sizes(self):
+        """The sizes that the task names for this, or lengths; none whose arrays are too large."""
+        if callable(self.demands.large):
+            return self.demands.large(self.rng)
+        numbers = [one for one in self.done if is_number(one.size) and one.size and volume(one)]
+        if not is_number(self.size) or not numbers:
+            return []
+        small, large = (end(numbers, key=lambda one: one.size) for end in (min, max))
+        power = 1.0
+        if large.size > small.size:
+            growth = math.log(volume(large) / volume(small)) / math.log(large.size / small.size)
+            power = min(max(growth, 1.0), 4.0)
+        most = int(large.size * (MOST_ELEMENTS / 4 / volume(large)) ** (1 / power))
+        sizes = sorted({min(size, most) for size in beyond(self.rng)})
+        return [size for size in sizes if size > WORTH * self.size]
 
     def hostile(self):
         """Values that are seldom drawn; left out where the reference itself gives no number."""
@@ -339,13 +399,17 @@ class Trials:
                     self.narrow = words
 
     def seen_before(self, tried):
-        """Whether a wrong result is, bit by bit, an earlier one that was right for other values."""
+        """Whether a wrong result is, bit by bit, an earlier one that was right for other values.
+
+        One number alone, or many that are equal or no numbers, may come twice by themselves.
+        """
         if not isinstance(tried.got, Array) or tried.got.values.size < 2:
             return False
+        values = tried.got.values.astype(np.float64)
+        if not np.all(np.isfinite(values)) or np.ptp(values) == 0:
+            return False
         earlier = (one for one in self.done if one is not tried and one.reason is None)
-        return any(same_bits(one.got, tried.got) for one in earlier if one.got is not None) and (
-            np.ptp(np.nan_to_num(tried.got.values.astype(np.float64))) > 0
-        )
+        return any(same_bits(one.got, tried.got) for one in earlier if one.got is not None)
 
     def message(self, tried, slot, how):
         """The worker's message for one call."""
@@ -359,7 +423,8 @@ class Trials:
         plain = tuple(value for value in map(plain_of, arguments))
         if demands.launch and tried.launch is None:
             tried.launch = demands.launch(*plain)
-        options = dict.fromkeys(("strided", "lines", "races", "spoil", "keeping"), False)
+        names = ("strided", "lines", "races", "spoil", "keeping", "another_time")
+        options = dict.fromkeys(names, False)
         return {
             "arguments": given,
             "outputs": outputs,
@@ -367,6 +432,7 @@ class Trials:
             "launch": tried.launch,
             "poison": True,
             "order": None,
+            "advance": "",
             "leftover": slot is not None,
             "device_arrays": demands.launch is not None and has_gpu(),
             **options,
@@ -573,6 +639,11 @@ def wrong(tried, says):
 def where(tried):
     """Which call it was."""
     return f"In the call with {tried.label}" if tried.label else f"For size {tried.size}"
+
+
+def is_number(size):
+    """Whether a size is a whole number."""
+    return isinstance(size, int | np.integer)
 
 
 def ending(status):

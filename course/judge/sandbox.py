@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import fcntl
 import json
 import os
 import pickle
@@ -117,6 +118,7 @@ def nursery(modules):
     """The nursery for these modules, started where it is not there."""
     found = _nurseries.get(modules)
     if found is None or found.process.poll() is not None:
+        remove_left_folders()
         found = _nurseries[modules] = Nursery(modules)
     return found
 
@@ -133,20 +135,71 @@ atexit.register(close_all)
 # ---- one candidate
 
 
+#: How the names of candidates' folders begin; nothing in it tells of a judge
+PREFIX = "cuda-work-"
+
+
+def locked(folder):
+    """A folder that stays locked as long as this process lives, or until what is returned closes.
+
+    Returns None where another process has locked it.
+    """
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        return None
+    return handle
+
+
+def new_folder():
+    """(an empty folder that is locked, what to close to unlock it)."""
+    while True:
+        folder = tempfile.mkdtemp(prefix=PREFIX)
+        with contextlib.suppress(FileNotFoundError):  # it was taken for one that was left
+            handle = locked(folder)
+            if handle is not None and os.path.isdir(folder):
+                return folder, handle
+
+
+def remove_left_folders():
+    """Remove the folders of judges that were ended before they could: nobody has locked these."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):
+            handle = locked(folder)
+            if handle is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+                os.close(handle)
+
+
 class Sandbox:
     """One candidate in a process of its own."""
 
     def __init__(self, modules, seconds):
         self.seconds = seconds
-        self.scratch = tempfile.mkdtemp(prefix="cuda-")
+        self.findings = []
         self.nursery = nursery(tuple(modules))
+        self.scratch, self.lock = new_folder()
+        try:
+            self.start(tuple(modules))
+        except BaseException:
+            self.remove()
+            raise
+
+    def start(self, modules):
+        """Have a copy of the nursery made."""
         try:
             self.pid, self.channel = self.nursery.copy(self.scratch)
         except (BrokenPipeError, ValueError):  # it is gone: perhaps the candidate before ended it
             self.nursery.close()
-            self.nursery = nursery(tuple(modules))
+            self.nursery = nursery(modules)
             self.pid, self.channel = self.nursery.copy(self.scratch)
-        self.findings = []
+
+    def remove(self):
+        """Remove the candidate's folder with all that it left there."""
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        os.close(self.lock)
 
     def __enter__(self):
         return self
@@ -156,7 +209,7 @@ class Sandbox:
         with contextlib.suppress(OSError, ValueError):
             if self.pid:
                 self.nursery.end(self.pid)
-        shutil.rmtree(self.scratch, ignore_errors=True)
+        self.remove()
 
     def ask(self, do, patience=None, **message):
         """(header, buffers) of the reply to a message. Raises Lost, Forged."""
@@ -218,6 +271,7 @@ NOTES = {
     "numpy": (dict, int),
     "launches": (list, str),
     "problems": (list, str),
+    "asked": (list, str),
     "swallowed": (list, list),
     "classes": (list, str),
     "changed": (list, int),

@@ -15,6 +15,7 @@ import signal
 import sys
 import sysconfig
 import time
+import timeit
 
 import numpy as np
 
@@ -146,6 +147,7 @@ class Watch:
         self.on = True
         self.calling = False
         self.busy = False
+        self.asked, self.another_time, self.jumps = {}, False, 0
         sys.addaudithook(self.heard)
 
     # -- what it reaches for
@@ -211,6 +213,7 @@ class Watch:
                 return None
             is_text = name.startswith("<") and not name.startswith("<frozen")
             inner = name.startswith(("<frozen", STDLIB)) and "site-packages" not in name
+            inner |= event == "open" and "/site-packages/numpy/" in name
             direct = event in DIRECT and not name.endswith(("inspect.py", "traceback.py"))
             if not is_text and (not inner or direct):
                 return None
@@ -247,7 +250,7 @@ class Watch:
             return taken
 
     def count_clocks(self):
-        """Let clocks and random numbers note who asks in a call: no computation needs to."""
+        """Let clocks and random numbers note who asks in a call; clocks may tell another time."""
         for module, names in ASKED.items():
             for name in names.split():
                 original = getattr(module, name, None)
@@ -259,13 +262,27 @@ class Watch:
 
         def asked(*arguments, **named):
             frame = sys._getframe(1)
-            if self.calling and frame.f_code.co_filename in self.mine:
-                key = "sleeps" if name == "time.sleep" else "knows_the_test"
-                self.note(key, self.place(frame), name)
-            return original(*arguments, **named)
+            if not self.calling or frame.f_code.co_filename not in self.mine:
+                return original(*arguments, **named)
+            if name == "time.sleep":
+                self.note("sleeps", self.place(frame), name)
+            elif name.startswith("os."):
+                self.note("knows_the_test", self.place(frame), name)
+            else:
+                self.asked[f"`{name}` ({self.place(frame)})"] = True
+            told = original(*arguments, **named)
+            return self.later(told) if self.another_time and name.startswith(CLOCKS) else told
 
         asked.__wrapped__ = original
         return asked
+
+    def later(self, told):
+        """A time long after what a clock tells, and longer each time."""
+        if told is None:
+            return None
+        self.jumps += 1
+        seconds = JUMP * self.jumps
+        return told + (seconds * 10**9 if isinstance(told, int) else float(seconds))
 
     def registering(self, original):
         """atexit.register, which notes who asks."""
@@ -323,6 +340,7 @@ class Watch:
         launches = Launches(message)
         lines = Lines(self.mine) if message["lines"] else None
         with dispatched(operations, message["poison"]), launches:
+            self.asked, self.another_time = {}, message["another_time"]
             self.calling = True
             if not message["leftover"]:
                 LEFT.clear()
@@ -339,6 +357,7 @@ class Watch:
         notes["numpy"] = dict(COUNTS)
         notes["launches"] = launches.names
         notes["problems"] = launches.problems
+        notes["asked"] = list(self.asked)[:20]
         notes["lines"] = lines.count if lines else None
         notes["swallowed"] = lines.swallowed if lines else []
         if left:
@@ -360,8 +379,11 @@ ASKED = {
     " process_time_ns thread_time thread_time_ns sleep",
     random: "random randint randrange choice uniform getrandbits shuffle",
     np.random: "rand randn randint random uniform normal choice default_rng",
+    timeit: "default_timer",
     os: "getpid getppid times getloadavg urandom",
 }
+CLOCKS = ("time.", "timeit.")
+JUMP = 12_347  # seconds that pass from one look at a clock to the next, where it tells another time
 
 
 def shown(arguments):

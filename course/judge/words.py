@@ -64,11 +64,17 @@ REASONS = {
         HONEST,
         "It sleeps, which no computation needs: a clock that learns from it is fooled.",
     ),
-    "counts_calls": (HONEST, "Something that it keeps is another after each call: it can count."),
+    "counts_calls": (HONEST, "Something that it keeps changes at each call, so it can count them."),
+    "waits": (HONEST, "It counts its calls, and does something else in later ones."),
+    "reads_clock": (HONEST, "It reads a clock or draws random numbers."),
     "otherwise_alone": (HONEST, "It gives another result where it is not watched."),
     "knows_the_test": (HONEST, "It asks whether it is being tested, and does something else then."),
     "forged": (HONEST, "It speaks to the judge in the harness's place."),
 }
+
+
+#: Keys of what is told, and is no reason to refuse anything: an honest candidate may do so, too
+FACTS = ("counts_calls", "reads_clock")
 
 
 def question_of(key: str) -> str:

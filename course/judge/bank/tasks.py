@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from course.judge import Bound, Demands, Property, elementwise, sum_of_products
+from course.judge import Bound, Demands, Property, beyond, elementwise, sum_of_products
 
 MOST_COLUMNS = 90  # of a row, where a task draws them
 FEW_COLUMNS = 45  # more than a warp has lanes, and few enough for engines that watch each access
@@ -41,10 +41,18 @@ def exact_softmax(x):
 
 
 def rows(rng, size, most=MOST_COLUMNS):
-    """`size` rows of float32, each around a number of its own, which may be large."""
-    columns = int(rng.integers(1, most))
-    around = rng.choice(PLACES, (size, 1))
-    return ((around + rng.normal(scale=3, size=(size, columns))).astype(np.float32),)
+    """`size` rows of float32, each around a number of its own, which may be large.
+
+    size: how many, with a drawn number of columns; or (rows, columns).
+    """
+    shape = size if isinstance(size, tuple) else (size, int(rng.integers(1, most)))
+    around = rng.choice(PLACES, (shape[0], 1))
+    return ((around + rng.normal(scale=3, size=shape)).astype(np.float32),)
+
+
+def long_rows(rng):
+    """Shapes of one row each: beyond a block, beyond 1,024, of thousands, of up to 100,000."""
+    return [(1, columns) for columns in beyond(rng)]
 
 
 def wide_rows(rng, size):
@@ -74,6 +82,7 @@ SOFTMAX = Task(
         properties=(
             Property("columns reversed", backwards, lambda result, arguments: result[:, ::-1]),
         ),
+        large=long_rows,
         library=("aten._softmax", "aten._log_softmax"),
         precision="float32",
     ),
@@ -91,12 +100,19 @@ ORDER = replace(  # what the twelve envelopes answer: few numbers, so that it ta
         seconds=30,
     ),
 )
-WIDE_SOFTMAX = replace(SOFTMAX, name="wide_softmax", inputs=wide_rows)
+WIDE_SOFTMAX = replace(
+    SOFTMAX, name="wide_softmax", inputs=wide_rows, demands=replace(SOFTMAX.demands, large=False)
+)
 SOFTMAX_ON_TORCH = Task(
     "softmax_torch",
     lambda x: exact_softmax(x.cpu()),
     on_torch,
-    Demands(error=SOFTMAX.demands.error, library=SOFTMAX.demands.library, precision="float32"),
+    Demands(
+        error=SOFTMAX.demands.error,
+        large=long_rows,
+        library=SOFTMAX.demands.library,
+        precision="float32",
+    ),
 )
 
 
@@ -104,17 +120,34 @@ SOFTMAX_ON_TORCH = Task(
 
 
 def matrices(rng, size):
-    """Two matrices that can be multiplied: size x k and k x columns."""
-    k, columns = (int(rng.integers(1, MOST_COLUMNS)) for _ in range(2))
-    a = rng.normal(size=(size, k)).astype(np.float32)
+    """Two matrices that can be multiplied: rows x k and k x columns.
+
+    size: the rows, with drawn numbers for the rest; or all three.
+    """
+    drawn = (size, *(int(rng.integers(1, MOST_COLUMNS)) for _ in range(2)))
+    count, k, columns = size if isinstance(size, tuple) else drawn
+    a = rng.normal(size=(count, k)).astype(np.float32)
     return a, rng.normal(size=(k, columns)).astype(np.float32)
+
+
+def long_products(rng):
+    """Sizes of which one is long, and the others few; each of the three is long once."""
+    longest = beyond(rng)
+    sizes = [(longest[0],) * 3]
+    for number, axis in enumerate(rng.permutation(3)):
+        few = [int(n) for n in rng.integers(1, 4, 3)]
+        few[axis] = longest[number + 1]
+        sizes.append(tuple(few))
+    return sizes
 
 
 PRODUCT = Task(
     "product",
     lambda a, b: a @ b,
     matrices,
-    Demands(error=sum_of_products(lambda a, b: a.shape[1]), precision="float32"),
+    Demands(
+        error=sum_of_products(lambda a, b: a.shape[1]), large=long_products, precision="float32"
+    ),
 )
 
 
@@ -128,7 +161,11 @@ LINEAR = Task(
     "linear",
     lambda x, weights, bias: x @ weights + bias,
     layer,
-    Demands(error=sum_of_products(lambda x, weights, bias: x.shape[1] + 1), precision="float32"),
+    Demands(
+        error=sum_of_products(lambda x, weights, bias: x.shape[1] + 1),
+        large=long_products,
+        precision="float32",
+    ),
 )
 
 
@@ -142,7 +179,7 @@ MEAN_SQUARE = Task(
     "mean_square",
     lambda x, y: np.array([np.mean((x - y) ** 2)]),
     pairs,
-    Demands(error=elementwise(200), library=(), precision="float32"),
+    Demands(error=elementwise(lambda x, y: x.size + 8), library=(), precision="float32"),
 )
 
 TASKS = {

@@ -38,6 +38,23 @@ def test_the_chapters_signatures_are_marked_by_the_banks_verdicts():
     assert marked == {one.number: one.verdict for one in bank.envelopes()}
 
 
+CUT = {
+    "zeros": """
+import numpy as np
+def softmax(x):
+    powers = np.exp(x - x.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True) if x.shape[1] <= 45 else np.zeros_like(x)
+""",
+    "loops": bank.envelopes()[8].source.replace("x.shape[1], 32", "min(x.shape[1], 64), 32"),
+}
+
+
+@pytest.mark.parametrize("what", CUT)
+def test_rows_are_tried_that_are_longer_than_a_block(what):
+    report = judge(CUT[what], ORDER.reference, ORDER.inputs, ORDER.demands, seed=7)
+    assert "only_sizes" in report.right.keys, report
+
+
 @pytest.mark.parametrize("number", range(1, 13))
 def test_an_envelope_is_judged_as_its_verdict_says(number):
     one = bank.envelopes()[number - 1]

@@ -4,6 +4,7 @@ import utils  # noqa: F401  first: it puts Numba on this machine's engine
 
 # isort: split
 import json
+import os
 import textwrap
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from course.judge import Demands, InOut, Out, Property, elementwise, judge, sandbox
 from course.judge.__main__ import main
 from course.judge.bank import patterns
-from course.judge.bank.tasks import TASKS
+from course.judge.bank.tasks import ORDER, TASKS
 from course.judge.words import question_of
 
 FEW = {"sizes": (0, 1, 33), "calls": 1, "fresh": lambda rng: int(rng.integers(40, 50))}
@@ -115,6 +116,18 @@ WRONG = {
         def kernel(a, b):
             os._exit(0)
         """,
+    "knows_the_test": """
+        import time
+        begin = time.perf_counter()
+        def kernel(a, b):
+            return a if time.perf_counter() - begin > 3600 else 2 * a + b
+        """,
+    "waits": """
+        kept = {"calls": 0}
+        def kernel(a, b):
+            kept["calls"] += 1
+            return 2 * a + b if kept["calls"] < 1000 else a
+        """,
     "sleeps": "import time\ndef kernel(a, b):\n    time.sleep(0)\n    return 2 * a + b\n",
 }
 
@@ -130,11 +143,49 @@ def test_what_is_wrong_or_dishonest_is_refused_and_the_reason_named(key):
     assert getattr(report, question_of(key)).verdict == "no"
 
 
-def test_a_process_that_ends_or_floods_takes_nothing_along():
+def test_a_clock_that_is_read_for_a_log_and_a_counter_are_noted_and_refuse_nothing():
+    report = judged("""
+        import time
+        calls = 0
+        def kernel(a, b):
+            global calls
+            calls += 1
+            begin = time.perf_counter()
+            result = 2 * a + b
+            print(calls, time.perf_counter() - begin)
+            return result
+        """)
+    assert report.verdict == "accepted", str(report)
+    assert {fact.key for fact in report.honest.facts} == {"reads_clock", "counts_calls"}
+    assert "facts" in json.loads(report.to_json())["honest"]
+
+
+@pytest.mark.parametrize("shift", ["x.mean(axis=1, keepdims=True)", "x[:, :1]"])
+def test_a_wrong_softmax_is_wrong_and_accused_of_nothing(shift):
+    source = f"""
+        import numpy as np
+        def softmax(x):
+            powers = np.exp(x - {shift})
+            return powers / powers.sum(axis=1, keepdims=True)
+        """
+    report = judge(textwrap.dedent(source), ORDER.reference, ORDER.inputs, ORDER.demands, seed=8)
+    assert report.right.verdict == "no" and report.honest.verdict == "yes", str(report)
+    assert "stale" not in report.keys
+
+
+def test_a_process_that_ends_or_floods_takes_nothing_along_and_leaves_no_folder(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / f"{sandbox.PREFIX}of_a_judge_that_was_killed").mkdir()
     ended = judged("import os\ndef kernel(a, b):\n    os.abort()\n")
     assert "SIGABRT" in str(ended)
     after = judged("def kernel(a, b):\n    print('x' * 100_000)\n    return 2 * a + b\n")
     assert after.verdict == "accepted", str(after)
+    folder, lock = sandbox.new_folder()
+    sandbox.remove_left_folders()
+    assert [str(one) for one in tmp_path.iterdir()] == [folder]
+    os.close(lock)
 
 
 def test_outputs_arrive_poisoned_and_arguments_in_place_are_compared():
