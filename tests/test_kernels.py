@@ -24,6 +24,14 @@ print(json.dumps([sys.path, os.getcwd(), variables, course, engines, of_processe
 """
 
 
+@pytest.fixture(autouse=True)
+def prepared_for_this(monkeypatch):
+    """A process to copy, also where a test before has set what packages read at their start."""
+    prepared = kernels.prepared
+    if prepared and prepared.at_start != kernels.read_at_start(os.environ):
+        monkeypatch.setattr(kernels, "prepared", None)
+
+
 @pytest.fixture
 def kernel(monkeypatch):
     """start(popen, folder): (manager, client) of a kernel that is ended with the test."""

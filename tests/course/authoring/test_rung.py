@@ -63,7 +63,7 @@ def test_the_rungs_behind_it_move_on_and_what_else_names_them_is_said(with_ladde
     assert own["upper-fold"].source.endswith(f"rungs {NEW - 1} to {end}")
     glossary = (with_ladder / "course/glossary.md").read_text()
     assert f"Rung {RUNGS['split_k'] + 1}: split-K](../chapters" in glossary
-    for where in ("cell title: Six more rungs", f"cell wmma-tiles: rung {end}", ": next rung"):
+    for where in ("cell title: Eight rungs", f"cell wmma-tiles: rung {end}", ": next rung"):
         assert where in said
     (with_ladder / "look.py").write_text(SIGHT)
     numbered = [NEW - 1, NEW, RUNGS["whole"] + 1, end]

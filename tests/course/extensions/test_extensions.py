@@ -343,12 +343,3 @@ def test_every_source_that_is_shown_exists():
     for path in (*files, sources.FUSED, sources.ARRAYS, sources.KERNELS):
         assert path.is_file(), path
     assert all(route.lines > 20 for route in routing.ROUTES_BY_NAME.values())
-
-
-def test_the_bench_writes_down_what_fails(tmp_path):
-    log = bench.NotesLog(tmp_path / "out.json", 10)
-    log.attempt("dividing", lambda: 1 / 0)
-    log.add("extensions/build/none", 1.5, "s")
-    written = json.loads((tmp_path / "out.json").read_text())
-    assert written["errors"][0]["what"] == "dividing"
-    assert written["results"][0]["value"] == 1.5

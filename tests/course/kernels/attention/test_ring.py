@@ -16,7 +16,7 @@ from course.kernels.attention import bench_ring, reference, rightness, ring
 from course.kernels.attention.reference import Case
 from course.kernels.many_gpus import communicator as comm
 from tests.compiling import needs_nvcc, unspilled
-from utils import has_gpu
+from utils import has_gpu, results
 from utils.files import ROOT
 from utils.tools import process
 
@@ -204,7 +204,7 @@ def test_a_session_checks_measures_and_records(monkeypatch, capsys):
     monkeypatch.setattr(bench_ring, "HEADS", 1)
     monkeypatch.setattr(bench_ring, "ROUNDS", 1)
     monkeypatch.setattr(bench_ring, "milliseconds", runs_of)
-    monkeypatch.setattr(bench_ring, "record", lambda name, *value: recorded.update({name: value}))
+    monkeypatch.setattr(results, "record", lambda name, *value: recorded.update({name: value}))
     spans = [ring.Span("copy", 1, 1, 3), ring.Span("work", 0, 2, 4)]
     monkeypatch.setattr(ring.Rank, "timeline", lambda self: spans)
     run = ring.Rank.run
