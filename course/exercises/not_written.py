@@ -1,5 +1,6 @@
 """The exercises of the chapter Kernels that you did not write."""
 
+import math
 import statistics
 
 import numpy as np
@@ -15,6 +16,10 @@ def roundings(n, threads):
     own = -(-n // threads)
     tree = threads.bit_length() - 1
     return 1 + (own - 1) + tree
+
+
+def divided_as_floats(n, threads):
+    return math.ceil(n / threads) + threads.bit_length() - 1
 
 
 def some_sum(rng):
@@ -44,7 +49,8 @@ def roundings(n, threads):
     reference=lambda n, threads: -(-n // threads) + threads.bit_length() - 1,
     shapes=(
         *((1, 1), (1000, 1), (1000, 4), (1024, 32), (1025, 32), (1023, 32), (7, 8), (8, 8)),
-        *((1, 256), (9, 8), ((1 << 60) + 1, 1024), ((1 << 40) + 3, 1 << 35)),
+        *((1, 256), (3, 64), (9, 8), ((1 << 60) + 1, 1024)),
+        *(((1 << 59) + 1, 512), ((1 << 40) + 3, 1 << 35)),
     ),
     fresh=some_sum,
     draws=lambda some: some.tuples(
@@ -95,6 +101,26 @@ def roundings(n, threads):
             "n // threads + 1",
             "wrong_value",
             "Where `threads` divides `n`, no thread has one product more.",
+        ),
+        Wrong(
+            divided_as_floats,
+            "wrong_value",
+            "`n / threads` is a float, and is rounded itself if `n` is large: `-(-n // threads)`"
+            " rounds up without a float.",
+        ),
+        (
+            "threads.bit_length() - 1",
+            "(min(n, threads) - 1).bit_length()",
+            "wrong_value",
+            "Threads without a product are in the tree, too, each with a sum of 0: its steps"
+            " depend on `threads` alone.",
+        ),
+        (
+            "1 + (own - 1) + tree",
+            "2 * n - 1",
+            "wrong_value",
+            "These are all roundings of all products. Count those that a single product goes"
+            " through.",
         ),
     ),
 )
@@ -270,6 +296,9 @@ class Layer:
             return np.clip(exact, -100, 100)
         if self.kind == "one row of it adds one":
             exact[-1] += 1
+        if self.kind == "two rows off, not their sum":
+            exact[0] += 1
+            exact[-1] -= 1
         return exact
 
 
@@ -281,6 +310,7 @@ LAYERS = (
     "reads the largest number only",
     "stops at 100",
     "one row of it adds one",
+    "two rows off, not their sum",
 )
 
 
@@ -310,6 +340,20 @@ def first_row(layer, x, y, factor):
     return bool(adds and scales)
 
 
+def sums_of_results(layer, x, y, factor):
+    adds = layer(x + y).sum() == layer(x).sum() + layer(y).sum()
+    scales = layer(factor * x).sum() == factor * layer(x).sum()
+    return bool(adds and scales)
+
+
+def in_one_law(layer, x, y, factor):
+    return np.array_equal(layer(factor * x + y), factor * layer(x) + layer(y))
+
+
+def in_one_law_from_zero(layer, x, y, factor):
+    return in_one_law(layer, x, y, factor) and not np.any(layer(0 * x))
+
+
 def either(layer, x, y, factor):
     return sums_only(layer, x, y, factor) or scales_only(layer, x, y, factor)
 
@@ -326,12 +370,15 @@ def layer_inputs(rng, shape):
     factor = int(rng.choice([-3, -2, 2, 3]))
     if numbers == "positive factor":
         factor = 2
+    if numbers == "cancelling":  # factor x + y is 0
+        factor = -2
+        y = 2 * x
     return {"layer": Layer(LAYERS[kind], weights), "x": x, "y": y, "factor": factor}
 
 
 def some_layer(rng):
     kind, n, rows = int(rng.integers(len(LAYERS))), int(rng.integers(1, 9)), int(rng.integers(1, 5))
-    return kind, n, rows, str(rng.choice(["any", "zero", "alike", "positive factor"]))
+    return kind, n, rows, str(rng.choice(["any", "zero", "alike", "positive factor", "cancelling"]))
 
 
 LAW = Exercise(
@@ -359,7 +406,12 @@ def linear(layer, x, y, factor):
         for kind in range(len(LAYERS))
         for n, rows, numbers in ((5, 3, "any"), (4, 2, "zero"), (6, 3, "alike"))
     )
-    + tuple((kind, n, 2, "positive factor") for kind in (2, 4) for n in (3, 4, 5)),
+    + tuple(
+        (kind, n, 2, numbers)
+        for kind in (2, 4)
+        for n in (3, 4, 5)
+        for numbers in ("positive factor", "cancelling")
+    ),
     fresh=some_layer,
     hints=(
         "Call the layer on `x`, on `y` and on `x + y`. What must hold between the three results?",
@@ -385,6 +437,20 @@ def linear(layer, x, y, factor):
             any_row,
             "wrong_value",
             "A law has to hold in all elements of the result: compare the whole arrays.",
+        ),
+        Wrong(
+            sums_of_results,
+            "wrong_value",
+            "Errors of two elements can cancel in their sum: compare the elements, not the sums.",
+        ),
+        *(
+            Wrong(
+                answer,
+                "wrong_value",
+                "Both laws in one equation: for these numbers one mistake can cancel the other."
+                " Test each law by itself.",
+            )
+            for answer in (in_one_law, in_one_law_from_zero)
         ),
         Wrong(
             first_row,
@@ -479,6 +545,27 @@ def same_numbers_again(kernel, x):
     return changes, shares, np.shares_memory(first, second), np.array_equal(second, answer)
 
 
+def called_twice(kernel, x):
+    before = x.copy()
+    first = kernel(x)
+    changes = not np.array_equal(x, before)
+    shares = np.shares_memory(first, x)
+    answer = first.copy()
+    second = kernel(x)
+    return changes, shares, np.shares_memory(first, second), np.array_equal(second, answer)
+
+
+def the_other_way_round(kernel, x):
+    before = x.copy()
+    first = kernel(x)
+    changes = not np.array_equal(x, before)
+    shares = np.shares_memory(first, x)
+    answer = first.copy()
+    x[:] = before[::-1]
+    second = kernel(x)
+    return changes, shares, np.shares_memory(first, second), np.array_equal(second, answer)
+
+
 def at_another_address(kernel, x):
     before = x.copy()
     first = kernel(x)
@@ -552,6 +639,20 @@ def findings(kernel, x):
         ),
         Hypothesis(
             "wrong_value",
+            "The second call finds the numbers that the first one left, mostly the same: then the"
+            " old answer is the right one. Put others into `x` between the calls.",
+            lambda kernel, x: (
+                *HABITS[kernel.habit][:3],
+                kernel.habit not in ("works in x", "clears x"),
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "An `x` of one number is the same in reverse order: put other numbers into it.",
+            lambda kernel, x: (*HABITS[kernel.habit][:3], HABITS[kernel.habit][3] or x.size == 1),
+        ),
+        Hypothesis(
+            "wrong_value",
             "A kernel with one array for all results has overwritten the first when you compare:"
             " copy the first result before the second call.",
             lambda kernel, x: (*HABITS[kernel.habit][:3], any(HABITS[kernel.habit][2:])),
@@ -590,6 +691,8 @@ def findings(kernel, x):
     wrong=(
         Wrong(without_copies, "wrong_value"),
         Wrong(same_numbers_again, "wrong_value"),
+        Wrong(called_twice, "wrong_value"),
+        Wrong(the_other_way_round, "wrong_value"),
         Wrong(at_another_address, "wrong_value"),
         Wrong(by_name, "wrong_value"),
         ("answer = first.copy()", "answer = first", "wrong_value"),
@@ -701,6 +804,12 @@ def bench_in_one(kernel, machine, rounds):
     return (clock() - begin) // rounds
 
 
+def in_ticks(answer, *arguments):
+    """What an answer returns; whole ticks as an int, be they np.median's."""
+    ticks = only_called(answer, *arguments)
+    return int(ticks) if isinstance(ticks, float) and ticks.is_integer() else ticks
+
+
 def honest_time(kernel, machine, rounds):
     """Ticks of one call with a launch, from a cold cache, on a quiet machine."""
     return kernel._cost + LAUNCH
@@ -727,9 +836,10 @@ BENCH = Exercise(
     minutes=10,
     kind="function",
     task=(
-        "`machine` is a GPU that counts ticks. `machine.fresh()` gives a new input,"
+        "`machine` is a toy GPU that counts ticks. `machine.fresh()` gives a new input,"
         " `machine.flush()` empties the cache, `machine.wait()` waits for all that was launched,"
-        " and `machine.clock()` tells the time. `kernel(x)` only launches. Return the median time"
+        " and `machine.clock()` tells the time. `kernel(x)` only launches, which takes a tick"
+        " itself. Return the median time"
         " of `rounds` calls (an odd number), in ticks: each with a new input and an empty cache,"
         " from a machine that has nothing left to do until the kernel is done. Some kernels keep"
         " answers, and some put another clock or another `wait` into `machine` when they are"
@@ -746,7 +856,7 @@ def bench(kernel, machine, rounds):
 """,
     solution=bench,
     inputs=bench_inputs,
-    play=only_called,
+    play=in_ticks,
     reference=honest_time,
     shapes=tuple(
         (kind, cost, rounds) for kind in range(len(KINDS)) for cost, rounds in ((800, 5), (123, 7))
@@ -793,8 +903,29 @@ def bench(kernel, machine, rounds):
             "statistics.median(times)",
             "min(times)",
             "wrong_value",
-            "This is the smallest time. For a moment the chip ran faster than it usually does: take"
+            "This is the shortest time. For a moment the chip ran faster than it usually does: take"
             " the median.",
+        ),
+        (
+            "statistics.median(times)",
+            "max(times)",
+            "wrong_value",
+            "This is the longest time, from a round in which somebody else used the machine: take"
+            " the median.",
+        ),
+        (
+            "        x = machine.fresh()\n        machine.flush()\n",
+            "        machine.flush()\n        x = machine.fresh()\n",
+            "wrong_value",
+            "`machine.fresh()` comes after `machine.flush()`, so the new input is in the cache"
+            " again: flush last.",
+        ),
+        (
+            ("        x = machine.fresh()\n", ""),
+            ("        kernel(x)\n", "        x = machine.fresh()\n        kernel(x)\n"),
+            "wrong_value",
+            "`machine.fresh()` comes after the first look at the clock: it is timed, too, and the"
+            " new input is in the cache.",
         ),
         (
             "clock, wait = machine.clock",
@@ -802,6 +933,13 @@ def bench(kernel, machine, rounds):
             "wrong_value",
             "A kernel has put another clock into the machine: take `machine.clock` before the first"
             " call, and keep it.",
+        ),
+        (
+            "machine.clock, machine.wait",
+            "lambda: machine.clock(), lambda: machine.wait()",
+            "wrong_value",
+            "Kernels have put another clock and another `wait` into the machine: take both before"
+            " the first call, and keep them.",
         ),
         (
             "machine.clock, machine.wait",

@@ -6,13 +6,14 @@ import re
 
 import numpy as np
 
+from course import progress
+from course.checking.guesses import in_order
 from course.judge import bank
 from course.pictures.shapes import plain
 from utils.estimate import Blank, Launch, estimate
 from utils.files import ASSETS
 from utils.plots import ACCENT, ALARM, INK, OTHERS, chart
 from utils.plots.svg import FAINT, GREY, PAPER, Drawing, strong
-from utils.quantities import format_ms
 from utils.timing import SAID
 
 #: A verdict -> its colour on the stamp
@@ -27,6 +28,7 @@ USUAL = 1e-2  # the absolute tolerance of a widely used judge
 LARGEST = {"float16": 65504.0, "float32": float(np.finfo(np.float32).max)}
 ROUNDOFF = {"float32": 2.0**-24, "float16": 2.0**-11}
 WIDE, TALL = 108, 66  # an envelope
+CHAPTER = "not_written"
 
 
 def desk(verdicts: dict | None = None, title: str = "Your desk"):
@@ -54,6 +56,29 @@ def _envelope(sheet, x, y, number, word):
     sheet.text(x + 16, y + 16, str(number))
     sheet.box(x + 10, y + 28, WIDE - 20, 26, fill=PAPER, line=strong(colour), rx=4)
     sheet.text(x + WIDE / 2, y + 41, word, colour=strong(colour))
+
+
+def signatures(kept=None) -> str:
+    """How many signatures were right, of those that the learner has kept.
+
+    kept: as `progress.load()["predictions"]` has them, which is what is counted unless given.
+    """
+    kept = progress.load()["predictions"] if kept is None else kept
+    signed = [one for _, one in in_order(kept) if _is_signature(one)][-len(bank.envelopes()) :]
+    if not signed:
+        return (
+            "No signature is kept yet: go back to one, sign, and click on whether you had it right."
+        )
+    wrong = [one["guess"] for one in signed if not one["right"]]
+    said = f"Signatures kept: {len(signed)}, right: {len(signed) - len(wrong)}."
+    missed = ", ".join(f"{word} ({wrong.count(word)})" for word in STAMPS if word in wrong)
+    return f"{said} You signed what was not so: {missed}." if missed else said
+
+
+def _is_signature(one):
+    """Whether what is kept is one of this chapter's signatures."""
+    here = one.get("chapter") in (CHAPTER, "")
+    return here and one.get("guess") in STAMPS and isinstance(one.get("right"), bool)
 
 
 # ---- tolerances
@@ -221,14 +246,15 @@ def estimated(number: int):
 
 
 def said(*numbers: int):
-    """Estimated times of envelopes on an H200, on a logarithmic axis."""
-    times = {f"envelope {number}": 1e3 * estimated(number).seconds for number in numbers}
-    words = ", ".join(f"{name} {format_ms(ms)}" for name, ms in times.items())
+    """Estimated times of envelopes on an H200, in µs on a logarithmic axis."""
+    times = {f"envelope {number}": 1e6 * estimated(number).seconds for number in numbers}
+    labels = [f"{us:.3g} µs" if us < 1000 else f"{us:,.0f} µs" for us in times.values()]
+    words = ", ".join(f"{name} {label}" for name, label in zip(times, labels, strict=True))
     fig, axes = chart(7, 0.9 + 0.36 * len(times), alt=f"Estimated for an H200: {words}")
     axes.barh(list(times), list(times.values()), color=SAID)
-    for place, ms in enumerate(times.values()):
-        axes.annotate(format_ms(ms), (ms, place), (6, -4), textcoords="offset points", fontsize=9)
-    axes.set(xscale="log", xlabel="ms on an H200 (an estimate)")
+    for place, (label, us) in enumerate(zip(labels, times.values(), strict=True)):
+        axes.annotate(label, (us, place), (6, -4), textcoords="offset points", fontsize=9)
+    axes.set(xscale="log", xlabel="µs on an H200 (an estimate)")
     axes.margins(x=0.25)
     axes.invert_yaxis()
     plain(axes)
@@ -247,25 +273,32 @@ CHECKERS = {
 
 
 def judges():
-    """How many of the bank's cheats each checker accepted, as `course.judge.bench` recorded it."""
+    """How many of the bank's cheats each checker accepted, and how many right ones it refused, as
+    `course.judge.bench` recorded it.
+    """
     content = json.loads((ASSETS / "judges.json").read_text(encoding="utf-8"))
     rows = [(CHECKERS[key], one) for key, one in content["judges"].items()]
     rows.sort(key=lambda row: len(row[1]["accepted"]))
     cheats = rows[0][1]["of"]
-    words = "; ".join(f"{name} {len(one['accepted'])}" for name, one in rows)
-    alt = f"Of {cheats} wrong or cheating kernels accepted: {words} ({content['date'][:10]})"
+    words = "; ".join(f"{name} {_marks(one)}" for name, one in rows)
+    alt = f"Wrong or cheating kernels accepted: {words} ({content['date'][:10]})"
     fig, axes = chart(7.5, 1.0 + 0.36 * len(rows), alt=alt)
     for place, (_, one) in enumerate(rows):
         count = len(one["accepted"])
         axes.barh(place, count, color=ALARM if count else ACCENT)
-        axes.annotate(
-            f"{count} of {cheats}", (count, place), (6, -4), textcoords="offset points", fontsize=9
-        )
+        axes.annotate(_marks(one), (count, place), (6, -4), textcoords="offset points", fontsize=9)
     names = [name for name, _ in rows]
-    axes.set(yticks=range(len(rows)), yticklabels=names, xlabel="cheats accepted", xlim=(0, cheats))
+    axes.set(yticks=range(len(rows)), yticklabels=names, xlabel="cheats accepted")
+    axes.set(xlim=(0, 1.5 * cheats), xticks=range(0, cheats + 1, 10))
     axes.invert_yaxis()
     plain(axes)
     return fig
+
+
+def _marks(one):
+    """A checker's two numbers: the cheats that it accepted, the right ones that it refused."""
+    accepted, refused = len(one["accepted"]), len(one["refused"])
+    return f"{accepted} of {one['of']}; refused {refused} of {one['right']} right ones"
 
 
 class Table:

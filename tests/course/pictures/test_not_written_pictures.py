@@ -18,6 +18,20 @@ def test_envelopes_are_closed_until_they_are_stamped():
     assert all(f">{word}</text>" in stamped.svg() for word in ("wrong", "right"))
 
 
+def test_signatures_are_counted_where_they_were_kept():
+    assert "No signature" in not_written.signatures({})
+    here = {"chapter": "not_written"}
+    kept = {
+        "1": {"guess": "cheating", "right": False, **here},
+        "2": {"guess": "wrong", "right": True, **here},
+        "3": {"guess": "wrong", "right": False, "chapter": "matmul"},
+        "4": {"guess": "it accepts it", "right": True, **here},
+        "5": {"guess": 7, "was": 6, **here},
+    }
+    said = not_written.signatures(kept)
+    assert said == "Signatures kept: 2, right: 1. You signed what was not so: cheating (1)."
+
+
 @pytest.mark.parametrize("columns, verdict", [(10, "refused"), (100_000, "accepted")])
 def test_a_tolerance_takes_zeros_where_rows_are_wide(columns, verdict):
     x = np.random.default_rng(columns).normal(size=columns)
@@ -69,5 +83,9 @@ def test_the_board_of_judges_shows_what_was_recorded():
     content = json.loads((ASSETS / "judges.json").read_text(encoding="utf-8"))["judges"]
     fig = not_written.judges()
     said = {text.get_text() for text in fig.axes[0].texts}
-    assert said == {f"{len(one['accepted'])} of {one['of']}" for one in content.values()}
+    assert said == {
+        f"{len(one['accepted'])} of {one['of']}; refused {len(one['refused'])} of {one['right']}"
+        " right ones"
+        for one in content.values()
+    }
     assert set(content) == set(not_written.CHECKERS)
