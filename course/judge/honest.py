@@ -49,8 +49,8 @@ def kept(trials):
     if len(trials.counted) < 3 or any(not one.notes for one in trials.counted):
         return []
     copy = trials.counted[0].notes.get("copy")
-    if copy:
-        says = f"`{copy}` holds a copy of the result that it has just returned."
+    if copy and trials.returns_copy:
+        says = f"`{copy}` holds a copy of a result, and what was written over it was returned."
         return [Reason("kept_answer", f"{sentence('kept_answer')} {says}")]
     grown, again = (one.notes.get("grown") for one in trials.counted[:2])
     if grown and grown != again:  # what grows at each call is a list of calls, not of answers

@@ -66,19 +66,24 @@ def ruled_out(trials):
 
 
 def without_a_past(given, trials):
-    """Ask for a result that looks like an earlier one in a process that made no earlier call.
+    """Make calls that went wrong in processes that made no earlier call.
 
-    Only what is right there was kept from an earlier call; else the candidate is just wrong.
+    Only what is right there was kept from an earlier call, and only what is wrong there, too, is
+    wrong because of its size.
     """
-    demands = trials.demands
     for one in trials.done:
-        if one.reason is None or one.reason.key != "stale":
-            continue
-        with sandbox.Sandbox(given.modules, demands.seconds) as box:
-            first = right.Trials(box, trials.reference, trials.inputs, demands, 0)
-            first.listed = trials.listed
-            if loaded(box, given, demands) or first.once_more(one).reason is not None:
-                one.rename("wrong_value")
+        if one.reason and one.reason.key == "stale" and not right_at_first(one, given, trials):
+            one.rename("wrong_value")
+    one = trials.wrong_when_drawn()
+    trials.by_size = not (one and right_at_first(one, given, trials))
+
+
+def right_at_first(tried, given, trials):
+    """Whether a call has the right result where it is the first one."""
+    with sandbox.Sandbox(given.modules, trials.demands.seconds) as box:
+        first = right.Trials(box, trials.reference, trials.inputs, trials.demands, 0)
+        first.listed = trials.listed
+        return not loaded(box, given, trials.demands) and first.once_more(tried).reason is None
 
 
 def alone(given, trials):

@@ -16,6 +16,7 @@ MOST = 20_000  # things that are looked at
 LEAST_BYTES = 16  # of a result, to be known again
 #: Iterators that count, and show how far they are
 COUNTERS = (itertools.count, itertools.cycle, range)
+OTHER = 0x5A  # what every byte of a kept copy is set to
 LENGTH = " (how long it is)"
 PLAIN = (bool, int, float, complex, str, bytes)
 
@@ -109,15 +110,19 @@ def numbers(roots):
 def advance(roots, variables, path, by):
     """Let a whole number that the candidate keeps be larger, as after so many calls.
 
-    variables: of its module, by name. A counter that cannot be set stays as it is.
+    variables: of its module, by name. Returns whether it could be set.
     """
+    done = False
     for name, one in [("", variables), *reached(roots)]:
         if isinstance(one, np.ndarray) and name == path:
             one += by
+            done = True
             continue
         for step, key, holder in places(one, name):
             if f"{name}{step}" == path and type(holder[key]) is int:
                 holder[key] += by
+                done = True
+    return done
 
 
 def places(one, name):
@@ -155,20 +160,30 @@ def changed(before, after):
 
 
 def copies(roots, results, overlap):
-    """The path of a copy of a result that the candidate holds, or ""."""
+    """(path, thing, data) of the copies of results that the candidate holds."""
     wanted = {}
     for one, data in results:
         if data is not None and len(data) >= LEAST_BYTES and len(set(data)) > 8:
             wanted[data] = one
-    if not wanted:
-        return ""
-    for path, one in reached(roots):
+    for path, one in reached(roots) if wanted else ():
         data = data_of(one)
         if data is None or len(data) < min(map(len, wanted)):
             continue
-        if any(part in data and not overlap(one, wanted[part]) for part in wanted):
-            return path
-    return ""
+        for part in wanted:
+            if part in data and not overlap(one, wanted[part]):
+                yield path, one, part
+
+
+def overwrite(roots, results, overlap):
+    """Overwrite each copy of a result, where it can be: who returns it, returns something else."""
+    for _, one, part in copies(roots, results, overlap):
+        array = one if isinstance(one, np.ndarray) else None
+        if array is None and not isinstance(one, bytes | bytearray):
+            array = one.detach().numpy()
+        if array is not None and array.flags.writeable and array.flags.c_contiguous:
+            raw = array.reshape(-1).view(np.uint8)
+            at = raw.tobytes().index(part)
+            raw[at : at + len(part)] = OTHER
 
 
 def data_of(one):

@@ -90,6 +90,8 @@ class Trials:
         self.dead = False
         self.base, self.size, self.counted, self.narrow = None, None, (), None
         self.ruled_out, self.listed = {}, False
+        self.returns_copy = False  # of a result, which the judge had overwritten
+        self.by_size = True  # what is wrong for drawn sizes alone is so in a first call, too
         #: two calls with the same values each: the second at another time, or with a counter
         #: as it will be after many calls
         self.by_the_clock, self.by_the_counter = (), ()
@@ -101,13 +103,20 @@ class Trials:
         for one in self.done:
             for reason in filter(None, (one.reason, one.also)):
                 found.setdefault(reason.key, reason)
+        first = self.wrong_when_drawn()
+        if self.by_size and first:
+            says = first.reason.says.removeprefix(sentence("wrong_value"))
+            only = Reason("only_sizes", sentence("only_sizes") + says, first.reason.evidence)
+            found = {"only_sizes": only, **found}
+        return list(found.values())
+
+    def wrong_when_drawn(self):
+        """The first wrong call of a drawn size, where all sizes that the task names are right."""
         named = [one for one in self.done if one.drawn is False]
         bad = [one for one in self.done if one.drawn and one.reason is not None]
         if bad and bad[0].reason.key == "wrong_value" and not any(one.reason for one in named):
-            says = bad[0].reason.says.removeprefix(sentence("wrong_value"))
-            only = Reason("only_sizes", sentence("only_sizes") + says, bad[0].reason.evidence)
-            found = {"only_sizes": only, **found}
-        return list(found.values())
+            return bad[0]
+        return None
 
     def draw(self, size):
         """Inputs of a size, anew."""
@@ -254,6 +263,12 @@ class Trials:
         second = self.call("the same values again", self.size, copies, **how)
         third = self.call("the same values again", self.size, copies, **how)
         self.counted = first, second, third
+        if first.notes.get("copy"):
+            copy = self.call("the same values again", self.size, copies, overwrite=True)
+            self.done.remove(
+                copy
+            )  # what is wrong now is the judge's doing, and shows who returns it
+            self.returns_copy = copy.got is not None and copy.reason is not None
         if self.demands.deterministic and first.reason is None and second.reason is None:
             if not same_bits(first.got, second.got):
                 says = f"{where(second)}: its bits differ from those of the call before."
@@ -280,7 +295,8 @@ class Trials:
         if counter:
             label = f"the same values and `{counter}` as after many calls"
             then = self.call(label, self.size, again, advance=counter, **how)
-            if then.got is None:  # a place in a list, perhaps: that it fails, says nothing
+            # it could not be set; or it is a place in a list, perhaps: that it fails, says nothing
+            if then.got is None or not then.notes["advanced"]:
                 self.done.remove(then)
             else:
                 self.by_the_counter = now, then
@@ -423,7 +439,7 @@ class Trials:
         plain = tuple(value for value in map(plain_of, arguments))
         if demands.launch and tried.launch is None:
             tried.launch = demands.launch(*plain)
-        names = ("strided", "lines", "races", "spoil", "keeping", "another_time")
+        names = ("strided", "lines", "races", "spoil", "keeping", "another_time", "overwrite")
         options = dict.fromkeys(names, False)
         return {
             "arguments": given,

@@ -9,6 +9,7 @@ import atexit
 import collections
 import contextlib
 import gc
+import math
 import os
 import random
 import signal
@@ -693,7 +694,7 @@ def races_of(launch):
     """What the tracer says of a launch that was made: races and other mistakes, in its words."""
     from utils.tracer import trace
 
-    threads = np.prod([int(n) for n in (*launch.grid, *launch.block)])
+    threads = math.prod(int(n) for n in (*launch.grid, *launch.block))
     if not hasattr(launch.kernel, "py_func") or threads > MOST_TRACED:
         return []
     try:

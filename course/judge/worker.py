@@ -199,11 +199,13 @@ def roots_of(candidate, whole):
 
 
 def further(candidate, whole, path):
-    """Let a counter of the candidate's be as if many calls had been made."""
+    """Let a counter of the candidate's be as if many calls had been made; whether it is."""
+    if not path:
+        return False
     keeping = importlib.import_module("keeping")
     held = vars(whole) if isinstance(whole, types.ModuleType) else None
     held = held or getattr(candidate, "__globals__", {})
-    keeping.advance(roots_of(candidate, whole), held, path, MANY_CALLS)
+    return keeping.advance(roots_of(candidate, whole), held, path, MANY_CALLS)
 
 
 def entry_of(module, entry, entries, init):
@@ -257,7 +259,7 @@ class Desk:
         return {
             "counts": keeping.changed(before, self.numbers),
             "grown": keeping.grown(before, self.numbers),
-            "copy": keeping.copies(roots, self.last, overlap),
+            "copy": next((path for path, *_ in keeping.copies(roots, self.last, overlap)), ""),
         }
 
     def arguments(self, given, slot, strided):
@@ -486,9 +488,12 @@ def serve(channel, scratch):
                 watch.loaded(candidate, whole)
                 header, buffers = {}, ()
             elif message["do"] == "call":
-                if message["advance"]:
-                    further(candidate, whole, message["advance"])
+                counted = further(candidate, whole, message["advance"])
+                if message["overwrite"]:
+                    roots = roots_of(candidate, whole)
+                    importlib.import_module("keeping").overwrite(roots, desk.last, overlap)
                 header, buffers = call(candidate, message, desk, watch)
+                header["notes"]["advanced"] = counted
                 if message["keeping"]:
                     header["notes"] |= desk.kept(roots_of(candidate, whole))
             elif message["do"] == "time":

@@ -160,6 +160,24 @@ def test_a_clock_that_is_read_for_a_log_and_a_counter_are_noted_and_refuse_nothi
     assert "facts" in json.loads(report.to_json())["honest"]
 
 
+KEPT = """
+import numpy as np
+place, last = {}, {}
+def kernel(a, b):
+    kept = place.setdefault(a.shape, np.zeros_like(a))
+    seen = last.setdefault(a.shape, np.zeros((2, *a.shape), a.dtype))
+    np.copyto(kept, 2 * a + b, where=CONDITION)
+    seen[:] = a, b
+    return kept.copy()
+"""
+
+
+def test_a_workspace_is_kept_and_honest_and_who_returns_what_lies_there_is_not():
+    assert judged(KEPT.replace("CONDITION", "True")).verdict == "accepted"
+    again = judged(KEPT.replace("CONDITION", "not np.array_equal(seen, (a, b))"))
+    assert again.right and again.honest.keys == ("kept_answer",), str(again)
+
+
 @pytest.mark.parametrize("shift", ["x.mean(axis=1, keepdims=True)", "x[:, :1]"])
 def test_a_wrong_softmax_is_wrong_and_accused_of_nothing(shift):
     source = f"""
