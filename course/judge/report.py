@@ -135,7 +135,9 @@ class Report:
 
 def shortened(text: str, most: int = 400) -> str:
     """A text in one line, of so many characters at most, cut behind a sentence or a word."""
-    text = " ".join(text.split())
+    lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+    ended = [line if line.endswith(tuple(".:,;!?")) else f"{line};" for line in lines[:-1]]
+    text = " ".join([*ended, *lines[-1:]])
     if len(text) <= most:
         return text
     cut = text[:most]
