@@ -16,16 +16,15 @@ from functools import partial
 import torch
 
 from course.kernels.bench.command import command_line, run_parts, table
-from course.kernels.bench.races import race, record_speedup
+from course.kernels.bench.races import fastest, race, record_speedup
 from course.kernels.bench.report import Report
 from course.kernels.fft import by_hand, cufft, other_plans, plans, rightness
 from course.kernels.fft.kernels import DEVICE
 from course.kernels.fft.plans import Deal, TwoPass
 from course.kernels.fft.rightness import FORWARD, random_complex
-from utils import compare, has_gpu, timing
+from utils import has_gpu, timing
 
 POINTS = 1 << 27  # of what is timed: 1 GiB in, 1 GiB out
-POINT_BYTES = 16  # each is read once and written once
 SWEEP_SECONDS = 0.05  # for a rival of a sweep
 RACE_SECONDS = 0.5
 SHARED_BYTES = 227 << 10  # of a multiprocessor, for blocks
@@ -54,22 +53,13 @@ def right_ones(report: Report, deals: list, check, work) -> dict:
     return found
 
 
-def best_of(
-    report: Report,
-    name: str,
-    works: dict,
-    arrays: tuple,
-    moved: float,
-):
-    """The fastest of works, {deal: function of the arrays}; the rates of all are written down."""
-    deals = {str(deal): deal for deal in works}
+def best_of(report: Report, name: str, works: dict, arrays: tuple):
+    """The fastest of works, {deal: function of the arrays}, which are right: a sweep."""
+    forms = {str(deal): work for deal, work in works.items()}
     timing.BUDGET = SWEEP_SECONDS
-    timings = compare(bound({str(deal): work for deal, work in works.items()}, *arrays)).timings
+    best = fastest(report, name, forms, lambda work: None, lambda work: work(*arrays))
     timing.BUDGET = RACE_SECONDS
-    order = sorted(timings, key=lambda deal: timings[deal].median)
-    rates = {deal: round(moved / timings[deal].median / 1e6) for deal in order}
-    report.put("sweeps", f"{name}, GB/s", rates)
-    return works[deals[order[0]]]
+    return best
 
 
 def bound(works: dict, *arrays) -> dict:
@@ -162,7 +152,7 @@ def time_rows(report: Report, n: int) -> None:
     check = partial(rightness.rows, n, ways=FORWARD)
     make = partial(plans.Rows, n, False)
     works = right_ones(report, deals_for(n), check, make)
-    best = best_of(report, name, works, (x, out), POINT_BYTES * POINTS)
+    best = best_of(report, name, works, (x, out))
     rivals = {
         "ours": best,
         "default": plans.Rows(n),
@@ -236,10 +226,9 @@ def time_long(report: Report) -> None:
     for deal, work in works.items():
         in_two[deal] = partial(work.two_launches, between=between)
     arrays = (x, out)
-    moved = POINT_BYTES * POINTS
     found = {
-        "ours": best_of(report, "2^16 in one", works, arrays, moved),
-        "two_launches": best_of(report, "2^16 in two", in_two, arrays, moved),
+        "ours": best_of(report, "2^16 in one", works, arrays),
+        "two_launches": best_of(report, "2^16 in two", in_two, arrays),
         "default": plans.Long(LONG),
     }
     compete(report, "fft/2^16", found, x, out)
@@ -262,10 +251,9 @@ def time_pictures(report: Report) -> None:
     works = right_ones(report, PICTURE_DEALS, check, make)
     in_two = {deal: work.two_launches for deal, work in works.items()}
     arrays = (x, out)
-    moved = POINT_BYTES * x.numel()
     found = {
-        "ours": best_of(report, "pictures in one", works, arrays, moved),
-        "two_launches": best_of(report, "pictures in two", in_two, arrays, moved),
+        "ours": best_of(report, "pictures in one", works, arrays),
+        "two_launches": best_of(report, "pictures in two", in_two, arrays),
         "default": plans.Pictures(SIDE),
     }
     compete(report, "fft2/1024", found, x, out, axes=2)
@@ -305,7 +293,7 @@ def time_real(report: Report, n: int) -> None:
     check = partial(rightness.real, n)
     make = partial(other_plans.Real, n)
     works = right_ones(report, real_deals(n), check, make)
-    best = best_of(report, f"real {n}", works, (x, out), x.nbytes + out.nbytes)
+    best = best_of(report, f"real {n}", works, (x, out))
     rivals = {
         "ours": best,
         "default": other_plans.Real(n),

@@ -40,13 +40,17 @@ def test_a_copy_in_the_usual_order_loses_the_layout_alone():
     assert doors.outcome("its layout", usual, formula) == doors.WRONG
 
 
-def test_a_wrong_gradient_is_seen_on_plain_tensors_and_on_views():
-    class Off(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return formula(x)
+class Kept(torch.autograd.Function):
+    """The formula, whose input backward is given."""
 
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return formula(x)
+
+
+def test_a_wrong_gradient_is_seen_on_plain_tensors_and_on_views():
+    class Off(Kept):
         @staticmethod
         def backward(ctx, dy):
             return dy * ctx.saved_tensors[0]
@@ -82,12 +86,7 @@ def test_two_neurons_find_the_circle_by_a_parabola_alone():
 
 
 def test_a_gradient_in_another_order_than_x_is_seen_by_its_layout_alone():
-    class RowByRow(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return formula(x)
-
+    class RowByRow(Kept):
         @staticmethod
         def backward(ctx, dy):
             (x,) = ctx.saved_tensors
