@@ -5,7 +5,6 @@ import time
 
 from course.judge import handed_in, right, sandbox
 from course.judge.report import NO, YES, Answer, Reason
-from course.judge.words import sentence
 
 ROUNDS = 30
 SETS = 3
@@ -39,7 +38,7 @@ def answer(box, rival, trials, demands, found) -> Answer:
     reasons += beyond_the_roof(demands, trials, size, mine)
     if not reasons and mine > theirs:
         says = f"{mine:.4g} ms, and its rival takes {theirs:.4g} ms."
-        reasons.append(Reason("slower", f"{sentence('slower')} {says}"))
+        reasons.append(Reason.of("slower", says))
     unique = {reason.key: reason for reason in reasons}
     return Answer(NO if unique else YES, tuple(unique.values()), evidence)
 
@@ -73,10 +72,10 @@ def of_clocks(took):
     found = []
     if whole > own + max(LATER_MS, LATER * own):
         says = f"Its own stream was done after {own:.4g} ms, the device after {whole:.4g} ms."
-        found.append(Reason("left_running", f"{sentence('left_running')} {says}"))
+        found.append(Reason.of("left_running", says))
     if took["each"] > SEEN_MS and whole < TOLD * took["each"]:
         says = f"It tells {whole:.4g} ms per call, and the judge waited {took['each']:.4g} ms."
-        found.append(Reason("clock_differs", f"{sentence('clock_differs')} {says}"))
+        found.append(Reason.of("clock_differs", says))
     return found
 
 
@@ -93,7 +92,7 @@ def beyond_the_roof(demands, trials, size, milliseconds):
     for what, seconds in limits:
         if 1e-3 * milliseconds < 0.5 * seconds:
             says = f"{milliseconds:.4g} ms, and to {what} takes {1e3 * seconds:.4g} ms."
-            return [Reason("too_fast", f"{sentence('too_fast')} {says}")]
+            return [Reason.of("too_fast", says)]
     return []
 
 

@@ -37,7 +37,7 @@ def reasons(given, box, trials, facts):
 def of_finding(finding):
     """A Reason of what the watch noted."""
     where = f" ({finding['where']})" if finding["where"] else ""
-    return Reason(finding["key"], f"{sentence(finding['key'])} {finding['what']}{where}.")
+    return Reason.of(finding["key"], f"{finding['what']}{where}.")
 
 
 def kept(trials):
@@ -51,11 +51,11 @@ def kept(trials):
     copy = trials.counted[0].notes.get("copy")
     if copy and trials.returns_copy:
         says = f"`{copy}` holds a copy of a result, and what was written over it was returned."
-        return [Reason("kept_answer", f"{sentence('kept_answer')} {says}")]
+        return [Reason.of("kept_answer", says)]
     grown, again = (one.notes.get("grown") for one in trials.counted[:2])
     if grown and grown != again:  # what grows at each call is a list of calls, not of answers
         says = f"`{grown}` holds more after each call with values that it has not seen."
-        return [Reason("kept_answer", f"{sentence('kept_answer')} {says}")]
+        return [Reason.of("kept_answer", says)]
     first, *others = (work_of(one.notes) for one in trials.counted)
     for other in others:
         for name, count in first.items():
@@ -65,7 +65,7 @@ def kept(trials):
                     f" again {other.get(name, 0)}."
                 )
                 evidence = {"first": first, "again": other}
-                return [Reason("kept_answer", f"{sentence('kept_answer')} {says}", evidence)]
+                return [Reason.of("kept_answer", says, evidence)]
     return []
 
 
@@ -80,9 +80,9 @@ def counting(trials):
     other = difference(trials.by_the_counter)
     if other:
         says = f"With `{changed}` as it is after many calls {other}."
-        return [Reason("waits", f"{sentence('waits')} {says}")]
+        return [Reason.of("waits", says)]
     says = f"`{changed}` was another after two calls with the same values."
-    return [Reason("counts_calls", f"{sentence('counts_calls')} {says}")]
+    return [Reason.of("counts_calls", says)]
 
 
 def asking(trials):
@@ -94,8 +94,8 @@ def asking(trials):
     other = difference(trials.by_the_clock)
     if other:
         says = f"With another time on the clock {other}: {which}."
-        return [Reason("knows_the_test", f"{sentence('knows_the_test')} {says}")]
-    return [Reason("reads_clock", f"{sentence('reads_clock')} {which}.")]
+        return [Reason.of("knows_the_test", says)]
+    return [Reason.of("reads_clock", f"{which}.")]
 
 
 def difference(calls):
@@ -137,7 +137,7 @@ def fallen_back(trials):
         for kind, line, origin in one.notes.get("swallowed", ()):
             if origin:
                 says = f"{line}: {kind} came from {origin}, and the call went on without it."
-                return [Reason("falls_back", f"{sentence('falls_back')} {says}")]
+                return [Reason.of("falls_back", says)]
     calls = [one for one in trials.done if one.notes and not is_empty(one)]
     with_kernel = [one for one in calls if one.notes["launches"]]
     without = [one for one in calls if not one.notes["launches"]]
@@ -147,7 +147,7 @@ def fallen_back(trials):
         heavy += list(one.notes["numpy"])
         if heavy:
             says = f"For size {one.size} none of its kernels ran, but `{heavy[0]}` did."
-            return [Reason("falls_back", f"{sentence('falls_back')} {says}")]
+            return [Reason.of("falls_back", says)]
     return []
 
 
@@ -161,17 +161,17 @@ def narrower(trials, facts):
     """The reason where the work is done in a narrower type than is declared."""
     if trials.narrow:
         says = f"Its results do not change when its inputs are rounded to {trials.narrow}."
-        return [Reason("narrower", f"{sentence('narrower')} {says}")]
+        return [Reason.of("narrower", says)]
     if trials.demands.precision != "float32":
         return []
     for one in trials.done:
         for name in one.notes.get("operations", ()):
             if name.startswith("cast:") and name.rpartition(":")[2] in ("float16", "bfloat16"):
                 says = f"It casts {name.split(':')[1]} to {name.rpartition(':')[2]}."
-                return [Reason("narrower", f"{sentence('narrower')} {says}")]
+                return [Reason.of("narrower", says)]
     if facts.narrow:
         name, line = next(iter(facts.narrow.items()))
-        return [Reason("narrower", f"{sentence('narrower')} Line {line} speaks of `{name}`.")]
+        return [Reason.of("narrower", f"Line {line} speaks of `{name}`.")]
     return []
 
 
@@ -181,7 +181,7 @@ def not_plain(trials):
         odd = [name for name in one.notes.get("classes", ()) if name != "array"]
         if odd:
             says = f"It returned {odd[0]}."
-            return [Reason("not_plain", f"{sentence('not_plain')} {says}")]
+            return [Reason.of("not_plain", says)]
     return []
 
 
@@ -193,4 +193,4 @@ def constant(trials):
     if len(wrong) < FEW_WRONG or len(values) != 1:
         return []
     says = f"It is {values.pop():g} in {len(results)} calls."
-    return [Reason("constant", f"{sentence('constant')} {says}")]
+    return [Reason.of("constant", says)]

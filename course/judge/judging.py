@@ -96,7 +96,7 @@ def alone(given, trials):
     again = [again[int(n)] for n in trials.rng.permutation(len(again))[:ALONE]]
     with sandbox.Sandbox(given.modules, demands.seconds) as box:
         if loaded(box, given, demands, watched=False):
-            return [Reason("otherwise_alone", f"{sentence('otherwise_alone')} It does not load.")]
+            return [Reason.of("otherwise_alone", "It does not load.")]
         once_more = right.Trials(box, trials.reference, trials.inputs, demands, 0)
         once_more.listed = trials.listed
         for one in again:
@@ -115,14 +115,14 @@ def loaded(box, given, demands, watched=True):
         error = sandbox.error_of(header) if "error" in header else None
     except sandbox.Lost as lost:
         key = "timeout" if lost.how == "timeout" else "does_not_load"
-        return [Reason(key, f"{sentence(key)} Its process ended while it was loaded.")]
+        return [Reason.of(key, "Its process ended while it was loaded.")]
     except sandbox.Forged as forged:
-        return [Reason("forged", f"{sentence('forged')} {forged}.")]
+        return [Reason.of("forged", f"{forged}.")]
     if error is None:
         return []
     line = f" ({error['line']})" if error["line"] else ""
     says = f"{error['type']}{line}: {shortened(error['says'])}"
-    return [Reason("does_not_load", f"{sentence('does_not_load')} {says}")]
+    return [Reason.of("does_not_load", says)]
 
 
 def report(name, reasons, trials, seed, speed=None):

@@ -11,7 +11,6 @@ import re
 import sys
 
 from course.judge.report import Reason
-from course.judge.words import sentence
 
 #: group -> names, of NumPy's functions and methods and of PyTorch's operations (aten)
 GROUPS = {
@@ -190,19 +189,19 @@ def reasons(given, trials, facts):
             times = counts[ran[0]]
             says = f"In {len(trials.done)} calls `{ran[0]}` ran {times} times ({group})."
             evidence = {"group": group, "calls": {name: counts[name] for name in ran}}
-            return [Reason("library", f"{sentence('library')} {says}", evidence)]
+            return [Reason.of("library", says, evidence)]
         written = sorted(names & facts.called.keys())
         if written:
             line = facts.called[written[0]]
             says = f"Line {line} calls `{written[0]}` ({group})."
-            return [Reason("library", f"{sentence('library')} {says}", {"group": group})]
+            return [Reason.of("library", says, {"group": group})]
     other = [name for name in ELSEWHERE if name in facts.imported]
     if other:
         says = f"Line {facts.imported[other[0]]} imports `{other[0]}`."
-        return [Reason("library", f"{sentence('library')} {says}")]
+        return [Reason.of("library", says)]
     if "torch.compile" in facts.used:
         says = f"Line {facts.used['torch.compile']} lets `torch.compile` write the kernels."
-        return [Reason("library", f"{sentence('library')} {says}")]
+        return [Reason.of("library", says)]
     return in_c(given, set().union(*ruled_out.values()))
 
 
@@ -215,10 +214,10 @@ def in_c(given, names):
     for match in CALL_IN_C.finditer(given.source):
         if match[1] in names:
             line = given.source[: match.start()].count("\n") + 1
-            return [Reason("library", f"{sentence('library')} Line {line} calls `{match[0]}…)`.")]
+            return [Reason.of("library", f"Line {line} calls `{match[0]}…)`.")]
     for word, group in IN_C.items():
         if word in given.source.lower():
             line = given.source.lower()[: given.source.lower().index(word)].count("\n") + 1
             says = f"Line {line} speaks of {word.strip(':')} ({group})."
-            return [Reason("library", f"{sentence('library')} {says}", {"group": group})]
+            return [Reason.of("library", says, {"group": group})]
     return []

@@ -4,6 +4,8 @@ import html
 import json
 from dataclasses import dataclass, field
 
+from course.judge.words import sentence
+
 YES, NO, UNKNOWN = "yes", "no", "unknown"
 QUESTIONS = ("right", "fast", "honest")
 SIGNS = {YES: "✓", NO: "✗", UNKNOWN: "?"}
@@ -23,6 +25,16 @@ class Reason:
     key: str
     says: str
     evidence: dict = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, key, says, evidence=None):
+        """A reason of this key: the key's sentence, then what was seen here."""
+        return cls(key, f"{sentence(key)} {says}", evidence or {})
+
+    def under(self, key):
+        """The same, seen as a reason of another key."""
+        seen = self.says.removeprefix(sentence(self.key))
+        return Reason(key, sentence(key) + seen, self.evidence)
 
     def __str__(self):
         return self.says

@@ -15,7 +15,6 @@ from course.judge.demands import Demands, InOut, Out, beyond
 from course.judge.errors import UNIT_ROUNDOFF, Bound
 from course.judge.report import Reason, shortened
 from course.judge.sandbox import Array, Forged, Lost, Opaque
-from course.judge.words import sentence
 from utils import check, has_gpu
 
 #: Errors of engines and Python -> the key of the reason
@@ -76,8 +75,7 @@ class Tried:
 
     def rename(self, key):
         """Say of a wrong result what it is, by another key."""
-        says = self.reason.says.removeprefix(sentence(self.reason.key))
-        self.reason = Reason(key, sentence(key) + says, self.reason.evidence)
+        self.reason = self.reason.under(key)
 
 
 class Trials:
@@ -105,9 +103,7 @@ class Trials:
                 found.setdefault(reason.key, reason)
         first = self.wrong_when_drawn()
         if self.by_size and first:
-            says = first.reason.says.removeprefix(sentence("wrong_value"))
-            only = Reason("only_sizes", sentence("only_sizes") + says, first.reason.evidence)
-            found = {"only_sizes": only, **found}
+            found = {"only_sizes": first.reason.under("only_sizes"), **found}
         return list(found.values())
 
     def wrong_when_drawn(self):
@@ -161,7 +157,7 @@ class Trials:
             return
         except Forged as forged:
             self.dead = True
-            tried.reason = Reason("forged", f"{sentence('forged')} {forged}.")
+            tried.reason = Reason.of("forged", f"{forged}.")
             return
         tried.seconds = time.monotonic() - begin
         try:
@@ -173,7 +169,7 @@ class Trials:
             if sum(isinstance(one, Out | InOut) for one in arguments) == 1:
                 tried.got = sandbox.only(tried.got)
         except Forged as forged:
-            tried.reason = Reason("forged", f"{sentence('forged')} {forged}.")
+            tried.reason = Reason.of("forged", f"{forged}.")
             return
         if tried.expected is None:
             tried.expected = self.expected(arguments)
@@ -272,7 +268,7 @@ class Trials:
         if self.demands.deterministic and first.reason is None and second.reason is None:
             if not same_bits(first.got, second.got):
                 says = f"{where(second)}: its bits differ from those of the call before."
-                second.reason = Reason("not_repeatable", f"{sentence('not_repeatable')} {says}")
+                second.reason = Reason.of("not_repeatable", says)
 
     def elsewhen(self):
         """The same values at another time, and as the call of a high number.
@@ -387,7 +383,7 @@ class Trials:
             reason = self.difference(after.got, plain_result(must), after, law.exact)
             if reason is not None:
                 says = f"{where(after)}: {reason.says.partition(': ')[2]}"
-                after.reason = Reason("property", f"{sentence('property')} {says}", reason.evidence)
+                after.reason = Reason.of("property", says, reason.evidence)
 
     def fewer_digits(self):
         """Values of fewer bits: whose result is the same as for all bits has not read them."""
@@ -477,9 +473,9 @@ class Trials:
         if lost.how == "timeout":
             seconds = self.demands.seconds
             says = f"{where(tried)}: it was ended after {seconds:g} seconds of work."
-            return Reason("timeout", f"{sentence('timeout')} {says}")
+            return Reason.of("timeout", says)
         says = f"{where(tried)}: its process ended ({ending(lost.status)})."
-        return Reason("crashed", f"{sentence('crashed')} {says}")
+        return Reason.of("crashed", says)
 
     def failed(self, error, tried):
         """The reason for an error that a call raised."""
@@ -489,7 +485,7 @@ class Trials:
             key = next((one for word, one in MISTAKES.items() if word in text.lower()), key)
         line = f" ({error['line']})" if error["line"] else ""
         first = shortened(text)
-        return Reason(key, f"{sentence(key)} {where(tried)}: {error['type']}{line}: {first}")
+        return Reason.of(key, f"{where(tried)}: {error['type']}{line}: {first}")
 
     def noted(self, tried):
         """The reason for what else a call did, or None."""
@@ -498,17 +494,17 @@ class Trials:
             says = (
                 f"{where(tried)}: the result lies in the memory of argument {notes['aliases'][0]}."
             )
-            return Reason("aliases", f"{sentence('aliases')} {says}")
+            return Reason.of("aliases", says)
         if notes["changed"] and not demands.may_mutate:
             number = notes["changed"][0]
             says = f"{where(tried)}: argument {number} is not what it was before the call."
-            return Reason("mutates_input", f"{sentence('mutates_input')} {says}")
+            return Reason.of("mutates_input", says)
         if notes.get("overwritten") and not demands.may_alias:
             says = f"{where(tried)}: the result of the call before was overwritten."
-            return Reason("aliases", f"{sentence('aliases')} {says}")
+            return Reason.of("aliases", says)
         if notes["problems"]:
             says = shortened(notes["problems"][0])
-            return Reason("race", f"{sentence('race')} {where(tried)}: {says}")
+            return Reason.of("race", f"{where(tried)}: {says}")
         return None
 
     def compared(self, tried):
@@ -521,7 +517,7 @@ class Trials:
             if not isinstance(got, tuple) or len(got) != len(expected):
                 count = len(got) if isinstance(got, tuple) else 1
                 says = f"{where(tried)}: {count} result(s), and {len(expected)} are expected."
-                return Reason("wrong_shape", f"{sentence('wrong_shape')} {says}")
+                return Reason.of("wrong_shape", says)
             reasons = (
                 self.difference(g, e, tried, exact) for g, e in zip(got, expected, strict=True)
             )
@@ -529,11 +525,11 @@ class Trials:
         if isinstance(got, tuple) and isinstance(expected, np.ndarray):
             if not self.listed:
                 says = f"{where(tried)}: it returned a list or tuple in place of an array."
-                return Reason("no_result", f"{sentence('no_result')} {says}")
+                return Reason.of("no_result", says)
             got = as_array(got)
         if got is None or isinstance(got, Opaque):
             says = f"{where(tried)}: it returned {got}."
-            return Reason("no_result", f"{sentence('no_result')} {says}")
+            return Reason.of("no_result", says)
         if isinstance(expected, str) or expected is None:
             same = got == expected
             return None if same else wrong(tried, f"{expected!r} is expected, and {got!r} came.")
@@ -546,10 +542,10 @@ class Trials:
         wanted = self.dtype_of(tried, expected)
         if values.shape != expected.shape:
             says = f"{where(tried)}: {values.shape}, and {expected.shape} is expected."
-            return Reason("wrong_shape", f"{sentence('wrong_shape')} {says}")
+            return Reason.of("wrong_shape", says)
         if dtype and wanted and dtype != wanted:
             says = f"{where(tried)}: {dtype}, and {wanted} is expected."
-            return Reason("wrong_dtype", f"{sentence('wrong_dtype')} {says}")
+            return Reason.of("wrong_dtype", says)
         if values.dtype.kind not in "biufc":
             return wrong(tried, f"{values!r:.60} came, and a number is expected.")
         return self.values_differ(values, expected, tried, dtype or wanted or "float32", exact)
@@ -620,10 +616,10 @@ class Trials:
             times = float(np.max(off / room))
             says += f" The largest error is {times:.3g} times what rounding explains."
             evidence["times_the_bound"] = times
-            return Reason("imprecise", f"{sentence('imprecise')} {says}", evidence)
+            return Reason.of("imprecise", says, evidence)
         says += pattern(got, expected)
         key = "unwritten" if "never written" in says else "wrong_value"
-        return Reason(key, f"{sentence(key)} {says}", evidence)
+        return Reason.of(key, says, evidence)
 
 
 #: A share of the values: what is off by less is imprecise rather than wrong
@@ -649,7 +645,7 @@ def pattern(got, expected):
 
 def wrong(tried, says):
     """A reason of wrong values in these words."""
-    return Reason("wrong_value", f"{sentence('wrong_value')} {where(tried)}: {says}")
+    return Reason.of("wrong_value", f"{where(tried)}: {says}")
 
 
 def where(tried):
