@@ -52,7 +52,7 @@ def test_the_rivals_are_eager_in_graphs_and_compiled(monkeypatch, tmp_path):
     report = Report(tmp_path / "report.json", 10)
     runs = pytorch_modes.rivals(report, "toy", TOY, problem.weights(TOY), 2, POSITION)
     assert list(runs)[: 1 + len(ATTENTION)] == ["eager", *(f"graph, {name}" for name in ATTENTION)]
-    assert len(runs) == 1 + len(ATTENTION) + 3
+    assert len(runs) == 1 + len(ATTENTION) + len(pytorch_modes.MODES)
     assert not report.entries["errors"]
     tokens = torch.stack([run() for run in runs.values()])
     assert tokens.shape == (len(runs), 2)
