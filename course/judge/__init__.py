@@ -10,11 +10,13 @@
 The candidate runs in a process of its own that has never seen the reference; what it returns
 comes back as bytes, and only then is the expected result computed, here. README.md tells the rest.
 
-report.py    what is returned           words.py     every reason, in words
-demands.py   what can be demanded       errors.py    how wrong a right result may be
-cases.py     which calls are made       right.py     what they show: is it right?
-sandbox.py   the candidate's process    worker.py    what runs in it (watching.py: is noted)
-reading.py   what its source says       honest.py    fast.py
+report.py    what is returned          words.py      every reason, in words
+demands.py   what can be demanded      errors.py     how wrong a right result may be
+right.py     which calls are made      cases.py      other inputs made of drawn ones
+comparing.py what the results show     values.py     arguments and results as values
+sandbox.py   the candidate's process   worker.py     what runs in it (watching.py, running.py:
+             is noted; desk.py: is given and returned; channel.py: how the two speak)
+reading.py   what its source says      honest.py, fast.py, library.py: the other two questions
 tasks.py     tasks in files, KernelBench's among them; `python -m course.judge` judges one
 """
 

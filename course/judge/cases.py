@@ -9,6 +9,7 @@ import numpy as np
 from course.checking.specials import with_infinities, with_nan
 from course.judge import sandbox
 from course.judge.demands import InOut
+from course.judge.values import plain_of
 
 SPECIAL = {"any": with_nan, "no_nan": with_infinities}
 STEP = 0.75  # by which one number is changed, relative to the others' size
@@ -16,7 +17,7 @@ STEP = 0.75  # by which one number is changed, relative to the others' size
 
 def is_float(value):
     """Whether an argument is an array or tensor of floats with elements."""
-    value = value.array if isinstance(value, InOut) else value
+    value = plain_of(value)
     if isinstance(value, np.ndarray):
         return value.dtype.kind == "f" and value.size > 0
     return sandbox.is_tensor(value) and value.is_floating_point() and value.numel() > 0
@@ -95,7 +96,7 @@ def two_swapped(rng, arguments):
 
 def size_of(argument):
     """How many elements an array argument has."""
-    value = argument.array if isinstance(argument, InOut) else argument
+    value = plain_of(argument)
     return value.size if isinstance(value, np.ndarray) else value.numel()
 
 

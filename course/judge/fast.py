@@ -3,8 +3,9 @@
 import statistics
 import time
 
-from course.judge import handed_in, right, sandbox
+from course.judge import handed_in, sandbox
 from course.judge.report import NO, YES, Answer, Reason
+from course.judge.values import plain_of
 
 ROUNDS = 30
 SETS = 3
@@ -52,7 +53,7 @@ def spread_of(samples):
 def timed(box, trials, size, rival=False):
     """What a process tells of its calls, and how long the judge waited for one of them."""
     sets = [trials.draw(size) for _ in range(SETS)]
-    plain = [[right.plain_of(trials.filled(value)) for value in one] for one in sets]
+    plain = [[plain_of(trials.filled(value)) for value in one] for one in sets]
     packed = [list(map(sandbox.pack, one)) for one in plain]
     launch = trials.demands.launch(*plain[0]) if trials.demands.launch and not rival else None
     waited = {}
@@ -83,7 +84,7 @@ def beyond_the_roof(demands, trials, size, milliseconds):
     """The reason for a time in which the GPU cannot even move the bytes, or do the operations."""
     from utils.timing import copy_bandwidth, matmul_rate
 
-    arguments = [right.plain_of(one) for one in trials.draw(size)]
+    arguments = [plain_of(one) for one in trials.draw(size)]
     limits = []
     if demands.bytes:
         limits.append(("move the bytes", demands.bytes(*arguments) / copy_bandwidth()))

@@ -1,7 +1,8 @@
 """Is it honest? What was found in the candidate's process and in its text."""
 
-from course.judge import library, right
+from course.judge import library
 from course.judge.report import Reason
+from course.judge.values import same_bits
 from course.judge.words import sentence
 
 #: A share of the work of the first call that the same values must cost again
@@ -106,7 +107,7 @@ def difference(calls):
     if not calls or not all(one.notes for one in calls):
         return ""
     now, then = calls
-    if not right.same_bits(now.got, then.got):
+    if not same_bits(now.got, then.got):
         return "it gives another result"
     before, after = work_of(now.notes), work_of(then.notes)
     for name in before:

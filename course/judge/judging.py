@@ -52,7 +52,7 @@ def judge(candidate, reference, inputs, demands=None, *, seed=None) -> Report:
 
 def raced(box, trials, found):
     """The answer about a right candidate's time on this GPU, beside its rival's."""
-    rival = fast.rival_of(trials.demands, trials.reference)
+    rival = fast.rival_of(trials.demands, trials.comparison.reference)
     with sandbox.Sandbox(rival.modules, trials.demands.seconds) as other:
         if loaded(other, rival, trials.demands):
             return unknown("no_gpu", "Its rival cannot be loaded, so nothing is compared.")
@@ -61,8 +61,9 @@ def raced(box, trials, found):
 
 def ruled_out(trials):
     """What must not compute the result, by what the reference calls."""
-    given = tuple(map(trials.widened, right.arguments_of(trials.done[0].arguments)))
-    return library.forbidden(trials.demands, trials.reference, given)
+    comparison = trials.comparison
+    given = comparison.given(trials.done[0].arguments)
+    return library.forbidden(trials.demands, comparison.reference, given)
 
 
 def without_a_past(given, trials):
@@ -81,9 +82,9 @@ def without_a_past(given, trials):
 def right_at_first(tried, given, trials):
     """Whether a call has the right result where it is the first one."""
     with sandbox.Sandbox(given.modules, trials.demands.seconds) as box:
-        first = right.Trials(box, trials.reference, trials.inputs, trials.demands, 0)
-        first.listed = trials.listed
-        return not loaded(box, given, trials.demands) and first.once_more(tried).reason is None
+        if loaded(box, given, trials.demands):
+            return False
+        return trials.elsewhere(box).once_more(tried).reason is None
 
 
 def alone(given, trials):
@@ -97,11 +98,10 @@ def alone(given, trials):
     with sandbox.Sandbox(given.modules, demands.seconds) as box:
         if loaded(box, given, demands, watched=False):
             return [Reason.of("otherwise_alone", "It does not load.")]
-        once_more = right.Trials(box, trials.reference, trials.inputs, demands, 0)
-        once_more.listed = trials.listed
+        unwatched = trials.elsewhere(box)
         for one in again:
-            once_more.once_more(one)
-    for one in once_more.reasons:
+            unwatched.once_more(one)
+    for one in unwatched.reasons:
         first = f"{sentence('otherwise_alone')} {one.says}"
         return [Reason("otherwise_alone", first, one.evidence)]
     return []

@@ -56,6 +56,8 @@ MODULES = {
     "watching": ("looks_around", set()),
     "keeping": ("looks_around", set()),
     "timed": ("looks_around", set()),
+    "running": ("looks_around", set()),
+    "desk": ("looks_around", set()),
     "__main__": ("looks_around", set()),
     "utils": ("looks_around", {"cuda_c", "has_gpu", "pick", "machine", "benchmark", "check"}),
     "resource": ("knows_the_test", set()),

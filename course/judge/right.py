@@ -1,4 +1,4 @@
-"""Is it right? The calls that are made, and what their results show.
+"""Is it right? The calls that are made.
 
 The order matters as little as it can: an answer that is wrong once is wrong. The expected result of
 a call is computed after the candidate's answer has come.
@@ -11,11 +11,20 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from course.judge import cases, sandbox
+from course.judge.comparing import Comparison, where
 from course.judge.demands import Demands, InOut, Out, beyond
-from course.judge.errors import UNIT_ROUNDOFF, Bound
 from course.judge.report import Reason, shortened
-from course.judge.sandbox import Array, Forged, Lost, Opaque
-from utils import check, has_gpu
+from course.judge.sandbox import Array, Forged, Lost
+from course.judge.values import (
+    finite,
+    plain_of,
+    plain_result,
+    poisoned,
+    same_bits,
+    shapes,
+    values_of,
+)
+from utils import has_gpu
 
 #: Errors of engines and Python -> the key of the reason
 ENGINES = {
@@ -42,8 +51,6 @@ MISTAKES = {
     "nobody wrote": "uninitialized",
     "not loaded": "uninitialized",
 }
-#: The operations behind an element where nothing is said
-FEW = 8
 #: Calls whose launches are watched access by access
 TRACED = 4
 #: Seconds of a call that can be made many times
@@ -82,12 +89,13 @@ class Trials:
     """All calls of one candidate."""
 
     def __init__(self, box, reference, inputs, demands, seed):
-        self.box, self.reference, self.inputs, self.demands = box, reference, inputs, demands
+        self.box, self.inputs, self.demands = box, inputs, demands
+        self.comparison = Comparison(reference, demands)
         self.rng = np.random.default_rng(seed)
         self.done = []
         self.dead = False
         self.base, self.size, self.counted, self.narrow = None, None, (), None
-        self.ruled_out, self.listed = {}, False
+        self.ruled_out = {}
         self.returns_copy = False  # of a result, which the judge had overwritten
         self.by_size = True  # what is wrong for drawn sizes alone is so in a first call, too
         #: two calls with the same values each: the second at another time, or with a counter
@@ -135,6 +143,12 @@ class Trials:
                 tried.rename("only_values")
         return tried
 
+    def elsewhere(self, box):
+        """The same task for another process, in which calls are made once more."""
+        other = Trials(box, self.comparison.reference, self.inputs, self.demands, 0)
+        other.comparison = self.comparison
+        return other
+
     def once_more(self, tried):
         """The same call in this process, a Tried: the same values, launch, expected result."""
         again = Tried(tried.label, tried.size, tried.arguments)
@@ -172,9 +186,9 @@ class Trials:
             tried.reason = Reason.of("forged", f"{forged}.")
             return
         if tried.expected is None:
-            tried.expected = self.expected(arguments)
+            tried.expected = self.comparison.expected(arguments)
         tried.also = self.noted(tried)
-        tried.reason = self.compared(tried) or tried.also
+        tried.reason = self.comparison.of(tried) or tried.also
 
     def all(self):
         """Every call that is made."""
@@ -349,7 +363,8 @@ class Trials:
         for words, change in changes.items():
             with np.errstate(all="ignore"):
                 arguments = cases.mapped(self.draw(self.size), change)
-                usable = finite(self.expected(arguments)) and finite(arguments)
+                expected = self.comparison.expected(arguments)
+                usable = finite(expected) and finite(arguments)
             if usable and cases.floats(arguments):
                 self.call(words, self.size, arguments, unusual=True)
 
@@ -380,7 +395,8 @@ class Trials:
             if before.got is None or after.got is None or before.reason or after.reason:
                 continue
             must = law.then(values_of(before.got), arguments)
-            reason = self.difference(after.got, plain_result(must), after, law.exact)
+            must = plain_result(must)
+            reason = self.comparison.difference(after.got, must, after, law.exact)
             if reason is not None:
                 says = f"{where(after)}: {reason.says.partition(': ')[2]}"
                 after.reason = Reason.of("property", says, reason.evidence)
@@ -432,7 +448,7 @@ class Trials:
                 outputs.append(number)
             given.append(sandbox.pack(self.filled(one)))
         demands = self.demands
-        plain = tuple(value for value in map(plain_of, arguments))
+        plain = tuple(map(plain_of, arguments))
         if demands.launch and tried.launch is None:
             tried.launch = demands.launch(*plain)
         names = ("strided", "lines", "races", "spoil", "keeping", "another_time", "overwrite")
@@ -454,17 +470,6 @@ class Trials:
     def filled(self, argument):
         """What a candidate is given for an argument: poison where it is to write."""
         return poisoned(argument, self.rng) if isinstance(argument, Out) else plain_of(argument)
-
-    def expected(self, arguments):
-        """The reference's result in the widest types, as NumPy arrays and plain values."""
-        given = tuple(map(self.widened, arguments_of(arguments)))
-        result = self.reference(*given)
-        self.listed = isinstance(result, tuple | list)
-        return plain_result(result)
-
-    def widened(self, value):
-        """A copy of an argument as the reference takes it."""
-        return wide(value) if self.demands.widen else cases.copied(value)
 
     # -- what a call shows
 
@@ -507,151 +512,6 @@ class Trials:
             return Reason.of("race", f"{where(tried)}: {says}")
         return None
 
-    def compared(self, tried):
-        """The reason why a result is wrong, or None."""
-        return self.difference(tried.got, tried.expected, tried)
-
-    def difference(self, got, expected, tried, exact=False):
-        """The reason why `got` is not `expected`, or None; results in tuples part by part."""
-        if isinstance(expected, tuple):
-            if not isinstance(got, tuple) or len(got) != len(expected):
-                count = len(got) if isinstance(got, tuple) else 1
-                says = f"{where(tried)}: {count} result(s), and {len(expected)} are expected."
-                return Reason.of("wrong_shape", says)
-            reasons = (
-                self.difference(g, e, tried, exact) for g, e in zip(got, expected, strict=True)
-            )
-            return next(filter(None, reasons), None)
-        if isinstance(got, tuple) and isinstance(expected, np.ndarray):
-            if not self.listed:
-                says = f"{where(tried)}: it returned a list or tuple in place of an array."
-                return Reason.of("no_result", says)
-            got = as_array(got)
-        if got is None or isinstance(got, Opaque):
-            says = f"{where(tried)}: it returned {got}."
-            return Reason.of("no_result", says)
-        if isinstance(expected, str) or expected is None:
-            same = got == expected
-            return None if same else wrong(tried, f"{expected!r} is expected, and {got!r} came.")
-        return self.unlike(got, np.asarray(expected), tried, exact)
-
-    def unlike(self, got, expected, tried, exact):
-        """The reason why an array or a number is wrong, or None."""
-        values = got.values if isinstance(got, Array) else np.asarray(got)
-        dtype = got.dtype if isinstance(got, Array) else None
-        wanted = self.dtype_of(tried, expected)
-        if values.shape != expected.shape:
-            says = f"{where(tried)}: {values.shape}, and {expected.shape} is expected."
-            return Reason.of("wrong_shape", says)
-        if dtype and wanted and dtype != wanted:
-            says = f"{where(tried)}: {dtype}, and {wanted} is expected."
-            return Reason.of("wrong_dtype", says)
-        if values.dtype.kind not in "biufc":
-            return wrong(tried, f"{values!r:.60} came, and a number is expected.")
-        return self.values_differ(values, expected, tried, dtype or wanted or "float32", exact)
-
-    def dtype_of(self, tried, expected):
-        """The name of the type that a result must have, or None where anything serves."""
-        demands = self.demands
-        if demands.dtype is not None:
-            named = demands.dtype
-            return named(*map(plain_of, tried.arguments)) if callable(named) else named
-        outputs = [one for one in tried.arguments if isinstance(one, Out)]
-        if len(outputs) == 1:
-            return np.dtype(outputs[0].dtype).name
-        if expected.dtype.kind == "f":
-            floats = [name_of(plain_of(one)) for one in tried.arguments]
-            floats = [name for name in floats if name and "float" in name]
-            return floats[0] if len(set(floats)) == 1 else None
-        return None
-
-    def values_differ(self, got, expected, tried, dtype, exact):
-        """The reason for values that are further off than the bound, or None."""
-        bound = self.demands.error or Bound(FEW, dtype if dtype in UNIT_ROUNDOFF else "float32")
-        kind = expected.dtype.kind
-        if kind in "biu" or bound.exact or exact:
-            same = (got == expected) | (isnan(got) & isnan(expected))
-            if np.all(same):
-                return None
-            return self.told(got, expected, ~same, np.zeros(expected.shape), tried)
-        arguments = tuple(map(wide, arguments_of(tried.arguments)))
-        allowed = np.asarray(bound.of(expected, arguments, self.magnitudes))
-        largest = LARGEST.get(dtype, math.inf)
-        with np.errstate(all="ignore"):
-            off = np.abs(got.astype(np.complex128 if kind == "c" else np.float64) - expected)
-            good = off <= allowed
-            good |= (got == expected) | (isnan(got) & isnan(expected))
-            # what the type cannot hold may be infinite
-            good |= (
-                np.isinf(got)
-                & (np.abs(expected) + allowed > largest)
-                & (np.sign(got) == np.sign(expected))
-            )
-        if np.all(good):
-            return None
-        return self.told(got, expected, ~good, allowed, tried)
-
-    def magnitudes(self, *arguments):
-        """The reference's result for magnitudes, as one array."""
-        return plain_result(self.reference(*arguments))
-
-    def told(self, got, expected, bad, allowed, tried):
-        """The reason for wrong values: how many, how far off, what it looks like."""
-        place = tuple(int(i) for i in np.argwhere(bad)[0]) if bad.ndim else ()
-        count = int(bad.sum())
-        first = f"{number(got[place])} where {number(expected[place])} is expected"
-        at = f" at index {place if len(place) != 1 else place[0]}" if place else ""
-        says = f"{where(tried)}: {count} of {bad.size} values, the first{at}: {first}."
-        with np.errstate(all="ignore"):
-            off = (
-                np.abs(got.astype(np.float64) - expected)[bad]
-                if got.dtype.kind != "c"
-                else np.array([np.inf])
-            )
-            room = np.broadcast_to(allowed, bad.shape)[bad]
-            size = np.maximum(np.abs(expected[bad]), np.abs(expected).max(initial=0))
-            near = np.all(np.isfinite(off)) and np.all(off <= NEAR * size) and np.all(room > 0)
-        evidence = {"wrong": count, "of": int(bad.size), "index": list(place)}
-        if near:
-            times = float(np.max(off / room))
-            says += f" The largest error is {times:.3g} times what rounding explains."
-            evidence["times_the_bound"] = times
-            return Reason.of("imprecise", says, evidence)
-        says += pattern(got, expected)
-        key = "unwritten" if "never written" in says else "wrong_value"
-        return Reason.of(key, says, evidence)
-
-
-#: A share of the values: what is off by less is imprecise rather than wrong
-NEAR = 2.0**-6
-LARGEST = {"float16": 65504.0, "bfloat16": 3.3895e38, "float32": 3.4028235e38}
-
-
-def pattern(got, expected):
-    """What wrong values look like, in the words of `utils.check`, or nothing."""
-    if got.dtype.kind == "c" or got.ndim == 0:
-        return ""
-    try:
-        found = check.diagnose(
-            got, expected.astype(np.float64 if got.dtype.kind == "f" else got.dtype)
-        )
-    except Exception:
-        return ""
-    if not found:
-        return ""
-    sentence = found[-1].removesuffix(".")
-    return f" {sentence[0].upper()}{sentence[1:]}."
-
-
-def wrong(tried, says):
-    """A reason of wrong values in these words."""
-    return Reason.of("wrong_value", f"{where(tried)}: {says}")
-
-
-def where(tried):
-    """Which call it was."""
-    return f"In the call with {tried.label}" if tried.label else f"For size {tried.size}"
-
 
 def is_number(size):
     """Whether a size is a whole number."""
@@ -667,119 +527,6 @@ def ending(status):
     return "it ended itself"
 
 
-def number(value):
-    """A number in a few characters."""
-    return f"{value:.6g}" if isinstance(value, float | np.floating) else str(value)
-
-
-def isnan(values):
-    """Where a value is no number."""
-    return np.isnan(values) if values.dtype.kind in "fc" else np.zeros(values.shape, bool)
-
-
-def plain_of(argument):
-    """What a candidate is given for an argument, as far as a reference and a launch use it."""
-    return argument.array if isinstance(argument, InOut) else argument
-
-
-def name_of(value):
-    """The name of an array's type; None for what is no array."""
-    if isinstance(value, np.ndarray):
-        return value.dtype.name
-    if sandbox.is_tensor(value):
-        return str(value.dtype).removeprefix("torch.")
-    return None
-
-
-def wide(value):
-    """A copy in float64 of what holds floats."""
-    if isinstance(value, np.ndarray):
-        return value.astype(np.float64) if value.dtype.kind == "f" else value.copy()
-    if sandbox.is_tensor(value):
-        return value.detach().cpu().double() if value.is_floating_point() else value.clone().cpu()
-    return value
-
-
-def plain_result(value):
-    """A reference's result as NumPy arrays, in tuples."""
-    if isinstance(value, tuple | list):
-        if all(isinstance(one, int | float | np.number) for one in value):
-            return as_array(tuple(value))
-        return tuple(plain_result(one) for one in value)
-    if sandbox.is_tensor(value):
-        value = value.detach().cpu()
-        return (value.double() if value.is_floating_point() else value).numpy()
-    return value if isinstance(value, str | type(None)) else np.asarray(value)
-
-
-def arguments_of(arguments):
-    """What the reference is given of a call's arguments."""
-    return [plain_of(one) for one in arguments if not isinstance(one, Out)]
-
-
 def volume(tried):
     """How many elements a call's arrays have."""
     return sum(int(np.prod(shape[1])) for shape in shapes(tried.arguments) if type(shape) is tuple)
-
-
-def shapes(arguments):
-    """Types and shapes of arguments, by which other values fit into their places."""
-    return [
-        (name_of(plain_of(one)), tuple(plain_of(one).shape)) if name_of(plain_of(one)) else one
-        for one in arguments
-        if not isinstance(one, Out)
-    ]
-
-
-def values_of(got):
-    """A result's values as NumPy arrays, in tuples."""
-    if isinstance(got, tuple):
-        return tuple(map(values_of, got))
-    return got.values if isinstance(got, Array) else got
-
-
-def same_bits(a, b):
-    """Whether two results are the same, bit by bit."""
-    if isinstance(a, tuple) and isinstance(b, tuple):
-        return len(a) == len(b) and all(map(same_bits, a, b))
-    if isinstance(a, Array) and isinstance(b, Array):
-        return a.values.shape == b.values.shape and a.values.tobytes() == b.values.tobytes()
-    return a == b
-
-
-def finite(value):
-    """Whether all floats in a value are finite."""
-    if isinstance(value, tuple):
-        return all(map(finite, value))
-    value = plain_of(value)
-    if sandbox.is_tensor(value):
-        return not value.is_floating_point() or bool(value.isfinite().all())
-    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-        return bool(np.isfinite(value).all())
-    return True
-
-
-def as_array(values):
-    """A tuple of numbers as an array; a tuple of anything else as it is."""
-    try:
-        array = np.asarray([one.values if isinstance(one, Array) else one for one in values])
-    except (ValueError, TypeError):
-        return Opaque("tuple")
-    return array if array.dtype.kind in "biuf" else Opaque("tuple")
-
-
-def poisoned(out, rng):
-    """An array as an output arrives: NaN or numbers that are no answer, other ones each time."""
-    dtype = np.dtype(out.dtype)
-    if dtype.kind == "f":
-        array = np.full(out.shape, np.nan, dtype)
-    elif dtype.kind == "b":
-        array = rng.random(out.shape) < 0.5
-    else:
-        most = min(np.iinfo(dtype).max, 1 << 30)
-        array = rng.integers(most // 2, most, size=out.shape).astype(dtype)
-    if not out.tensor:
-        return array
-    import torch
-
-    return torch.from_numpy(array)

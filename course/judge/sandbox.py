@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 import platformdirs
 
+from course.judge.channel import HEAD
 from course.judge.words import REASONS
-from course.judge.worker import HEAD
 
 WORKER = Path(__file__).with_name("worker.py")
 #: The folder in which the engines for kernels without a GPU lie
@@ -82,7 +82,7 @@ class Nursery:
             # CUDA C that was built before need not be built again
             "CUDA_COURSE_CACHE": platformdirs.user_cache_dir("cuda-course"),
         }
-        command = [sys.executable, "-P", str(WORKER), str(theirs.fileno()), str(ROOT), *modules]
+        command = [sys.executable, str(WORKER), str(theirs.fileno()), str(ROOT), *modules]
         self.process = subprocess.Popen(
             command,
             env=environment,

@@ -8,28 +8,27 @@ sends is JSON and raw bytes: to unpickle what a candidate wrote would be to run 
 import contextlib
 import ctypes
 import gc
-import hashlib
 import importlib
-import json
 import linecache
 import os
 import pickle
 import resource
 import signal
 import socket
-import struct
 import sys
 import tempfile
 import time
 import types
 
+import keeping
 import numpy as np
+import running
+import timed
+import watching
+from channel import receive, reply
+from desk import Desk, argument_of, class_of, digest, is_array, overlap, packed, parts, spoil
 
-#: Modules beside this file, which import nothing of the judge's either
-BESIDE = ("keeping", "timed", "watching")
-HEAD = struct.Struct("<QQ")
 M_PERTURB = -6
-ALIGNMENT = 256
 DYING = 2  # seconds in which a process that hung up ends by itself
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 CPU_SECONDS = 300
@@ -42,113 +41,6 @@ MODULE = "submission"
 
 class Unloadable(Exception):
     """The candidate cannot be loaded; the text says why."""
-
-
-# ---- messages
-
-
-def receive(channel):
-    """The next message, or None where the other end is gone."""
-    head = _exactly(channel, 8)
-    return None if head is None else pickle.loads(_exactly(channel, int.from_bytes(head, "little")))
-
-
-def _exactly(channel, count):
-    data = bytearray()
-    while len(data) < count:
-        piece = channel.recv(min(count - len(data), 1 << 20))
-        if not piece:
-            return None
-        data += piece
-    return bytes(data)
-
-
-def reply(channel, header, buffers=()):
-    """Send a header, as JSON, and the bytes that it speaks of."""
-    header["sizes"] = list(map(len, buffers))
-    text = json.dumps(header).encode()
-    channel.sendall(HEAD.pack(len(text), sum(map(len, buffers))) + text)
-    for buffer in buffers:
-        channel.sendall(buffer)
-
-
-# ---- values, there and back
-
-
-def argument_of(packed):
-    """(value, its bytes' array) of what the judge packed: see `sandbox.pack`."""
-    kind, value = packed[0], packed[1]
-    if kind == "numpy":
-        return aligned(value)
-    if kind == "torch":
-        import torch
-
-        _, raw, dtype, shape, device = packed
-        tensor = torch.empty(shape, dtype=getattr(torch, dtype))
-        if raw.size:
-            flat = tensor.view(-1) if tensor.dim() else tensor.reshape(1)
-            flat.view(torch.uint8).copy_(torch.from_numpy(raw))
-        return tensor.to(device)
-    return value
-
-
-def aligned(array):
-    """A copy that begins where an allocation on a device could."""
-    raw = np.zeros(array.nbytes + ALIGNMENT, np.uint8)
-    start = -raw.ctypes.data % ALIGNMENT
-    place = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    place[...] = array
-    return place
-
-
-def is_tensor(value):
-    """Whether a value is a torch tensor, of whichever class."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.Tensor)
-
-
-def bytes_of(value):
-    """The bytes of an array or tensor, in order; None for what is neither."""
-    if is_tensor(value):
-        import torch
-
-        whole = torch.Tensor.contiguous(torch.Tensor.cpu(torch.Tensor.detach(value)))
-        flat = whole.reshape(-1) if whole.dim() else whole.reshape(1)
-        return flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
-    if isinstance(value, np.ndarray):
-        return np.ndarray.tobytes(value)
-    return None
-
-
-def digest(value):
-    """A digest of an array's bytes, by which the judge sees whether it was changed."""
-    data = bytes_of(value)
-    return None if data is None else hashlib.blake2b(data, digest_size=16).hexdigest()
-
-
-def packed(value, buffers, depth=0):
-    """A result as JSON that names buffers, which are added to the list."""
-    if is_tensor(value):
-        buffers.append(bytes_of(value))
-        name = str(value.dtype).removeprefix("torch.")
-        return {"tensor": len(buffers) - 1, "dtype": name, "shape": list(value.shape)}
-    if type(value) in device_arrays():
-        value = value.copy_to_host()
-    if isinstance(value, np.ndarray | np.generic):
-        value = np.asarray(value)
-        if value.dtype.kind not in "biufc":
-            return {"other": f"array of {value.dtype}"}
-        buffers.append(np.ndarray.tobytes(value))
-        return {"array": len(buffers) - 1, "dtype": value.dtype.str, "shape": list(value.shape)}
-    if isinstance(value, bool | int | float | str | type(None)):
-        return {"plain": value if type(value) in (bool, str, type(None)) else _number(value)}
-    if isinstance(value, tuple | list) and depth < 4 and len(value) < 100_000:
-        return {"many": [packed(one, buffers, depth + 1) for one in value]}
-    return {"other": type(value).__name__}
-
-
-def _number(value):
-    return int(value) if isinstance(value, int) else float(value)
 
 
 # ---- the candidate
@@ -202,7 +94,6 @@ def further(candidate, whole, path):
     """Let a counter of the candidate's be as if many calls had been made; whether it is."""
     if not path:
         return False
-    keeping = importlib.import_module("keeping")
     held = vars(whole) if isinstance(whole, types.ModuleType) else None
     held = held or getattr(candidate, "__globals__", {})
     return keeping.advance(roots_of(candidate, whole), held, path, MANY_CALLS)
@@ -242,100 +133,6 @@ def instance_of(cls, init):
 
 
 # ---- one call
-
-
-class Desk:
-    """The arrays that a candidate is given, in places that stay where the judge says so."""
-
-    def __init__(self):
-        self.slots = {}
-        self.earlier = []  # results of earlier calls, with their digests
-        self.last, self.numbers = [], {}
-
-    def kept(self, roots):
-        """What the candidate keeps: what counts, and a copy of the last result."""
-        keeping = importlib.import_module("keeping")
-        before, self.numbers = self.numbers, keeping.numbers(roots)
-        return {
-            "counts": keeping.changed(before, self.numbers),
-            "grown": keeping.grown(before, self.numbers),
-            "copy": next((path for path, *_ in keeping.copies(roots, self.last, overlap)), ""),
-        }
-
-    def arguments(self, given, slot, strided):
-        """Arguments at fresh addresses, or, with a slot, at those of its last ones."""
-        values = [argument_of(one) for one in given]
-        if strided:
-            return [with_gaps(one) for one in values]
-        if slot is None:
-            return values
-        kept = self.slots.get(slot)
-        if kept is None or any(not alike(a, b) for a, b in zip(kept, values, strict=True)):
-            self.slots[slot] = values
-            return values
-        for old, new in zip(kept, values, strict=True):
-            if is_tensor(old):
-                old.copy_(new)
-            elif isinstance(old, np.ndarray):
-                old[...] = new
-        return [old if is_array(old) else new for old, new in zip(kept, values, strict=True)]
-
-
-def is_array(value):
-    """Whether a value is an array or a tensor."""
-    return isinstance(value, np.ndarray) or is_tensor(value)
-
-
-def alike(a, b):
-    """Whether one array's values fit into the other's place."""
-    if is_array(a) and is_array(b):
-        return type(a) is type(b) and a.shape == b.shape and a.dtype == b.dtype
-    return not is_array(a) and not is_array(b)
-
-
-def with_gaps(value):
-    """The same values in a view with gaps: each row is part of a longer one."""
-    if is_tensor(value) and value.dim() > 1 and value.numel():
-        wide = value.new_zeros((*value.shape[:-1], 2 * value.shape[-1] + 1))
-        view = wide[..., 1::2]
-        view.copy_(value)
-        return view
-    if isinstance(value, np.ndarray) and value.ndim > 1 and value.size:
-        wide = np.zeros((*value.shape[:-1], 2 * value.shape[-1] + 1), value.dtype)
-        view = wide[..., 1::2]
-        view[...] = value
-        return view
-    return value
-
-
-def memory_of(value):
-    """(first address, one past the last) of an array's elements; None for what is no array."""
-    if is_tensor(value):
-        import torch
-
-        storage = torch.Tensor.untyped_storage(value)
-        return (
-            (storage.data_ptr(), storage.data_ptr() + storage.nbytes())
-            if storage.nbytes()
-            else None
-        )
-    if isinstance(value, np.ndarray) and value.size:
-        first, last = np.lib.array_utils.byte_bounds(value)
-        return first, last
-    return None
-
-
-def overlap(a, b):
-    """Whether two arrays share memory."""
-    one, other = memory_of(a), memory_of(b)
-    return bool(one and other and one[0] < other[1] and other[0] < one[1])
-
-
-def parts(value):
-    """The arrays in a result, flat."""
-    if isinstance(value, tuple | list):
-        return [part for one in value for part in parts(one)]
-    return [value]
 
 
 def call(candidate, message, desk, watch):
@@ -378,11 +175,10 @@ def call(candidate, message, desk, watch):
             for part in parts(result)
             if is_array(part)
         )
-    keeping = importlib.import_module("keeping")
     desk.last = [(one, keeping.data_of(one)) for one in parts(result) if is_array(one)]
     results = [one for one in parts(result) if type(one) is np.ndarray]
-    if results and "watching" in sys.modules:
-        sys.modules["watching"].LEFT["result"] = results[0].copy()
+    if results:
+        running.LEFT["result"] = results[0].copy()
     buffers = []
     tree = packed(result, buffers)
     if not places:
@@ -396,46 +192,11 @@ def call(candidate, message, desk, watch):
 
 def times(candidate, message, clock):
     """Milliseconds of calls with fresh arrays."""
-    timed = importlib.import_module("timed")
     sets = [lambda one=one: [argument_of(value) for value in one] for one in message["sets"]]
     launch = message["launch"]
     work = (lambda *given: launched(candidate, launch, given)()) if launch else candidate
     own, whole = timed.samples(work, clock, sets, message["rounds"])
     return {"own": own, "whole": whole}
-
-
-def class_of(value):
-    """The name of a value's class; of an array's or tensor's own class just "array"."""
-    torch = sys.modules.get("torch")
-    plain = (np.ndarray, int, float, bool, str, type(None), tuple, list)
-    if torch is not None:
-        plain = (*plain, torch.Tensor, torch.nn.Parameter)
-    if type(value) in plain or isinstance(value, np.generic):
-        return "array"
-    if type(value) in device_arrays():
-        return "array"
-    return f"{type(value).__module__}.{type(value).__qualname__}"
-
-
-def device_arrays():
-    """Classes of arrays on a device that are none of the candidate's."""
-    found = []
-    for module in ("utils.cpu.numba_cuda.device_arrays", "numba.cuda.cudadrv.devicearray"):
-        cls = getattr(sys.modules.get(module), "DeviceNDArray", None)
-        found += [cls] if cls else []
-    return found
-
-
-def spoil(results, arguments):
-    """Overwrite what was returned: an answer that is kept and returned again is wrong then."""
-    for one in results:
-        if any(overlap(one, argument) for argument in arguments):
-            continue
-        with contextlib.suppress(Exception):
-            if is_tensor(one):
-                one.detach().fill_(93)
-            elif one.flags.writeable:
-                one.fill(93)
 
 
 def launched(kernel, launch, arguments):
@@ -473,7 +234,6 @@ def serve(channel, scratch):
     os.dup2(out, 1)
     os.dup2(out, 2)
     os.close(out)
-    _, timed, watching = (importlib.import_module(name) for name in BESIDE)
     watch, desk, candidate, whole = None, Desk(), None, None
     clock = timed.clock()
     while (message := next_message(channel, watch)) is not None:
@@ -491,7 +251,7 @@ def serve(channel, scratch):
                 counted = further(candidate, whole, message["advance"])
                 if message["overwrite"]:
                     roots = roots_of(candidate, whole)
-                    importlib.import_module("keeping").overwrite(roots, desk.last, overlap)
+                    keeping.overwrite(roots, desk.last, overlap)
                 header, buffers = call(candidate, message, desk, watch)
                 header["notes"]["advanced"] = counted
                 if message["keeping"]:
@@ -554,8 +314,6 @@ def nursery(control, modules):
     for name in modules:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
-    for name in BESIDE:
-        importlib.import_module(name)
     gc.collect()
     gc.freeze()
     control.sendall(b"ready")
@@ -598,5 +356,5 @@ def ended(pid, lost):
 
 
 if __name__ == "__main__":
-    sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), sys.argv[2]]
+    sys.path.insert(1, sys.argv[2])
     nursery(socket.socket(fileno=int(sys.argv[1])), sys.argv[3:])
