@@ -107,7 +107,7 @@ def rejected_function(name, exercise, calls, bad):
     if hint:
         return Rejected("wrong_dtype", f"{evidence} {hint}")
     for guess in exercise.guesses:
-        if explains(guess, calls):
+        if explains(guess, calls, exercise.real):
             return Rejected(guess.reason, evidence, guess.says)
     return Rejected("wrong_value", evidence, *filter(None, [by_call.observations(calls, bad)]))
 
@@ -148,14 +148,14 @@ def call(function, arguments):
     return function(*copy.deepcopy(list(arguments.values())))
 
 
-def explains(guess, calls):
+def explains(guess, calls, real):
     """Whether a guess returns what the answer did every time, and what is wrong at least twice."""
     wrong = 0
     for arguments, expected, got in calls:
         output = call(guess.output, arguments)
-        if not same(got, output):
+        if not same(got, output, real):
             return False
-        wrong += not same(output, expected)
+        wrong += not same(output, expected, real)
     return wrong >= 2
 
 

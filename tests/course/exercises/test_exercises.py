@@ -684,6 +684,14 @@ def test_what_cannot_be_shown_has_an_outcome(answer, reason):
     assert "something of type" in repr(outcome) or reason == "crashed"
 
 
+def test_floats_are_told_by_a_guess_where_floats_may_be_returned():
+    def cost(bytes, ranks):
+        return 2 * (ranks - 1), (ranks - 1) * bytes / ranks
+
+    outcome = exercises.check("many_gpus.cost", cost)
+    assert outcome.reason == "wrong_value" and "go round twice" in repr(outcome)
+
+
 def test_a_loop_that_waits_for_nothing_is_no_barrier(tmp_path, cuda_c_works, monkeypatch):
     monkeypatch.setattr(engines, "LAUNCH_SECONDS", 1)
     path = tmp_path / "answer.cu"
