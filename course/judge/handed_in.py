@@ -4,6 +4,7 @@ import importlib
 import inspect
 import io
 import os
+import re
 import sys
 import textwrap
 import types
@@ -96,6 +97,9 @@ def of_function(function):
     except (OSError, TypeError):
         source = ""
     code = getattr(inner, "__code__", None)
+    own = getattr(inspect.unwrap(inner), "__code__", None)
+    if own is not None and not is_text_of(source, own):
+        source = ""
     name = getattr(function, "__name__", type(function).__name__)
     loaded = set(sys.modules)
     modules = (*modules_for(source + " ".join(names_of(code))), "numba.cloudpickle")
@@ -104,6 +108,14 @@ def of_function(function):
     blob = by_value(function)
     filename = code.co_filename if code else "function"
     return HandedIn(name, "pickle", source, blob, filename, function, modules)
+
+
+def is_text_of(source, code):
+    """Whether a text is a function's own. In the lines of a file that was changed since it was
+    loaded may stand another function, of whose deeds this one would be accused."""
+    if code.co_name == "<lambda>":
+        return "lambda" in source
+    return re.search(rf"\bdef {code.co_name}\b", source) is not None
 
 
 def names_of(code):

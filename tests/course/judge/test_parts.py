@@ -1,5 +1,7 @@
 """The judge's parts that need no candidate: bounds, what a text says, libraries, the clock."""
 
+import importlib
+import inspect
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -7,7 +9,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from course.judge import Bound, Demands, elementwise, fast, library, sum_of_products, words
+from course.judge import (
+    Bound,
+    Demands,
+    elementwise,
+    fast,
+    handed_in,
+    library,
+    sum_of_products,
+    words,
+)
 from course.judge.cases import FEWER, HOSTILE
 from course.judge.reading import facts_of
 from course.judge.sandbox import Array, Forged, notes_of, unpacked
@@ -127,3 +138,18 @@ def test_a_function_of_ones_own_and_the_language_of_kernels_are_no_library():
     assert facts_of(own).called.keys() <= {"tl"}
     theirs = "import numpy as np\nf = np.dot\nfrom torch import softmax as s\na.cumsum(1)\n"
     assert {"dot", "softmax", "cumsum"} <= facts_of(theirs).called.keys()
+
+
+def test_a_function_is_not_accused_by_the_text_that_stands_in_its_file_since_it_was_loaded(
+    tmp_path, monkeypatch
+):
+    file = tmp_path / "loaded_once.py"
+    lines = (
+        "def cheat():\n    import time\n    time.sleep = print\n\n\ndef right():\n    return 1\n"
+    )
+    file.write_text(lines)
+    monkeypatch.syspath_prepend(tmp_path)
+    right = importlib.import_module("loaded_once").right
+    assert handed_in.of(right, Demands()).source.startswith("def right")
+    file.write_text("# a line\n" * 5 + lines)
+    assert "cheat" in inspect.getsource(right) and handed_in.of(right, Demands()).source == ""
