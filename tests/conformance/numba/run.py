@@ -3,8 +3,8 @@
     python -m tests.conformance.numba.run FOLDER [SEED ...]
 
 For each program and seed (`-`: threads in order): what it printed and, if it failed, the error's
-type, text and line. A process of its own, so that the engine is used on machines with a GPU as
-well.
+type, text and line; for `SEED by generators` the same where threads wait as they do without
+greenlets. A process of its own, so that the engine is used on machines with a GPU as well.
 """
 
 import contextlib
@@ -15,6 +15,9 @@ import sys
 from pathlib import Path
 
 from utils.cpu import numba_cuda
+from utils.cpu.numba_cuda import fibres
+
+WAYS = {"": contextlib.nullcontext, " by generators": fibres.by_generators}
 
 
 def run(source, seed):
@@ -35,12 +38,19 @@ def run(source, seed):
     return {"printed": printed.getvalue(), "problem": problem}
 
 
+def run_in(way, source, seed):
+    with WAYS[way]():
+        return run(source, seed)
+
+
 def main():
     folder, *seeds = sys.argv[1:]
     numba_cuda.install()
     results = {
         source.stem: {
-            seed: run(source, None if seed == "-" else int(seed)) for seed in seeds or ["-"]
+            seed + way: run_in(way, source, None if seed == "-" else int(seed))
+            for seed in seeds or ["-"]
+            for way in WAYS
         }
         for source in sorted(Path(folder).glob("*.py"))
     }

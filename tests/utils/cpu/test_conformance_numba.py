@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.conformance.numba import derive
+from tests.conformance.numba.run import WAYS
 from utils.files import ROOT
 
 PROGRAMS = sorted(path.stem for path in derive.FOLDER.glob("*.py"))
@@ -41,10 +42,10 @@ def diagnoses():
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_prints_what_a_gpu_prints(printed, name):
     expected = (derive.FOLDER / f"{name}.out").read_text()
-    for seed in SEEDS:
-        result = printed[name][seed]
-        assert result["problem"] is None, (seed, result["problem"])
-        assert result["printed"] == expected, f"with schedule {seed}"
+    assert len(printed[name]) == len(SEEDS) * len(WAYS)
+    for schedule, result in printed[name].items():
+        assert result["problem"] is None, (schedule, result["problem"])
+        assert result["printed"] == expected, f"with schedule {schedule}"
 
 
 def test_every_program_has_a_derivation_and_an_output():
@@ -70,7 +71,9 @@ def test_broken_kernels_get_their_diagnosis(diagnoses, name):
     lines = (BROKEN / f"{name}.py").read_text().splitlines()
     wanted = lines[0].removeprefix("# diagnosis: ")
     where = next(number for number, line in enumerate(lines, 1) if line.endswith("# here"))
-    problem = diagnoses[name]["-"]["problem"]
+    by_stacks, by_generators = (diagnoses[name][f"-{way}"]["problem"] for way in WAYS)
+    assert by_stacks == by_generators
+    problem = by_stacks
     assert problem is not None, "no mistake was found"
     assert wanted in problem["text"]
     assert problem["line"] == where

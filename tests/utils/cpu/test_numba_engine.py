@@ -18,8 +18,7 @@ import pytest
 
 from tests.processes import completed
 from utils.cpu import numba_cuda as engine
-from utils.cpu.numba_cuda import cuda, settings
-from utils.cpu.numba_cuda import engine as scheduler
+from utils.cpu.numba_cuda import cuda, fibres, settings
 from utils.cpu.numba_cuda.errors import CudaAPIError
 from utils.files import ROOT
 
@@ -632,15 +631,15 @@ def test_the_next_launch_takes_over_the_workers_and_nothing_else():
     recorder = Recorder()
     with engine.observe(recorder):
         turned(40)
-    workers, heard = set(scheduler.rested.workers), len(recorder.events)
+    workers, heard = set(fibres.rested.workers), len(recorder.events)
     assert len(workers) >= 40
     turned(40)
-    assert set(scheduler.rested.workers) == workers
+    assert set(fibres.rested.workers) == workers
     assert len(recorder.events) == heard
     with pytest.raises(engine.KernelError):
         turn[1, 41](np.arange(40))
     turned(40)
-    assert all(worker.gr_context is None for worker in scheduler.rested.workers)
+    assert all(worker.gr_context is None for worker in fibres.rested.workers)
 
 
 # ---- host side

@@ -10,7 +10,7 @@ import numpy as np
 
 from utils import sizes
 
-from . import devices, namespace
+from . import devices, fibres, namespace, settings
 from .arguments import argument, cast_to, kind_of, kind_of_type, match, type_of
 from .diagnose import explain
 from .engine import Launch
@@ -104,7 +104,8 @@ class Kernel:
 
         kinds: the types again, of integers their bits.
         """
-        key = types, now.watching, now.observer is not None, kinds
+        suspended = fibres.are_generators() and (settings.shuffled() or "where it waits")
+        key = types, now.watching, now.observer is not None, kinds, suspended
         try:
             return self.variants[key]
         except KeyError:
@@ -154,7 +155,11 @@ class Kernel:
             result = made(*map(cast_to, args, types))
             return result if returned is None else cast_to(result, returned)
 
-        return call
+        def suspended(*args):
+            result = yield from made(*map(cast_to, args, types))
+            return result if returned is None else cast_to(result, returned)
+
+        return suspended if inspect.isgeneratorfunction(made) else call
 
     def specialize(self, *args):
         return self

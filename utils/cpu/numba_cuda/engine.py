@@ -1,14 +1,13 @@
 """The scheduler: runs every thread of every block of one launch on this one CPU thread.
 
-A worker (a greenlet) calls the kernel for one CUDA thread after the other. Most kernels never wait,
-so one worker runs the whole grid as a plain loop. When a CUDA thread must wait (a barrier, a warp
-operation), its worker is left suspended right there and another worker goes on with the next CUDA
-threads; so the cost of switching is paid only by kernels that need it. All CUDA threads of a block
-must have arrived at a barrier before it opens; blocks run one after another, except that a
+A worker (`fibres.py`) calls the kernel for one CUDA thread after the other. Most kernels never
+wait, so one worker runs the whole grid as a plain loop. When a CUDA thread must wait (a barrier, a
+warp operation), its worker is left suspended right there and another worker goes on with the next
+CUDA threads; so the cost of switching is paid only by kernels that need it. All CUDA threads of a
+block must have arrived at a barrier before it opens; blocks run one after another, except that a
 grid-wide barrier parks a block until all are there.
 """
 
-import contextvars
 import functools
 import random
 import re
@@ -18,14 +17,12 @@ from collections import deque
 from typing import NamedTuple
 
 import numpy as np
-from greenlet import GreenletExit, getcurrent, greenlet
 
-from . import settings
+from . import fibres, settings
 from .errors import BarrierError
 from .settings import WARP
 from .state import (
     HOST_CALLED,
-    LEFT,
     OUTSIDE,
     block_dim,
     block_idx,
@@ -38,7 +35,6 @@ from .stuck import different_barriers, grid_divergence, stuck
 
 _DROPPED = np.exceptions.ComplexWarning
 DONE, PARKED, PREEMPTED = "done", "parked", "preempted"  # why run_block() returned
-MOST_RESTED = 1024  # workers that are kept for the next launch: a thread each of the largest block
 
 
 class Site(NamedTuple):
@@ -57,7 +53,7 @@ class Waiter:
     def __init__(self, frame, what, value=None):
         if now.python_thread != threading.get_ident():
             raise RuntimeError(HOST_CALLED)
-        self.fibre = getcurrent()
+        self.fibre = now.launch.fibres.current()
         self.rank = now.rank
         self.frame = frame
         self.site = frame.f_code, frame.f_lasti
@@ -131,22 +127,6 @@ def refuse_complex_numbers():
         warnings.filterwarnings("error", category=_DROPPED, module=rf"{package}\.")
 
 
-class Rested(threading.local):
-    """Workers of this Python thread that wait for its next launch: making one takes long."""
-
-    def __init__(self):
-        self.workers = []
-
-
-rested = Rested()
-
-
-def work():
-    """What a worker does: it starts threads of the launch that runs, and rests."""
-    while True:
-        now.launch.start_threads().switch()
-
-
 class Launch:
     """One kernel launch. `run()` returns when every thread has, or raises what went wrong."""
 
@@ -161,9 +141,7 @@ class Launch:
         self.grid_size = grid[0] * grid[1] * grid[2]
         self.schedule = settings.new_schedule()
         self.coordinates = coordinates(*block)
-        self.workers = []  # idle workers
-        self.hub = None
-        self.all_workers = []
+        self.fibres = None
 
     def thread_order(self):
         if self.schedule.random is None:
@@ -176,15 +154,14 @@ class Launch:
             self.begin()
             try:
                 with np.errstate(all="ignore"), settings.watchdog():
-                    self.context = contextvars.copy_context()
+                    self.fibres = fibres.of(self, self.function)
                     self.run_blocks()
-                self.dismiss()
+                self.fibres.dismiss()
             except BaseException:
                 self.failed_thread = self.coordinates[now.rank][:3]
                 self.failed = (0, 0, 0) if now.block is OUTSIDE else now.block.index
-                for worker in self.all_workers:
-                    if worker:
-                        worker.throw(GreenletExit)
+                if self.fibres is not None:
+                    self.fibres.stop()
                 raise
             finally:
                 now.leave()
@@ -198,7 +175,6 @@ class Launch:
         now.python_thread = threading.get_ident()
         for dim3, values in ((block_dim, self.block), (grid_dim, self.grid)):
             dim3.x, dim3.y, dim3.z = values
-        self.hub = getcurrent()
 
     def run_blocks(self):
         gx, gy, _ = self.grid
@@ -239,7 +215,7 @@ class Launch:
             if block.ready and not (block.started < block.size and schedule.coin(0.5)):
                 schedule.take(block.ready).switch()
             elif block.started < block.size:
-                self.worker().switch()
+                self.fibres.worker().switch()
             elif len(block.finished) == block.size:
                 return DONE
             elif not self.release(block):
@@ -255,72 +231,23 @@ class Launch:
         now.base_y = block_idx.y * block_dim.y
         now.base_z = block_idx.z * block_dim.z
 
-    def worker(self):
-        """A worker that rests, of this launch or of an earlier one, or else a new one."""
-        if self.workers:
-            return self.workers.pop()
-        worker = rested.workers.pop() if rested.workers else greenlet(work)
-        worker.parent = self.hub
-        worker.gr_context = self.context.copy()
-        self.all_workers.append(worker)
-        return worker
-
-    def start_threads(self):
-        """Call the kernel for one thread after the other until none is left to start.
-
-        Returns who goes on: a thread that is ready, or the hub.
-        """
-        function = self.function
-        args = self.args
-        tid = thread_idx
-        block = now.block
-        finished = block.finished
-        for x, y, z, rank in block.todo:
-            block.started += 1
-            tid.x = x
-            tid.y = y
-            tid.z = z
-            now.rank = rank
-            result = function(*args)
-            if result is not None:
-                if result is not LEFT:
-                    raise TypeError("CUDA kernel must have void return type.")
-                block.left.append(now.rank)
-            finished.append(now.rank)
-        self.workers.append(getcurrent())
-        if block.ready and not self.schedule.random:
-            return block.ready.popleft()
-        return self.hub
-
-    def dismiss(self):
-        """The workers rest until the next launch of this Python thread."""
-        for worker in self.all_workers:
-            worker.gr_context = None  # it may hold an observer
-        rested.workers = (rested.workers + self.all_workers)[:MOST_RESTED]
-
     # ---- waiting
 
     def give_way(self):
         """Under a shuffled schedule: perhaps let other threads, of any block, run before this."""
         if self.schedule.coin(0.5):
-            block = now.block
-            rank = now.rank
-            block.ready.append(getcurrent())
-            self.preempted = self.schedule.coin(0.5)
-            self.hub.switch()
-            self.go_on(block, rank)
+            self.fibres.give_way()
+
+    def queue(self, fibre):
+        """A fibre of the running block gives way; perhaps the block does, too."""
+        now.block.ready.append(fibre)
+        self.preempted = self.schedule.coin(0.5)
 
     def pause(self, waiter):
-        """Leave this CUDA thread waiting and run others; returns once it is released."""
-        block = now.block
+        """Leave this CUDA thread waiting and run others; gives what `fibres` does."""
         if now.observer is not None:
-            now.observer.wait(waiter.what, waiter.rank, block.linear, waiter.place())
-        if block.ready and not self.schedule.random:
-            block.ready.popleft().switch()
-        else:  # the hub starts workers: started from here, they would nest
-            self.hub.switch()
-        self.go_on(block, waiter.rank)
-        return waiter.result
+            now.observer.wait(waiter.what, waiter.rank, now.block.linear, waiter.place())
+        return self.fibres.pause(waiter)
 
     def go_on(self, block, rank):
         """This CUDA thread runs again."""

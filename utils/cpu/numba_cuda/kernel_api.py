@@ -170,7 +170,7 @@ def named_values(target, value):
 
 def syncthreads():
     """Wait until every thread of the block is here."""
-    now.launch.barrier(sys._getframe(1), "syncthreads()")
+    return now.launch.barrier(sys._getframe(1), "syncthreads()")
 
 
 def vote(frame, name, predicate):
@@ -219,7 +219,7 @@ class GridGroup:
 
     def sync(self):
         """Wait until every thread of every block is here."""
-        now.launch.grid_sync(sys._getframe(1))
+        return now.launch.grid_sync(sys._getframe(1))
 
 
 def this_grid():

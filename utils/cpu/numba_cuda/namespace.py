@@ -16,7 +16,7 @@ import numpy as np
 
 from utils.sizes import Size
 
-from . import widths
+from . import fibres, settings, suspending, widths
 from .arrays import view
 from .elements import as_dtype
 from .errors import KernelError, placed
@@ -69,6 +69,7 @@ def specialize(function, done=None, kinds=(), *, kernel=False):
     code = rebuilt(code, lambda tree: _changed(tree, function, kinds, calls, done, kernel))
     if code is not function.__code__:
         names.update(widths.NAMES)
+        names.update(suspending.NAMES)
         names.update({LEFT_NAME: LEFT, "__same__": same})
     if now.observer is not None:
         names.update(reporters(code))
@@ -107,7 +108,26 @@ def _changed(tree, function, kinds, calls, done, kernel):
     changed = compare_identities(tree) or changed
     if kernel:
         changed = leaves(tree) or changed
+    if fibres.are_generators():
+        seen = _calls(function, calls, done)
+        changed = suspending.suspend(tree, seen, settings.shuffled()) or changed
     return report(tree) if now.observer is not None else changed
+
+
+def _calls(function, made, done):
+    """What the calls of a function are: see `suspending.Calls`."""
+
+    def waits(callee):
+        key = callee.py_func, "waits"
+        if key not in done:
+            done[key] = False  # of a function that calls itself: what else it calls decides
+            tree = syntax_tree(callee.py_func.__code__)
+            inner = _calls(callee.py_func, {}, done)
+            interrupted = settings.shuffled()
+            done[key] = tree is not None and suspending.suspend(tree.body[0], inner, interrupted)
+        return done[key]
+
+    return suspending.Calls(lambda node: _value(node, function), _device_function, waits, made)
 
 
 def _inference(function, kinds, done):

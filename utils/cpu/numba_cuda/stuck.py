@@ -107,3 +107,15 @@ def grid_divergence(launch, parked):
         "returned without it",
         "Every thread of every block must reach grid.sync().",
     )
+
+
+def cannot_wait(launch, block, waiter):
+    """A thread was to wait where it cannot be put aside: its kernel is no generator."""
+    return _error(
+        launch,
+        block,
+        waiter,
+        f"{waiter.what} at line {waiter.line}: without greenlets a thread can wait only where the "
+        "source of the kernel shows it",
+        "Define the kernel with `def`, and call the barrier by its own name.",
+    )
