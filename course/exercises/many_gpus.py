@@ -28,8 +28,8 @@ HOP = Exercise(
     kind="function",
     task=(
         "In step 0 rank r sends its part number r to the next rank. In every later step it sends "
-        "what came in the step before. Return (to whom, which part) for a rank and a step; there "
-        "are two ranks or more."
+        "the part that it received in the step before. Return (to whom, which part) for a rank and "
+        "a step; there are two ranks or more."
     ),
     starter="""
 def hop(rank, step, ranks):

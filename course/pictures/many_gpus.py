@@ -45,31 +45,114 @@ def _counts(held):
     return np.array([[len(part) for part in rank] for rank in held])
 
 
-def steps(schedule, title: str):
-    """How the sums grow: a square for each rank and part, with how many ranks' numbers it holds."""
-    states = contributions(schedule)
-    n, parts = schedule.ranks, schedule.parts
-    whole = "blue: complete"
-    alt = f"{title}: {len(states) - 1} steps of {n} ranks; each part with its number of summands"
-    fig = figure(min(9.0, 1.4 * len(states)), 0.35 * n + 0.9, alt=alt)
-    axes = fig.subplots(1, len(states), squeeze=False)[0]
-    for number, (axis, state) in enumerate(zip(axes, states, strict=True)):
-        for (rank, part), count in np.ndenumerate(state):
-            colour = BLOCK_COLOURS[0] if count == n else IDLE
-            box(axis, part, rank, 1, 1, colour, "white", 1)
-            word(axis, part + 0.5, rank + 0.5, count, fontsize=SMALL)
-        axis.set(
-            xlim=(0, parts),
-            ylim=(n, 0),
-            aspect="equal",
-            xticks=[],
-        )
-        names = [f"rank {rank}" for rank in range(n)] if number == 0 else []
-        axis.set_yticks(np.arange(len(names)) + 0.5, names, size=SMALL)
-        axis.tick_params(length=0)
-        axis.set_title("start" if number == 0 else f"step {number}", size=SMALL + 1)
-        axis.spines[:].set_visible(False)
-    fig.suptitle(f"{title} ({whole})", size=10)
+# ---- a round table
+
+NUMBER_WIDE, NUMBER_HIGH = 46, 34  # pixels of a number on a slip
+LEFT, RIGHT, TOP, BOTTOM = 110, 610, 74, 252  # pixels: where the middles of slips lie
+SEATS = ((LEFT, TOP), (RIGHT, TOP), (RIGHT, BOTTOM), (LEFT, BOTTOM))
+ASIDE = 9  # pixels between an arrow there and one back
+FEW = 4  # arrows that have room for what they carry
+
+
+def table(schedule, step: int, title: str = "all-reduce"):
+    """Four ranks at a table with a slip of four numbers each, after a step of a schedule.
+
+    Arrows are the messages of that step, with what they carry where these are few. Of a later step
+    than the last, the last is shown.
+    """
+    step = min(step, len(schedule.steps))
+    before, after = slips(schedule, step - 1), slips(schedule, step)
+    sends = schedule.steps[step - 1] if step else ()
+    arrived = {(send.target, place) for send in sends for place in _places(schedule, send.part)}
+    handled = sum(schedules.bytes_of_busiest(schedule, 1)[:step])
+    said = f"slips that the busiest rank has handled: {handled:g}"
+    alt = (
+        f"{title}, after step {step} of {len(schedule.steps)}: {len(sends)} messages; {said}; "
+        f"slips: {'; '.join(' '.join(map(str, slip)) for slip in after)}."
+    )
+    sheet = Drawing(720, 350, alt=alt)
+    sheet.text(360, 14, f"{title}: step {step} of {len(schedule.steps)}", font_weight="bold")
+    sheet.text(360, 334, said)
+    for send in sends:
+        carried = before[send.source][_places(schedule, send.part)]
+        words = " ".join(map(str, carried)) if len(sends) <= FEW else ""
+        _hand_over(sheet, SEATS[send.source], SEATS[send.target], words)
+    complete = contributions(schedule)[step] == schedule.ranks
+    for rank, (x, y) in enumerate(SEATS):
+        above = y == TOP
+        sheet.text(x, y - 29 if above else y + 29, f"rank {rank}", size=14)
+        for place, number in enumerate(after[rank]):
+            part = place * schedule.parts // len(after[rank])
+            colour = BLOCK_COLOURS[0] if complete[rank, part] else svg.PAPER
+            left = x + NUMBER_WIDE * (place - 2)
+            _number(sheet, left, y, number, colour, (rank, place) in arrived)
+    return sheet
+
+
+def slips(schedule, step: int) -> list[np.ndarray]:
+    """The four numbers of each rank after so many steps: at first 0 to 3, 10 to 13, and so on."""
+    numbers = [np.arange(4) + 10 * rank for rank in range(schedule.ranks)]
+    steps = schedule.steps[: max(step, 0)]
+    schedules.run(schedules.Schedule(schedule.ranks, schedule.parts, steps), numbers)
+    return numbers
+
+
+def _places(schedule, part: int) -> list[int]:
+    """Which of a slip's four numbers are a part."""
+    return list(np.array_split(np.arange(4), schedule.parts)[part])
+
+
+def _number(sheet, left, y, number, colour, is_new):
+    """A number on a slip: framed when it has just come."""
+    edge = {"line": svg.strong(ALARM), "thick": 3} if is_new else {"line": svg.GREY}
+    sheet.box(left, y - NUMBER_HIGH / 2, NUMBER_WIDE, NUMBER_HIGH, fill=colour, **edge)
+    ink = svg.INK if colour == svg.PAPER else svg.ON_COLOUR
+    sheet.text(left + NUMBER_WIDE / 2, y, number, size=15, colour=ink)
+
+
+def _hand_over(sheet, source, target, words):
+    """An arrow between two seats, beside the way back, from the edge of one slip to the other's."""
+    (x1, y1), (x2, y2) = source, target
+    long = np.hypot(x2 - x1, y2 - y1)
+    along = (x2 - x1) / long, (y2 - y1) / long
+    aside = -along[1] * ASIDE, along[0] * ASIDE
+    reach = NUMBER_WIDE * 2 + 6, NUMBER_HIGH / 2 + 12  # of a slip, from its middle
+    ways = [room / abs(part) for room, part in zip(reach, along, strict=True) if abs(part) > 1e-9]
+    gap = min(ways)
+    start = x1 + along[0] * gap + aside[0], y1 + along[1] * gap + aside[1]
+    end = x2 - along[0] * gap + aside[0], y2 - along[1] * gap + aside[1]
+    sheet.arrow(*start, *end, colour=svg.strong(ALARM), thick=2, head=11)
+    if words:
+        middle = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2
+        wide = 10 * len(words) + 8
+        sheet.box(middle[0] - wide / 2, middle[1] - 12, wide, 24, fill=svg.PAPER)
+        sheet.text(*middle, words, size=15, colour=svg.strong(ALARM))
+
+
+# ---- what copies learn when they do not talk
+
+
+def learned(alone: list, together: list):
+    """The weight of each of two GPUs over the steps: each by its own gradient, and by the mean."""
+    ends = [
+        " and ".join(f"{weight:.2f}" for weight in np.broadcast_to(history[-1], 2))
+        for history in (alone, together)
+    ]
+    alt = (
+        f"Two copies of a weight over {len(alone) - 1} steps. Each by its own gradient: they end "
+        f"at {ends[0]}. Both by the mean of the two gradients: at {ends[1]}."
+    )
+    fig = figure(8, 2.7, alt=alt)
+    axes = fig.subplots(1, 2, sharey=True)
+    titles = "each by its own gradient", "both by the mean of the gradients"
+    for axis, history, title in zip(axes, (alone, together), titles, strict=True):
+        weights = np.array(history)
+        axis.plot(weights[:, 0], "o-", color=ACCENT, label="GPU 0", markersize=9)
+        axis.plot(weights[:, 1], "s--", color=ALARM, label="GPU 1", markersize=5)
+        axis.set(title=title, xlabel="step")
+        plain(axis)
+    axes[0].set(ylabel="weight w")
+    axes[0].legend(frameon=False)
     return fig
 
 
@@ -506,6 +589,18 @@ def pipeline(log: list[tuple]):
     )
     axes.set_yticks(np.arange(stages) + 0.5, [f"rank {s}" for s in range(stages)], size=SMALL)
     return _bare(axes, f"{batches} micro-batches: {idle:.0%} of the turns are bubble", fig)
+
+
+def turns(stages: int, micro_batches: int) -> list[tuple]:
+    """The log of a pipeline whose stages each need one turn: all forward, then all back (GPipe)."""
+    log = []
+    first_back = stages - 1 + micro_batches
+    for stage in range(stages):
+        for batch in range(micro_batches):
+            log.append((stage, "forward", batch, stage + batch))
+            waits = stages - 1 - stage + micro_batches - 1 - batch
+            log.append((stage, "back", batch, first_back + waits))
+    return log
 
 
 def bubble(log: list[tuple]) -> float:

@@ -26,7 +26,7 @@ COVERS = {
     "pytorch_extensions": "circle-relu",
     "mnist_cnn": "network",
     "beating_pytorch": "race-chart",
-    "many_gpus": "tree-steps",
+    "many_gpus": "link-picture",
     "attention": "weights-picture",
     "language_model": "likely",
     "estimates": "terms-picture",

@@ -28,10 +28,33 @@ def test_a_ring_completes_its_first_parts_after_n_minus_1_steps():
     assert [int((state == 4).sum()) for state in states] == [0, 0, 0, 4, 8, 12, 16]
 
 
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_at_the_table_every_way_ends_with_the_sums(name):
+    way = SCHEDULES[name](4)
+    assert all(list(slip) == [60, 64, 68, 72] for slip in pictures.slips(way, len(way.steps)))
+    assert list(pictures.slips(way, 0)[2]) == [20, 21, 22, 23]
+    end = pictures.table(way, 99).alt
+    assert f"step {len(way.steps)} of {len(way.steps)}" in end and end.count("60 64 68 72") == 4
+
+
+def test_the_table_draws_who_hands_what_to_whom():
+    drawn = pictures.table(ring(4), 2, "ring").svg()
+    assert drawn.count("<polygon") == 4  # an arrow from each rank
+    assert drawn.count('stroke-width="3"') == 4  # the number that has come to each
+    for sent in (36, 10, 32, 54):  # each rank has added its own number in step 1
+        assert f">{sent}</text>" in drawn
+    assert "handled: 0.5" in drawn
+
+
+def test_the_pipelines_turns_are_those_of_gpipe():
+    assert sorted(pictures.turns(2, 2)) == sorted(GPIPE)
+    assert pictures.bubble(pictures.turns(4, 12)) == pytest.approx(3 / 15)
+
+
 @pytest.mark.parametrize(
     "draw",
     [
-        lambda: pictures.steps(ring(3), "ring"),
+        lambda: pictures.learned([[0, 0], [1, 3]], [[0, 0], [2, 2]]),
         lambda: pictures.model_curves(8),
         lambda: pictures.pipeline(GPIPE),
         lambda: pictures.overlap([{"bytes": 4096, "ready": 0.1, "done": 0.3}], 0.2),
