@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -94,7 +95,8 @@ class Demands:
     calls: how many drawn inputs are tried, beside the sizes.
     bytes, flops: functions of the arguments: what the work must move and compute, by which a time
         is held against what the GPU can do at all.
-    rival: a callable to race, in its best mode; None for the reference.
+    rival: what to race, in its best mode: a callable, the path or the text of a submission, which
+        is called as the candidate is; None: the time is told, and compared with nothing.
     timed_size: the size at which it is timed.
     """
 
@@ -123,5 +125,5 @@ class Demands:
     calls: int = 6
     bytes: Callable | None = None
     flops: Callable | None = None
-    rival: Callable | None = None
+    rival: Callable | Path | str | None = None
     timed_size: object = None

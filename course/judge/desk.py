@@ -127,6 +127,13 @@ def is_array(value):
     return isinstance(value, np.ndarray) or is_tensor(value)
 
 
+def on_device(arguments):
+    """The same arguments with arrays as Numba's on the GPU, as bare kernels take them."""
+    from numba import cuda
+
+    return [cuda.to_device(one) if isinstance(one, np.ndarray) else one for one in arguments]
+
+
 def alike(a, b):
     """Whether one array's values fit into the other's place."""
     if is_array(a) and is_array(b):

@@ -3,9 +3,10 @@
 import statistics
 import time
 
-from course.judge import handed_in, sandbox
-from course.judge.report import NO, YES, Answer, Reason
+from course.judge import sandbox
+from course.judge.report import NO, UNKNOWN, YES, Answer, Reason
 from course.judge.values import plain_of
+from utils import has_gpu
 
 ROUNDS = 30
 SETS = 3
@@ -15,33 +16,46 @@ LATER, LATER_MS = 0.25, 0.05
 #: A time that is told may be this share of what the judge's own clock says of many calls
 TOLD = 0.3
 #: Milliseconds of one call, below which the judge's clock sees nothing but the way there and back
-SEEN_MS = 0.2
+SEEN_MS = 0.5
 
 
-def answer(box, rival, trials, demands, found) -> Answer:
-    """The answer where there is a GPU. box, rival: sandboxes in which both are loaded."""
+class NotTimed(Exception):
+    """A call failed while it was timed; the text says how."""
+
+
+def answer(box, rival, trials, found) -> Answer:
+    """The answer where there is a GPU.
+
+    box, rival: sandboxes in which both are loaded; rival: None where there is none. found: Reason
+    entries of this question that are known already.
+    """
+    demands = trials.demands
     size = demands.timed_size if demands.timed_size is not None else trials.size
-    times = {"candidate": [], "rival": []}
-    reasons = list(found)
-    order = [("candidate", box), ("rival", rival)]
+    boxes = {"candidate": box} | ({"rival": rival} if rival else {})
+    turns = {name: [] for name in boxes}
     for turn in range(TURNS):
-        for name, one in order if turn % 2 else reversed(order):
-            took = timed(one, trials, size, rival=name == "rival")
-            times[name] += took["own"]
-            if name == "candidate":
-                reasons += of_clocks(took)
-    mine, theirs = (statistics.median(times[name]) for name in ("candidate", "rival"))
-    evidence = {
-        "milliseconds": {name: spread_of(one) for name, one in times.items()},
-        "size": str(size),
-        "times_as_fast": theirs / mine,
-    }
-    reasons += beyond_the_roof(demands, trials, size, mine)
-    if not reasons and mine > theirs:
-        says = f"{mine:.4g} ms, and its rival takes {theirs:.4g} ms."
-        reasons.append(Reason.of("slower", says))
+        for name in list(boxes)[:: -1 if turn % 2 else 1]:
+            try:
+                turns[name].append(timed(boxes[name], trials, size, rival=name == "rival"))
+            except NotTimed as error:
+                key = "not_timed" if name == "candidate" else "no_rival"
+                verdict = NO if name == "candidate" else UNKNOWN
+                return Answer(verdict, (Reason.of(key, f"The {name}: {error}"),))
+    spreads = {name: spread_of([t for took in turns[name] for t in took["own"]]) for name in boxes}
+    typical = {name: spread["median"] for name, spread in spreads.items()}
+    waited = [took["each"] for took in turns["candidate"]]
+    whole = statistics.median(t for took in turns["candidate"] for t in took["whole"])
+    evidence = {"milliseconds": spreads, "size": str(size), "whole": whole, "waited": waited}
+    reasons = [*found, *of_clocks(turns["candidate"])]
+    reasons += beyond_the_roof(demands, trials, size, typical["candidate"])
+    if rival is not None:
+        evidence["times_as_fast"] = typical["rival"] / typical["candidate"]
+        reasons += [] if reasons else slower(spreads)
     unique = {reason.key: reason for reason in reasons}
-    return Answer(NO if unique else YES, tuple(unique.values()), evidence)
+    if unique or rival is not None:
+        return Answer(NO if unique else YES, tuple(unique.values()), evidence)
+    says = f"{typical['candidate']:.4g} ms for size {size}."
+    return Answer(UNKNOWN, (Reason.of("no_rival", says),), evidence)
 
 
 def spread_of(samples):
@@ -50,33 +64,78 @@ def spread_of(samples):
     return {"median": middle, "least": min(samples), "spread": (high - low) / 2}
 
 
+def slower(milliseconds):
+    """The reason where the rival takes less time: by more than both spread, or less than the
+    candidate's fastest run."""
+    mine, theirs = milliseconds["candidate"], milliseconds["rival"]
+    by = mine["median"] - theirs["median"]
+    if by <= mine["spread"] + theirs["spread"] and mine["least"] <= theirs["median"]:
+        return []
+    says = f"{mine['median']:.4g} ms, and its rival takes {theirs['median']:.4g} ms."
+    return [Reason.of("slower", says)]
+
+
 def timed(box, trials, size, rival=False):
-    """What a process tells of its calls, and how long the judge waited for one of them."""
+    """What a process tells of its calls, and how long the judge waited for one of them.
+
+    Raises NotTimed.
+    """
     sets = [trials.draw(size) for _ in range(SETS)]
     plain = [[plain_of(trials.filled(value)) for value in one] for one in sets]
     packed = [list(map(sandbox.pack, one)) for one in plain]
     launch = trials.demands.launch(*plain[0]) if trials.demands.launch and not rival else None
-    waited = {}
-    for rounds in (1, ROUNDS):
-        begin = time.perf_counter()
-        header, _ = box.ask(
-            "time", patience=sandbox.STARTING, sets=packed, rounds=rounds, launch=launch
-        )
-        waited[rounds] = 1e3 * (time.perf_counter() - begin)
-    each = (waited[ROUNDS] - waited[1]) / (ROUNDS - 1)
-    return {"own": header["own"], "whole": header["whole"], "each": each}
+    device_arrays = launch is not None and has_gpu()
+    asked(box, "prepare", sets=packed, launch=launch, device_arrays=device_arrays)
+    waited = []
+    for calls in (1, ROUNDS):  # of one round: all but the calls is the same in both
+        begin, in_line = time.perf_counter(), box.queued()
+        asked(box, "time", rounds=1, calls=calls)
+        took = 1e3 * (time.perf_counter() - begin)
+        waited.append(took - (box.queued() - in_line))  # a busy host is no fault of a candidate's
+    took = times_of(asked(box, "time", rounds=ROUNDS, calls=1))
+    return {**took, "each": (waited[1] - waited[0]) / (ROUNDS - 1)}
 
 
-def of_clocks(took):
-    """The reasons that two clocks show which do not agree."""
-    own, whole = statistics.median(took["own"]), statistics.median(took["whole"])
+def asked(box, what, **message):
+    """The header of a reply. Raises NotTimed."""
+    try:
+        header, _ = box.ask(what, patience=sandbox.STARTING, **message)
+        error = sandbox.error_of(header) if "error" in header else None
+    except (sandbox.Lost, sandbox.Forged) as lost:
+        raise NotTimed(f"{lost}.") from None
+    if error:
+        raise NotTimed(f"{error['type']}: {error['says']}")
+    return header
+
+
+def times_of(header):
+    """The times that a reply tells. Raises NotTimed for another form."""
+    own, whole, held = (header.get(name) for name in ("own", "whole", "held"))
+    lists = isinstance(own, list) and isinstance(whole, list) and isinstance(held, int)
+    if not lists or not all(isinstance(one, float) and one >= 0 for one in (*own, *whole)):
+        raise NotTimed("it told times of another form.")
+    return {"own": own, "whole": whole, "held": held}
+
+
+def of_clocks(turns):
+    """The reasons that two clocks show which do not agree, and that of a cache that is held.
+
+    turns: what `timed` returned, several times.
+    """
+    own, whole = (
+        statistics.median(one for took in turns for one in took[name]) for name in ("own", "whole")
+    )
+    each = min(took["each"] for took in turns)  # whoever else uses the machine adds to it
+    held = max(took["held"] for took in turns)
     found = []
     if whole > own + max(LATER_MS, LATER * own):
         says = f"Its own stream was done after {own:.4g} ms, the device after {whole:.4g} ms."
         found.append(Reason.of("left_running", says))
-    if took["each"] > SEEN_MS and whole < TOLD * took["each"]:
-        says = f"It tells {whole:.4g} ms per call, and the judge waited {took['each']:.4g} ms."
+    if each > SEEN_MS and whole < TOLD * each:
+        says = f"It tells {whole:.4g} ms per call, and the judge waited {each:.4g} ms."
         found.append(Reason.of("clock_differs", says))
+    if held:
+        found.append(Reason.of("holds_cache", f"{held:,} bytes of it are set aside."))
     return found
 
 
@@ -95,8 +154,3 @@ def beyond_the_roof(demands, trials, size, milliseconds):
             says = f"{milliseconds:.4g} ms, and to {what} takes {1e3 * seconds:.4g} ms."
             return [Reason.of("too_fast", says)]
     return []
-
-
-def rival_of(demands, reference):
-    """What a candidate is raced with, as it is handed in."""
-    return handed_in.of(demands.rival or reference, demands)

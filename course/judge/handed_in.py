@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from course.judge import demands as asked
+from utils import has_gpu
 
 #: Modules that every candidate's process has imported; others by what its text speaks of
 ALWAYS = ("numpy", "utils")
@@ -82,6 +83,8 @@ def is_python(source):
 def modules_for(source):
     """What to import beforehand for a candidate of this text."""
     found = dict.fromkeys(ALWAYS)
+    if has_gpu():  # PyTorch's events are the clock
+        found["torch"] = None
     for word, modules in OFTEN.items():
         if word in source:
             found |= dict.fromkeys(modules)

@@ -13,6 +13,7 @@ from course.checking import model
 from course.checking.evidence import ATOL
 from course.judge import demands as asked
 from course.judge.errors import Bound, typical
+from utils import has_gpu
 
 #: Kinds of exercises that are a function of their arguments
 KINDS = ("numba", "cuda_c", "triton", "function")
@@ -99,7 +100,7 @@ class Task:
         if tensors and isinstance(value, np.ndarray):
             import torch
 
-            return torch.from_numpy(value.copy())
+            return torch.from_numpy(value.copy()).to("cuda" if has_gpu() else "cpu")
         return value
 
     def launch(self, *arguments):
@@ -108,7 +109,7 @@ class Task:
 
     def reference(self, *values):
         """The exercise's own reference, of arguments in order, with outputs left out."""
-        given = [one.numpy() if hasattr(one, "numpy") else one for one in values]
+        given = [one.cpu().numpy() if hasattr(one, "numpy") else one for one in values]
         outs = self.outs[key_of(values)]
         left = iter(given)
         named = {name: outs[name] if name in outs else next(left) for name in self.names}

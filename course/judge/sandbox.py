@@ -211,6 +211,14 @@ class Sandbox:
                 self.nursery.end(self.pid)
         self.remove()
 
+    def queued(self):
+        """Milliseconds that the process has stood in line for a core, as the kernel knows it."""
+        try:
+            told = Path(f"/proc/{self.pid}/schedstat").read_text().split()
+        except OSError:
+            return 0.0
+        return 1e-6 * int(told[1])
+
     def ask(self, do, patience=None, **message):
         """(header, buffers) of the reply to a message. Raises Lost, Forged."""
         nonce = secrets.token_hex(8)

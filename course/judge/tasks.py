@@ -20,6 +20,8 @@ from course.judge.errors import Bound
 #: Whole numbers of a KernelBench task's file above this become this where there is no GPU: its
 #: batches and layers are made for one
 WITHOUT_GPU = 16
+#: Another order of the same operations may be off so many times as far as the model is
+TIMES_ITS_OWN = 8
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,29 @@ def read(path, most=None) -> Task:
     return Task(path.stem, module.reference, module.inputs, demands)
 
 
+@dataclass(frozen=True)
+class AsModel(Bound):
+    """The error that a model's roundings explain, or a few times what it has itself in float32:
+    where terms cancel, as in a variance of equal numbers, its own result shows by how much."""
+
+    model: object = None
+
+    def of(self, expected, arguments, reference):
+        import torch
+
+        narrow = (
+            one.float() if isinstance(one, torch.Tensor) and one.is_floating_point() else one
+            for one in arguments
+        )
+        allowed = super().of(expected, arguments, reference)
+        with torch.no_grad():
+            own = self.model(*narrow)
+        if not isinstance(own, torch.Tensor) or own.shape != expected.shape:
+            return allowed
+        off = np.abs(own.double().numpy() - expected)
+        return allowed + TIMES_ITS_OWN * np.max(off[np.isfinite(off)], initial=0)
+
+
 def module_of(source, path):
     """A module of a text."""
     module = types.ModuleType(Path(path).stem)
@@ -71,7 +96,8 @@ def kernelbench(source, name, most=None) -> Task:
     on_gpu = torch.cuda.is_available()
     if most is None and not on_gpu:
         most = WITHOUT_GPU
-    module = module_of(source if most is None else smaller(source, most), name)
+    source = source if most is None else smaller(source, most)
+    module = module_of(source, name)
     init = list(module.get_init_inputs()) if hasattr(module, "get_init_inputs") else []
     torch.manual_seed(0)
     model = module.Model(*init).eval()
@@ -96,10 +122,11 @@ def kernelbench(source, name, most=None) -> Task:
 
     demands = Demands(
         sizes=("the task's",),
-        error=Bound(roundings),
+        error=AsModel(roundings, model=copy.deepcopy(model).float()),
         fresh=lambda rng: "the task's",
         entry="ModelNew",
         init={"arguments": [sandbox.pack(one) for one in init], "state": state, "seed": 0},
+        rival=f"{source}\n\nModelNew = Model\n",
         timed_size="the task's",
     )
     return Task(name, reference, inputs, demands)

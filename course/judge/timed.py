@@ -6,16 +6,23 @@ the whole device has, whichever streams it used. Without a GPU the same steps ru
 clock, and nobody calls that a speed.
 """
 
+import ctypes
+import sys
 import time
 
 _now = time.perf_counter
 
 FLUSH_BYTES = 256 << 20
 WARM_UP = 3
+PERSISTING_L2 = 6  # CU_LIMIT_PERSISTING_L2_CACHE_SIZE
 
 
 class Host:
     """The host's clock, where everything runs at once."""
+
+    def held(self):
+        """How many bytes of the cache were set aside since this clock was made."""
+        return 0
 
     def start(self):
         self.begin = _now()
@@ -27,7 +34,7 @@ class Host:
 
 
 class Device:
-    """CUDA events on the current stream, and the host's clock until the whole device is done."""
+    """CUDA events on the current stream, and once more when the whole device is done."""
 
     def __init__(self):
         import torch
@@ -39,10 +46,24 @@ class Device:
         size = max(FLUSH_BYTES, 2 * getattr(properties, "L2_cache_size", 0))
         self.flush = torch.empty(size // 4, dtype=torch.float32, device="cuda")
         self.overwrite = torch.Tensor.fill_
+        self.driver = ctypes.CDLL("libcuda.so.1")
+        self.at_first = self._set_aside()
+
+    def _set_aside(self):
+        """How many bytes of the L2 cache are set aside for data that stay."""
+        found = ctypes.c_size_t()
+        self.driver.cuCtxGetLimit(ctypes.byref(found), PERSISTING_L2)
+        return found.value
+
+    def held(self):
+        """How many bytes of the cache were set aside since this clock was made."""
+        return max(0, self._set_aside() - self.at_first)
 
     def start(self):
         self.synchronize()
+        self.driver.cuCtxResetPersistingL2Cache()  # what is to stay there would outlast the flush
         self.overwrite(self.flush, 1.0)
+        self.synchronize()  # another stream would begin while the cache is being overwritten
         self.first, self.last, self.whole = (self.event(enable_timing=True) for _ in range(3))
         self.record(self.first)
 
@@ -57,16 +78,14 @@ class Device:
 
 def clock():
     """The clock of this process, made before the candidate comes."""
-    import sys
-
     torch = sys.modules.get("torch")
     return Device() if torch is not None and torch.cuda.is_available() else Host()
 
 
-def samples(work, clock, sets, rounds):
+def samples(work, clock, sets, rounds, calls=1):
     """(milliseconds of each round, milliseconds until everything was done) of work(*arguments).
 
-    sets: functions that give fresh arguments; each round takes the next.
+    sets: functions that give fresh arguments; each round takes the next, and makes `calls` calls.
     """
     for _ in range(WARM_UP):
         work(*sets[0]())
@@ -74,7 +93,8 @@ def samples(work, clock, sets, rounds):
     for number in range(rounds):
         arguments = sets[number % len(sets)]()
         clock.start()
-        work(*arguments)
+        for _ in range(calls):
+            work(*arguments)
         one, all_of_it = clock.stop()
         own.append(one)
         whole.append(all_of_it)

@@ -5,6 +5,7 @@ import numpy as np
 from course.judge import sandbox
 from course.judge.demands import InOut, Out
 from course.judge.sandbox import Array, Opaque
+from utils import has_gpu
 
 
 def plain_of(argument):
@@ -107,4 +108,4 @@ def poisoned(out, rng):
         return array
     import torch
 
-    return torch.from_numpy(array)
+    return torch.from_numpy(array).to("cuda" if has_gpu() else "cpu")

@@ -33,8 +33,14 @@ REASONS = {
     "timeout": (RIGHT, "It did not finish in time."),
     # ---- fast
     "no_gpu": (FAST, "There is no GPU here, so nothing is timed."),
+    "no_rival": (FAST, "It was raced with nobody, so its time alone says nothing."),
     "slower": (FAST, "It is slower than its rival."),
+    "not_timed": (FAST, "It fails when it is timed."),
     "too_fast": (FAST, "Its time is shorter than this GPU can move the bytes or do the work."),
+    "holds_cache": (
+        FAST,
+        "It has the GPU keep its data in the cache, which no flush reaches then.",
+    ),
     "left_running": (FAST, "Work goes on after the call has returned, where no clock sees it."),
     "clock_differs": (FAST, "Its own process tells another time than the judge's clock."),
     # ---- honest

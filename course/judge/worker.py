@@ -26,7 +26,18 @@ import running
 import timed
 import watching
 from channel import receive, reply
-from desk import Desk, argument_of, class_of, digest, is_array, overlap, packed, parts, spoil
+from desk import (
+    Desk,
+    argument_of,
+    class_of,
+    digest,
+    is_array,
+    on_device,
+    overlap,
+    packed,
+    parts,
+    spoil,
+)
 
 M_PERTURB = -6
 DYING = 2  # seconds in which a process that hung up ends by itself
@@ -142,9 +153,7 @@ def call(candidate, message, desk, watch):
     launch = message["launch"]
     called = arguments
     if message["device_arrays"]:
-        from numba import cuda
-
-        called = [cuda.to_device(one) if isinstance(one, np.ndarray) else one for one in arguments]
+        called = on_device(arguments)
     work = launched(candidate, launch, called) if launch else candidate
     before = [digest(one) for one in arguments]
     notes = {}
@@ -190,13 +199,18 @@ def call(candidate, message, desk, watch):
     return {"result": tree, "notes": notes}, buffers
 
 
-def times(candidate, message, clock):
-    """Milliseconds of calls with fresh arrays."""
-    sets = [lambda one=one: [argument_of(value) for value in one] for one in message["sets"]]
+def prepared(candidate, message):
+    """(what is timed, functions that give it fresh arguments)."""
+    place = on_device if message["device_arrays"] else list
+    sets = [lambda one=one: place(map(argument_of, one)) for one in message["sets"]]
     launch = message["launch"]
-    work = (lambda *given: launched(candidate, launch, given)()) if launch else candidate
-    own, whole = timed.samples(work, clock, sets, message["rounds"])
-    return {"own": own, "whole": whole}
+    return (lambda *given: launched(candidate, launch, given)()) if launch else candidate, sets
+
+
+def times(work, sets, message, clock):
+    """Milliseconds of rounds with fresh arrays, and how much of the cache is set aside."""
+    own, whole = timed.samples(work, clock, sets, message["rounds"], message["calls"])
+    return {"own": own, "whole": whole, "held": clock.held()}
 
 
 def launched(kernel, launch, arguments):
@@ -256,8 +270,11 @@ def serve(channel, scratch):
                 header["notes"]["advanced"] = counted
                 if message["keeping"]:
                     header["notes"] |= desk.kept(roots_of(candidate, whole))
+            elif message["do"] == "prepare":
+                bench = prepared(candidate, message)
+                header, buffers = {}, ()
             elif message["do"] == "time":
-                header, buffers = times(candidate, message, clock), ()
+                header, buffers = times(*bench, message, clock), ()
             else:
                 header, buffers = {"left": watch.left()}, ()
         except BaseException as error:

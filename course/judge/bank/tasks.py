@@ -9,7 +9,15 @@ from functools import partial
 
 import numpy as np
 
-from course.judge import Bound, Demands, Property, beyond, elementwise, sum_of_products
+from course.judge import (
+    Bound,
+    Demands,
+    Property,
+    beyond,
+    elementwise,
+    exactly,
+    sum_of_products,
+)
 
 MOST_COLUMNS = 90  # of a row, where a task draws them
 FEW_COLUMNS = 45  # more than a warp has lanes, and few enough for engines that watch each access
@@ -98,6 +106,8 @@ ORDER = replace(  # what the twelve envelopes answer: few numbers, so that it ta
         fresh=lambda rng: int(rng.integers(3, 8)),
         calls=3,
         seconds=30,
+        rival=exact_softmax,
+        timed_size=(1000, 200),
     ),
 )
 WIDE_SOFTMAX = replace(
@@ -112,6 +122,7 @@ SOFTMAX_ON_TORCH = Task(
         large=long_rows,
         library=SOFTMAX.demands.library,
         precision="float32",
+        timed_size=(4096, 4096),
     ),
 )
 
@@ -182,7 +193,71 @@ MEAN_SQUARE = Task(
     Demands(error=elementwise(lambda x, y: x.size + 8), library=(), precision="float32"),
 )
 
+
+# ---- what strangers' right answers solve besides
+
+
+def some_numbers(rng, n):
+    """n numbers of float32."""
+    return (rng.normal(size=n).astype(np.float32),)
+
+
+PREFIX_SUM = Task(
+    "prefix_sum",
+    lambda x: np.cumsum(x.astype(np.float64)),
+    some_numbers,
+    Demands(
+        error=Bound(
+            lambda x: x.size + 8, magnitude=lambda x: np.cumsum(np.abs(x.astype(np.float64)))
+        )
+    ),
+)
+BINS = 64
+HISTOGRAM = Task(
+    "histogram",
+    lambda x: np.bincount(x, minlength=BINS)[:BINS].astype(np.int64),
+    lambda rng, n: (rng.integers(0, BINS, size=n).astype(np.int32),),
+    Demands(error=exactly),
+)
+
+
+def exact_layer_norm(x, weights, bias):
+    """Of each row: less its mean, by its deviation, times the weights, plus the bias."""
+    off = x - x.mean(axis=1, keepdims=True)
+    return off / np.sqrt((off**2).mean(axis=1, keepdims=True) + 1e-5) * weights + bias
+
+
+def terms_of_layer_norm(x, weights, bias):
+    """The magnitudes of what is added in each element."""
+    terms = np.abs(x) + np.abs(x).mean(axis=1, keepdims=True)
+    return terms / np.sqrt(x.var(axis=1, keepdims=True) + 1e-5) * np.abs(weights) + np.abs(bias)
+
+
+def rows_to_norm(rng, n):
+    """n rows of n + 3 numbers, weights and a bias."""
+    shapes = (n, n + 3), (n + 3,), (n + 3,)
+    return tuple(rng.normal(size=shape).astype(np.float32) for shape in shapes)
+
+
+LAYER_NORM = Task(
+    "layer_norm",
+    exact_layer_norm,
+    rows_to_norm,
+    Demands(error=Bound(lambda x, *_: x.shape[1] + 20, magnitude=terms_of_layer_norm)),
+)
+
 TASKS = {
     task.name: task
-    for task in (SOFTMAX, ORDER, WIDE_SOFTMAX, SOFTMAX_ON_TORCH, PRODUCT, LINEAR, MEAN_SQUARE)
+    for task in (
+        SOFTMAX,
+        ORDER,
+        WIDE_SOFTMAX,
+        SOFTMAX_ON_TORCH,
+        PRODUCT,
+        LINEAR,
+        MEAN_SQUARE,
+        PREFIX_SUM,
+        HISTOGRAM,
+        LAYER_NORM,
+    )
 }

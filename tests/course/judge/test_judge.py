@@ -10,7 +10,7 @@ import textwrap
 import numpy as np
 import pytest
 
-from course.judge import Demands, InOut, Out, Property, elementwise, judge, sandbox
+from course.judge import Demands, InOut, Out, Property, elementwise, judge, judging, sandbox
 from course.judge.__main__ import main
 from course.judge.bank import patterns
 from course.judge.bank.tasks import ORDER, TASKS
@@ -46,6 +46,42 @@ def test_a_right_function_is_accepted_and_nothing_is_said_of_a_time_without_a_gp
     assert report.right and report.honest
     if not utils.has_gpu():
         assert report.fast.keys == ("no_gpu",)
+
+
+TIMED = 20_001
+
+
+def patient(a, b):
+    """The same a hundred times."""
+    for _ in range(100):
+        out = np.float32(2) * a + b
+    return out
+
+
+def failing(a, b):
+    """Right, and fails for the size at which it is timed."""
+    if a.size == TIMED:
+        raise RuntimeError("enough")
+    return np.float32(2) * a + b
+
+
+RACES = {
+    "its rival is slower": (plain, patient, "yes", ()),
+    "it is slower": (patient, plain, "no", ("slower",)),
+    "it has no rival": (plain, None, "unknown", ("no_rival",)),
+    "it fails": (failing, plain, "no", ("not_timed",)),
+    "its rival fails": (plain, failing, "unknown", ("no_rival",)),
+}
+
+
+@pytest.mark.parametrize("race", RACES)
+def test_a_right_candidate_is_timed_beside_its_rival(race, monkeypatch):
+    monkeypatch.setattr(judging, "has_gpu", lambda: True)  # without one the host's clock is read
+    candidate, rival, verdict, keys = RACES[race]
+    demands = Demands(**FEW, rival=rival, timed_size=TIMED)
+    report = judge(candidate, weighted, pair, demands, seed=3)
+    assert report.right.verdict == "yes" and report.fast.verdict == verdict, str(report)
+    assert report.fast.keys == keys, str(report)
 
 
 WRONG = {

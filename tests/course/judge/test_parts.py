@@ -119,10 +119,12 @@ def test_a_reply_of_another_form_is_no_reply():
 def test_a_clock_of_the_host_sees_each_call_and_two_clocks_that_differ_are_named():
     own, whole = samples(lambda n: time.sleep(n), Host(), [lambda: (0.002,)], 3)
     assert len(own) == 3 and all(2 <= one < 200 for one in own) and own == whole
-    late = fast.of_clocks({"own": [1.0], "whole": [2.0], "each": 2.0})
-    told = fast.of_clocks({"own": [0.1], "whole": [0.1], "each": 2.0})
-    assert [one.key for one in (*late, *told)] == ["left_running", "clock_differs"]
-    assert fast.of_clocks({"own": [1.0], "whole": [1.0], "each": 1.1}) == []
+    good = {"own": [1.0], "whole": [1.0], "each": 1.1, "held": 0}
+    late, told = good | {"whole": [2.0]}, good | {"own": [0.1], "whole": [0.1]}
+    found = [fast.of_clocks([one]) for one in (good, late, told, good | {"held": 1})]
+    keys = [[reason.key for reason in one] for one in found]
+    assert keys == [[], ["left_running"], ["clock_differs"], ["holds_cache"]]
+    assert fast.of_clocks([told, told | {"each": 0.0}]) == []  # a busy machine, in one turn alone
     assert fast.beyond_the_roof(Demands(), SimpleNamespace(draw=lambda n: ()), 1, 1.0) == []
 
 

