@@ -635,7 +635,7 @@ def tiles_of_layer(shape):
 LAYER = Exercise(
     id="convolution.layer",
     title="An implicit GEMM",
-    minutes=8,
+    minutes=6,
     kind="cuda_c",
     kernel_name="layer",
     path="build/layer.cu",

@@ -10,6 +10,7 @@ PLAIN = "#ffffff"
 KNOWN = "#cfe8cf"
 OUTSIDE = "#eeeeee"
 PIXEL, APART, WORDS = 30, 110, 350  # pixels of the walk's picture: a pixel, gaps, a sum's words
+WIDE, ASIDE = 44, 170  # pixels of the picture of blame: a number's box, the words beside
 
 
 def _row(axes, y, numbers, colour_of, first=0):
@@ -163,6 +164,42 @@ def im2col(place: int = 0, size: int = 4, side: int = 2):
         if row == place:
             word(axes, first + side**2 + 0.3, row + 0.5, f"place {row}", ha="left")
     return fig
+
+
+def blame(pixel: int = 2, size: int = 6, side: int = 3):
+    """Which results a pixel of a signal went into, and by which taps: the way back to it.
+
+    pixel: the one that is coloured; side: taps of the filter, whose result is as *valid* has it.
+    """
+    into = [(s, pixel - s) for s in range(side) if 0 <= pixel - s <= size - side]
+    way = ", ".join(f"result {i} by tap {s}" for s, i in into)
+    alt = (
+        f"A signal of {size} pixels and its {size - side + 1} results. "
+        f"Pixel {pixel} went into {way}."
+    )
+    sheet = Drawing(WIDE * size + ASIDE, 4.7 * WIDE, alt=alt)
+    shift = WIDE * (side - 1) / 2  # a result stands under the middle of its window
+    for i in range(size - side + 1):
+        hit = any(i == result for _, result in into)
+        _place(sheet, shift + WIDE * i, 2.6 * WIDE, hit, i)
+    for i in range(size):
+        _place(sheet, WIDE * i, 0.2 * WIDE, i == pixel, i)
+    middle = WIDE / 2 - 1
+    for s, i in into:
+        sheet.text(shift + WIDE * i + middle, 3.75 * WIDE, f"w[{s}]", size=14)
+        ends = shift + WIDE * i + middle, 2.6 * WIDE, WIDE * pixel + middle, 1.2 * WIDE
+        sheet.arrow(*ends, colour=strong(ACCENT), thick=1.5, head=8)
+    gathered = " + ".join(f"error[{i}]·w[{s}]" for s, i in into)
+    sheet.text_from(0, 4.4 * WIDE, f"blame[{pixel}] = {gathered}", size=14)
+    for y, name in ((0.65, "pixels x"), (3.05, "results y")):
+        sheet.text_from(WIDE * size + 14, y * WIDE, name, size=14, colour=GREY)
+    return sheet
+
+
+def _place(sheet, left, top, coloured, number):
+    fill, colour = (BLOCK_COLOURS[1], ON_COLOUR) if coloured else (FAINT, GREY)
+    sheet.box(left, top, WIDE - 2, WIDE - 2, fill=fill)
+    sheet.text(left + WIDE / 2 - 1, top + WIDE / 2 - 1, number, colour=colour)
 
 
 def layouts(channels: int = 3, pixels: int = 4):

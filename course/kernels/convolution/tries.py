@@ -128,3 +128,30 @@ def filtered(file: str, colours, bank) -> list:
         return []
     pictures = np.abs(y.copy_to_host().T.reshape(-1, h, w)).clip(0, 1)
     return list(pictures) if pictures.any() else []
+
+
+def undone(file: str, photo, taps, rounds: int = 30):
+    """Take a shake out of a photograph [h, w], with the kernel `slopes` of a file.
+
+    taps: the shake, [side, side]. None where the kernel leaves something unwritten, or makes a
+    mistake, which is printed.
+    """
+    device = "cuda" if has_gpu() else "cpu"
+    y, taps = (torch.tensor(np.array(a, np.float32), device=device) for a in (photo, taps))
+    h, w = y.shape
+    side = len(taps)
+    launch = cuda_c.load(file).slopes[(ceil_div(w, 16), ceil_div(h, 16)), (16, 16)]
+    guess = y.clone()
+    for _ in range(rounds):
+        shaken = torch.nn.functional.conv2d(guess[None, None], taps[None, None], padding=side // 2)
+        errors = (shaken[0, 0] - y).contiguous()
+        dx = torch.full_like(y, torch.nan)
+        try:
+            launch(dx, errors, taps, h, w, side)
+        except LearnerError as mistake:
+            print(mistake)
+            return None
+        if dx.isnan().any():
+            return None
+        guess = (guess - dx).clamp(min=0)
+    return guess.cpu().numpy().clip(0, 1)

@@ -54,3 +54,12 @@ def test_shares_show_what_is_recorded(monkeypatch, capsys):
     figure = pictures.shares()
     assert "on a GPU. data gradient 64 ch, 56²: 125%" in figure.alt
     assert max(bar.get_height() for bar in figure.axes[0].patches) == 1.25
+
+
+def test_a_pixel_gets_its_blame_by_the_taps_that_it_went_into():
+    assert "Pixel 2 went into result 2 by tap 0, result 1 by tap 1, result 0 by tap 2." in (
+        pictures.blame(2).alt
+    )
+    at_the_edge = pictures.blame(5)
+    assert at_the_edge.alt.endswith("Pixel 5 went into result 3 by tap 2.")
+    assert at_the_edge.svg().count("<polygon") == 1
