@@ -57,7 +57,7 @@ def some_shares(rng, shape):
 BIAS = Exercise(
     id="mnist_cnn.bias_gradient",
     title="The gradient of a bias",
-    minutes=6,
+    minutes=4,
     task=(
         "Write `sum_over_batch`: `total[n]` is the sum of column n of `share` [B, N]. The kernel"
         " below lets a thread work on each element of `share`, and all threads of a column add to"
@@ -191,7 +191,7 @@ def conv_weight_inputs(rng, shape):
 CONV_WEIGHT = Exercise(
     id="mnist_cnn.conv_weight",
     title="The gradient of the weights",
-    minutes=10,
+    minutes=9,
     task=(
         "A thread has an image b, a filter k, a channel c and a row r of taps, and writes three"
         " numbers: for s = 0, 1, 2 the sum over all places (i, j) of"
@@ -421,7 +421,7 @@ __global__ void norm_backward(float* dx, const float* dy, const float* x, const 
     rtol=1e-4,
     other_block=(96, 1, 1),
     hints=(
-        "The last line of the algebra above: what is subtracted from dy, before the scale?",
+        "How much of dy is the same for all numbers of the channel? And how much is like normal?",
         "The mean of dy over the channel, and normal times the mean of dy * normal.",
         (
             "`dbeta[c]` is the *sum* of dy over the channel. Its mean is `dbeta[c] / N`; how many"
@@ -564,7 +564,7 @@ def pool_transposed(dx, dy, winner, N, H, W):
 POOL = Exercise(
     id="mnist_cnn.pool_backward",
     title="Who was the largest?",
-    minutes=7,
+    minutes=6,
     task=(
         "Max-pooling backward, a thread per element of `dx` [N, H, W]: did this element win its"
         " window? Then it gets the window's gradient; all others get 0. `winner` and `dy` are"
@@ -673,7 +673,7 @@ def softmax_with(z, subtracted):
 SOFTMAX = Exercise(
     id="mnist_cnn.softmax",
     title="A softmax that does not overflow",
-    minutes=5,
+    minutes=4,
     task=(
         "One thread per row of ten logits: `p[b, k]` is exp(z[b, k]) over the sum of all ten. The"
         " logits come from a network in its first steps: some are in the hundreds, and some rows"
@@ -784,7 +784,7 @@ INPUT_LINE = (
 BACKWARD = CppExercise(
     id="mnist_cnn.backward",
     title="The way back",
-    minutes=7,
+    minutes=6,
     path="build/backward.cuh",
     task=(
         "Three launches are missing from the way back through the two linear layers: the gradient"
@@ -876,7 +876,7 @@ struct Losses {
 WAIT = CppExercise(
     id="mnist_cnn.wait",
     title="A loss that is not a number",
-    minutes=8,
+    minutes=7,
     path="build/losses.cuh",
     task=(
         "Write `Losses::wait`. It waits until `steps` steps are done, and appends the loss of each"

@@ -316,3 +316,69 @@ def linear(batch: int, layer: str = "fc1"):
         top += high + 14
         sheet.height = top + 4 if number == 2 else sheet.height
     return sheet
+
+
+# ---- one digit's answer, and the blame for it
+
+FACE, SLOT, TALL = 5, 46, 130  # pixels: a digit's pixel, a bar with its gap, a probability of 1
+
+
+def verdict(image: np.ndarray, p: np.ndarray, right: int | None = None):
+    """A digit, and a bar for each of the ten probabilities, the largest marked.
+
+    image: uint8 [28, 28]; p: [10]. right: the right answer; with it an outline shows where each bar
+    should end, and above stands by how much it is off: the gradient of that logit.
+    """
+    answer = int(p.argmax())
+    said = ", ".join(f"{digit}: {share:.0%}" for digit, share in enumerate(p))
+    alt = f"The network reads {answer}. {said}."
+    off = p - (np.arange(10) == right)
+    if right is not None:
+        alt += f" Off by {', '.join(f'{each:+.2f}' for each in off)}."
+    side = FACE * 28
+    left, floor = side + 44, TALL + 46
+    sheet = Drawing(left + 10 * SLOT, floor + 30, alt=alt)
+    sheet.add("image", href=_png(image), x=0, y=floor - side, width=side, height=side)
+    for digit, share in enumerate(p):
+        x = left + SLOT * digit
+        colour = BLOCK_COLOURS[4 if digit == answer else 0]
+        top = floor - TALL * share
+        sheet.box(x, top, SLOT - 12, TALL * share, fill=colour)
+        sheet.text(x + SLOT / 2 - 6, floor + 16, digit, size=16)
+        if right is None:
+            sheet.text(x + SLOT / 2 - 6, top - 10, f"{share:.0%}", size=14)
+            continue
+        if digit == right:
+            sheet.box(x, floor - TALL, SLOT - 12, TALL, line=strong(ALARM), thick=2)
+        above = min(top, floor - TALL) if digit == right else top
+        sheet.text(x + SLOT / 2 - 6, above - 10, f"{off[digit]:+.2f}", size=14)
+    if right is not None:
+        words = "outline: what it should have; numbers: what each has minus that"
+        sheet.text_from(left, 14, words, size=13)
+    return sheet
+
+
+# ---- batch norm: four numbers, of which one moves
+
+REACH = 40  # pixels for 1
+
+
+def company(last: int = 3):
+    """Four numbers, 1, 1, 3 and `last`, and what batch norm makes of them."""
+    x = np.array([1, 1, 3, last])
+    y = layers.batchnorm2d(x.reshape(4, 1, 1, 1).astype(float), np.ones(1), np.zeros(1))[0].ravel()
+    before, after = ", ".join(map(str, x)), ", ".join(f"{each:.2f}" for each in y)
+    sheet = Drawing(620, 200, alt=f"{before} become {after}.")
+    zero = 150  # where 0 stands
+    for height, name in ((50, "x"), (140, "y")):
+        sheet.text_from(0, height, name, size=18)
+        sheet.line(zero - 3 * REACH, height, zero + 10 * REACH, height, colour=GREY)
+        for tick in range(-2, 10):
+            sheet.text(zero + tick * REACH, height + (-34 if name == "x" else 36), tick, size=12)
+    for number, (one, other) in enumerate(zip(x, y, strict=True)):
+        colour = BLOCK_COLOURS[4 if number == 3 else 0]
+        apart = 12 * (x[:number] == one).sum() - 6 * ((x == one).sum() - 1)  # equal: side by side
+        ends = zero + one * REACH + apart, zero + other * REACH + apart
+        sheet.line(ends[0], 50, ends[1], 140, colour=strong(colour), thick=1.5)
+        sheet.dots([(ends[0], 50), (ends[1], 140)], 14, colour=colour)
+    return sheet

@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from course.kernels.mnist_cnn import SHAPES, drawing, files, layers, naive_trainer, pytorch
+from course.kernels.mnist_cnn import SHAPES, drawing, files, layers, naive_trainer, pytorch, seven
 from course.kernels.mnist_cnn.loader import Loader
 from course.pictures import mnist_cnn as pictures
 from tests.processes import completed
@@ -257,6 +257,23 @@ def test_a_linear_layer_is_three_products():
     said = pictures.linear(64).alt
     assert "y is x times wᵀ, a sum over K; dx is dy times w, a sum over N" in said
     assert "dw is dyᵀ times x, a sum over B" in said and "B = 64, K = 3136, N = 128" in said
+
+
+def test_a_verdict_says_what_each_answer_has_and_what_it_is_off_by():
+    p = np.array([0.5, 0.3, 0.2, *np.zeros(7)])
+    assert "reads 0. 0: 50%, 1: 30%" in pictures.verdict(seven.IMAGE, p).alt
+    blamed = pictures.verdict(seven.IMAGE, p, right=1)
+    assert "Off by +0.50, -0.70, +0.20" in blamed.alt and ">-0.70</text>" in blamed.svg()
+
+
+def test_one_number_that_moves_takes_its_company_along():
+    assert pictures.company(3).alt == "1, 1, 3, 3 become -1.00, -1.00, 1.00, 1.00."
+    assert "become -0.82, -0.82, 0.00, 1.63" in pictures.company(7).alt
+
+
+def test_the_untrained_network_takes_the_seven_for_a_three():
+    p = seven.probabilities(pytorch.initial_weights(16))
+    assert p.sum() == pytest.approx(1) and p.argmax() == 3
 
 
 # ---- the trainer in CUDA C ---
