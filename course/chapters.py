@@ -164,7 +164,7 @@ CHAPTERS = (
         CRAFT,
         "16_fusion",
         "Fusion",
-        115,
+        120,
         "Softmax, norms, losses, optimizers: kernels that need not talk through memory.",
     ),
     Chapter(

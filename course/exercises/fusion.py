@@ -17,6 +17,103 @@ from course.checking.inputs import (
 )
 from course.checking.model import Exercise, Hypothesis, InOut, Launch, Out, Speed, Wrong
 from course.checking.quiz import Quiz, one_of
+from course.kernels.row_kernels.numba_softmax import LOWEST, block_max, block_sum, larger
+
+# ---- fuse: three steps in one kernel
+
+
+@cuda.jit
+def in_one(out, x, bias, residual):
+    column, row = cuda.grid(2)
+    if row < out.shape[0] and column < out.shape[1]:
+        v = x[row, column] + bias[column]
+        out[row, column] = max(v, 0) + residual[row, column]
+
+
+@cuda.jit
+def in_one_through_out(out, x, bias, residual):
+    column, row = cuda.grid(2)
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = x[row, column] + bias[column]  # the mistake: each step goes to memory
+        out[row, column] = max(out[row, column], 0)
+        out[row, column] = out[row, column] + residual[row, column]
+
+
+def three_matrices(rng, shape):
+    """x and a residual, and a bias for each column."""
+    x, residual = (4 * uniform(rng, *shape) for _ in range(2))
+    return {"out": Out(shape), "x": x, "bias": 4 * uniform(rng, shape[1]), "residual": residual}
+
+
+def three_steps(out, x, bias, residual, floor=0.0):
+    """relu(x + bias) + residual, in float64. floor: from where on relu lets numbers through."""
+    return np.maximum(np.asarray(x, np.float64) + bias, floor) + residual
+
+
+FUSE = Exercise(
+    id="fusion.fuse",
+    title="Three steps in one kernel",
+    minutes=5,
+    task=(
+        "`out = max(x + bias, 0) + residual`, as the three kernels above compute it together. A"
+        " thread has one element. It reads `x` and `residual` once each, writes `out` once, and"
+        " sends nothing else through memory."
+    ),
+    starter="""
+@cuda.jit
+def in_one(out, x, bias, residual):
+    column, row = cuda.grid(2)
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = x[row, column] + bias[column]  # the first step; two are missing
+""",
+    solution=in_one,
+    inputs=three_matrices,
+    reference=three_steps,
+    specials="finite",  # a maximum of NaN and 0 is either, as one compares
+    shapes=((1, 1), (3, 33), (33, 3), (8, 8), (20, 50)),
+    fresh=some_numbers((1, 40), (1, 70)),
+    large=((300, 2), (2, 300)),
+    block=(8, 8, 1),
+    other_block=(16, 2, 1),
+    elements=1,
+    extents=lambda shape: (shape[1], shape[0], 1),
+    swapped=(0, 1),
+    traffic=1.2,
+    probe=(16, 30),
+    hints=(
+        "What does the second kernel read? Your thread has that number already.",
+        "Put the first sum into a variable: `v = x[row, column] + bias[column]`.",
+        "`max(v, 0)`, plus the residual of the same place, is what is stored.",
+    ),
+    wrong=(
+        Wrong(in_one_through_out, "too_much_traffic"),
+        ("max(v, 0) + residual[row, column]", "max(v + residual[row, column], 0)", "wrong_value"),
+        (" + residual[row, column]", "", "wrong_value"),
+        ("max(v, 0)", "v", "wrong_value"),
+        (" and column < out.shape[1]", "", "missing_guard"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "The residual is added before the maximum is taken. It comes last, so that `out` may"
+            " be negative.",
+            lambda out, x, bias, residual: np.maximum(
+                np.asarray(x, np.float64) + bias + residual, 0
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The residual is missing: it is the third step.",
+            lambda residual, **given: three_steps(residual=0, **given),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The maximum with 0 is missing: it is the second step.",
+            partial(three_steps, floor=-np.inf),
+        ),
+    ),
+)
+
 
 # ---- online: the softmax states of two parts
 
@@ -228,6 +325,167 @@ def join_softmax(out, largest, sums):
             "Thread i joins two neighbours, parts 2 i and 2 i + 1. You join parts that lie half the"
             " array apart.",
             halves_joined,
+        ),
+    ),
+)
+
+
+# ---- loss: a row's gradient, in place of its scores
+
+SCORES_THREADS = 64
+
+
+@cuda.jit
+def loss_gradient(scores, right):
+    row, t = cuda.blockIdx.x, cuda.threadIdx.x
+    columns = scores.shape[1]
+
+    largest = LOWEST
+    for c in range(t, columns, cuda.blockDim.x):
+        largest = larger(scores[row, c], largest)
+    largest = block_max(largest)
+
+    total = np.float32(0)
+    for c in range(t, columns, cuda.blockDim.x):
+        total += math.exp(scores[row, c] - largest)
+    total = block_sum(total)
+
+    for c in range(t, columns, cuda.blockDim.x):
+        p = math.exp(scores[row, c] - largest) / total
+        scores[row, c] = p - 1 if c == right[row] else p
+
+
+def rows_of_scores(rng, shape):
+    """Rows of scores, most of them far from 0, and the right column of each."""
+    scores = (4 * uniform(rng, *shape)).astype(np.float32)
+    scores += rng.choice(np.float32([-300, 0, 300]), (shape[0], 1))
+    scores[-1:] = -300 - abs(scores[-1:])  # far below 0
+    scores[2:3] *= 1e30  # one score has it all
+    right = rng.integers(0, shape[1], shape[0]).astype(np.int32)
+    right[1:2] = shape[1] - 1
+    return {"scores": InOut(scores), "right": right}
+
+
+def slopes_of(scores, right, ones=1.0, sign=1, floor=-np.inf, of="row"):
+    """Softmax of each row, minus 1 at its right column, in float64: with mistakes, if asked.
+
+    ones: what is taken away there. floor: at least this is subtracted. of: the sum's values, a
+    "row", or "thread", each thread's own.
+    """
+    scores = np.asarray(scores, np.float64)
+    rows, columns = scores.shape
+    largest = np.maximum(scores.max(1, keepdims=True), floor)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        powers = np.exp(scores - largest).astype(np.float32).astype(np.float64)
+        total = powers.sum(1, keepdims=True)
+        if of == "thread":
+            total = np.zeros_like(powers)
+            for t in range(min(SCORES_THREADS, columns)):
+                own = slice(t, None, SCORES_THREADS)
+                total[:, own] = powers[:, own].sum(1, keepdims=True)
+        slopes = powers / total
+    slopes[np.arange(rows), right] -= ones
+    return sign * slopes
+
+
+LOSS = Exercise(
+    id="fusion.loss",
+    title="The gradient, in place of the scores",
+    minutes=10,
+    one_block=True,
+    task=(
+        "`scores` has a row for each token, and `right[row]` is the column of its right word. Put"
+        " the gradient in place of the scores: each row's softmax, minus 1 at the right column. A"
+        " block of 64 threads has a row, and each element is stored by one thread alone. The"
+        " starter finds each row's largest score. `block_sum` adds up one number of each thread, as"
+        " `block_max` finds the largest. Scores may be far from 0, such as 300 or -300."
+    ),
+    starter="""
+@cuda.jit
+def loss_gradient(scores, right):
+    row, t = cuda.blockIdx.x, cuda.threadIdx.x
+    columns = scores.shape[1]
+
+    largest = LOWEST
+    for c in range(t, columns, cuda.blockDim.x):
+        largest = larger(scores[row, c], largest)
+    largest = block_max(largest)
+
+    ...  # the row's sum, then the gradient
+""",
+    solution=loss_gradient,
+    inputs=rows_of_scores,
+    reference=slopes_of,
+    specials="finite",  # the gradient of an infinite score is none
+    powers=(),  # the text bounds scores
+    shapes=((1, 1), (2, 64), (1, 65), (3, 33), (3, 200), (1, 511)),
+    fresh=some_numbers((1, 4), (1, 200)),
+    launches=lambda shape: [Launch((shape[0], 1, 1), (SCORES_THREADS, 1, 1))],
+    extents=lambda shape: (shape[0] * SCORES_THREADS, 1, 1),
+    is_square=lambda shape: False,
+    race_free=True,
+    effort=4,
+    probe=(2, 300),
+    hints=(
+        "The row's softmax is the third kernel pass of `three_reads`. What has to be changed in"
+        " what it stores?",
+        "The sum is as in `three_reads`: `total += math.exp(scores[row, c] - largest)` for the"
+        " thread's own columns, then `block_sum(total)`.",
+        "Let the thread that stores column `right[row]` take the 1 away itself:"
+        " `p - 1 if c == right[row] else p`. Then no other thread has to wait for it.",
+    ),
+    wrong=(
+        (
+            "        scores[row, c] = p - 1 if c == right[row] else p",
+            "        scores[row, c] = p\n    if t == 0:\n        scores[row, right[row]] -= 1",
+            "race",
+        ),
+        (
+            "        scores[row, c] = p - 1 if c == right[row] else p",
+            (
+                "        scores[row, c] = p\n    cuda.syncthreads()\n"
+                "    if t == 0:\n        scores[row, right[row]] -= 1"
+            ),
+            "duplicate_work",
+        ),
+        ("p - 1 if c == right[row] else p", "p", "wrong_value"),
+        ("p - 1 if", "1 - p if", "wrong_value"),
+        ("    total = block_sum(total)\n", "", "wrong_value"),
+        ("    largest = block_max(largest)\n", "    largest = np.float32(0)\n", "wrong_value"),
+        ("largest = LOWEST", "largest = np.float32(0)", "wrong_value"),
+        ("c == right[row]", "c == right[0]", "wrong_value"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "This is softmax itself: the 1 at the right column is missing.",
+            partial(slopes_of, ones=0),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "At the right column the sign is turned: it is p - 1, which is negative.",
+            lambda scores, right: np.abs(slopes_of(scores, right)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "All signs are turned: the gradient is softmax minus 1 at the right column.",
+            partial(slopes_of, sign=-1),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Each thread divides by the sum of its own columns. `block_sum` adds up those of all.",
+            partial(slopes_of, of="thread"),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The largest score is at least 0 here. In a row of scores far below 0 every"
+            " exponential is then 0, and 0 / 0 is NaN.",
+            partial(slopes_of, floor=0),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The 1 is taken from the same column of every row: row r has its own, `right[r]`.",
+            lambda scores, right: slopes_of(scores, np.full_like(right, right[0])),
         ),
     ),
 )
@@ -531,7 +789,7 @@ def scaled_tensors(values, starts, factors, chunks):
 TABLE = Exercise(
     id="fusion.table",
     title="Many tensors, one launch",
-    minutes=5,
+    minutes=4,
     task=(
         "Tensor t is `values[starts[t]:starts[t + 1]]`. Each block multiplies one chunk of one"
         " tensor by that tensor's factor. `chunks[block]` says which: (tensor, number of the chunk"
@@ -584,7 +842,7 @@ def scale_all(values, starts, factors, chunks):
 )
 
 
-EXERCISES = (ONLINE, ADD_NORM, TABLE)
+EXERCISES = (FUSE, ONLINE, LOSS, ADD_NORM, TABLE)
 
 
 QUIZZES = (

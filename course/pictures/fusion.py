@@ -1,4 +1,4 @@
-"""Pictures of the chapter Fusion: passes over memory, a loss in chunks."""
+"""Pictures of the chapter Fusion: passes over memory, a guessed word, a loss in chunks."""
 
 import numpy as np
 
@@ -106,6 +106,48 @@ def _steps_of_chunk(drawing, middle: float, bottom: float) -> None:
 
 #: Prints recorded results, or that there are none yet.
 recorded = records.recorded
+
+
+# ---- the next word
+
+
+def guess(words, scores, right=None):
+    """A bar for each word's probability, and where training moves its score.
+
+    scores: a word each, of which softmax makes the probabilities. right: the word that comes next;
+        an arrow beside each bar is then minus the gradient of the cross-entropy.
+    """
+    powers = np.exp(np.float64(scores) - np.max(scores))
+    chances = powers / powers.sum()
+    told = [f"{word} {chance:.0%}" for word, chance in zip(words, chances, strict=True)]
+    alt = "The next word: " + ", ".join(told)
+    fig, axes = chart(7.2, 2.6, alt=alt)
+    axes.barh(words, chances, color=KERNEL, height=0.6)
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1.5)
+    axes.set_xticks([])
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    for row, (score, chance) in enumerate(zip(scores, chances, strict=True)):
+        axes.text(chance + 0.02, row, f"{chance:.0%}   score {score:.3g}", va="center")
+    if right is not None:
+        moves = np.equal(words, right) - chances
+        loss = -np.log(chances[words.index(right)])
+        axes.set_title(f"{right} comes next: the loss is {loss:.2f}", fontsize=10, loc="left")
+        axes.text(1.25, -0.62, "pull on the score", ha="center", fontsize=9)
+        for row, move in enumerate(moves):
+            _move(axes, row, move)
+        pulls = [f"{word} {move:+.2f}" for word, move in zip(words, moves, strict=True)]
+        fig.alt = f"{alt}. {right} is right, the loss {loss:.2f}. Moved: " + ", ".join(pulls)
+    return fig
+
+
+def _move(axes, row, move):
+    """An arrow at the right of a word's row: to the right where its score is to grow."""
+    colour = ACCENT if move > 0 else ALARM
+    arrow = {"arrowstyle": "->", "color": colour, "linewidth": 1.8}
+    axes.annotate("", xy=(1.25 + 0.2 * move, row), xytext=(1.25, row), arrowprops=arrow)
+    axes.text(1.25, row - 0.28, f"{move:+.2f}", ha="center", fontsize=9)
 
 
 # ---- online softmax

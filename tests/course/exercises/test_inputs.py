@@ -258,6 +258,7 @@ UNTOLD = {
         "triton.log_sum x: 0 where it is tiny",
         "triton.log_sum x: 1 where it is 0",
         "fusion.online largest: 0 where it is tiny",
+        "fusion.loss scores: 0 where it is tiny",
         "mnist_cnn.softmax z: 0 where it is tiny",
         "beating_pytorch.head bias: 0 where it is tiny",
     ),
@@ -297,6 +298,7 @@ UNTOLD = {
     "it counts chunks of a block's size: 2^15 of them are more than a million threads": (
         "fusion.table chunks: int16",
     ),
+    "it is a column, and a block takes seconds for a row of 2^15": ("fusion.loss right: int16",),
 }
 
 #: Why no trial is longer than a byte can count along an axis
@@ -308,6 +310,8 @@ SHORT = {
     "300 rows with all their barriers take more than a second": (
         "fourier.exchange out, axis 0",
         "fourier.exchange x, axis 0",
+        "fusion.loss scores, axis 0",
+        "fusion.loss right, axis 0",
     ),
     "300 digits take more than four seconds, every access watched": (
         "beating_pytorch.conv1_pool pooled, axis 0",
@@ -325,6 +329,7 @@ SHORT_OF_16_BITS = {
         "libraries.softmax",
         "matmul.tile",
         "convolution.blur",
+        "fusion.loss",
     ),
     "a warp of threads for each": ("synchronization.warp_sum",),
     "who tries every count from 0 on is right, and slow": ("synchronization.at_most",),
@@ -345,6 +350,7 @@ SHORT_OF_16_BITS = {
         "tensor_cores.registers",
     ),
     "one side alone, squared, is as many elements": ("convolution.slopes", "fourier.back"),
+    "a row of so many columns has 8 times as many threads in blocks of 8 rows": ("fusion.fuse",),
     "two numbers, or a chunk of them, in each": ("fusion.table", "low_precision.nibbles"),
     "more channels of as many places each": (
         "mnist_cnn.conv_weight",

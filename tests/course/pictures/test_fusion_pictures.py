@@ -45,3 +45,10 @@ def test_what_was_not_seen_is_not_drawn(tiles):
     fig = pictures.online(tiles)
     words = [text.get_text() for text in fig.axes[0].texts]
     assert words.count("?") == len(pictures.ROW) - pictures.A_TILE * tiles
+
+
+def test_a_guess_is_moved_towards_the_right_word():
+    words, scores = ("mat", "chair", "moon"), (2, 1, 0)
+    assert pictures.guess(words, scores).alt == "The next word: mat 67%, chair 24%, moon 9%"
+    alt = pictures.guess(words, scores, "moon").alt
+    assert "the loss 2.41. Moved: mat -0.67, chair -0.24, moon +0.91" in alt
