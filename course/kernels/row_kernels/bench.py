@@ -291,7 +291,7 @@ def changed_shapes(columns: int, item: int) -> dict[str, Shape]:
     changed = {}
     for name, variant in VARIANTS.items():
         fits = variant.ring in (None, shape.stages > 0)
-        if variant.file == "fast.cuh" and fits:
+        if variant.file != "two_reads.cuh" and fits:
             changed[name] = replace(shape, folder=str(folder(name)))
     return changed
 

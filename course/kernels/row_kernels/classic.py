@@ -12,6 +12,7 @@ KERNELS = Path(__file__).parent / "kernels"
 TYPES = {
     torch.float32: "float",
     torch.bfloat16: "__nv_bfloat16",
+    torch.float16: "__half",
 }
 MOST_THREADS = 1024
 WARP = 32
@@ -63,10 +64,18 @@ def rows_for(columns: int, most: int) -> int:
 
 
 def matrix(x: torch.Tensor) -> torch.Tensor:
-    """The last axis as rows, all others together: a contiguous matrix."""
-    if x.ndim == 2 and x.is_contiguous():
+    """The last axis as rows, all others together: a matrix whose rows are contiguous.
+
+    They may lie apart, as those of a part of a wider matrix do.
+    """
+    if x.ndim == 2 and x.stride(1) == 1 and x.stride(0) >= x.shape[1]:
         return x
     return x.contiguous().view(-1, x.shape[-1]) if x.numel() else x.reshape(0, x.shape[-1])
+
+
+def room(rows: torch.Tensor) -> torch.Tensor:
+    """Room for a result like a matrix, without gaps between rows."""
+    return torch.empty(rows.shape, dtype=rows.dtype, device=rows.device)
 
 
 def like(out: torch.Tensor, x: torch.Tensor) -> torch.Tensor:

@@ -7,7 +7,7 @@ of the losses: weights of 1 / rows that count make it the mean's.
 import torch
 
 from course.kernels.row_kernels import classic
-from course.kernels.row_kernels.fast import Fast, chosen, of_shape, usable
+from course.kernels.row_kernels.fast import kernel_for
 from course.kernels.row_kernels.shapes import Shape
 
 IGNORED = -100  # torch's ignore_index: a row with this target does not count
@@ -22,7 +22,7 @@ def cross_entropy(
 ):
     """The loss of each row, and the logarithm of its sum of exponentials for the gradient.
 
-    logits: float32 or bfloat16 [rows, columns]; targets: int64 [rows].
+    logits: float32, bfloat16 or float16 [rows, columns], rows contiguous; targets: int64 [rows].
     Returns two float32 [rows]. A row whose target is `ignored` has loss 0; one whose target is no
     column has loss NaN. Raises ValueError for other shapes.
     """
@@ -31,10 +31,11 @@ def cross_entropy(
     log_sums = classic.row_numbers(logits)
     if count == 0 or columns == 0:
         return losses.fill_(float("nan")), log_sums.fill_(float("-inf"))
-    kernel = _fast("cross_entropy", shape, logits)
+    kernel = kernel_for("cross_entropy", shape, (logits,))
     if kernel:
         kernel.launch(count, losses, log_sums, logits, targets, count, ignored)
     else:
+        logits = logits.contiguous()
         launch = classic.launcher("cross_entropy.cu", "cross_entropy", logits)
         launch(losses, log_sums, logits, targets, columns, ignored)
     return losses, log_sums
@@ -45,13 +46,14 @@ def cross_entropy_backward(
 ):
     """The gradient of sum(weights * losses), like the logits. weights: float32 [rows]."""
     count, columns = _check(logits, targets)
-    gradient = torch.empty_like(logits)
+    gradient = classic.room(logits)
     if gradient.numel() == 0:
         return gradient
-    kernel = _fast("cross_entropy_backward", shape, logits, gradient)
+    kernel = kernel_for("cross_entropy_backward", shape, (logits,), (gradient,))
     if kernel:
         kernel.launch(count, gradient, logits, log_sums, targets, weights, count, ignored)
     else:
+        logits = logits.contiguous()
         launch = classic.launcher("cross_entropy.cu", "cross_entropy_backward", logits)
         launch(gradient, logits, log_sums, targets, weights, columns, ignored)
     return gradient
@@ -62,16 +64,17 @@ def loss_and_gradient(
 ):
     """The loss of each row and the gradient of sum(weights * losses), the logits read once.
 
-    out: receives the gradient, if given; it may be the logits themselves.
+    out: receives the gradient, if given; it may be the logits themselves, if they are contiguous.
     """
     count, _ = _check(logits, targets)
-    written = logits if out is None else out
-    kernel = logits.numel() and _fast("cross_entropy_and_gradient", shape, logits, written)
+    gradient = classic.room(logits) if out is None else out
+    kernel = None
+    if logits.numel() and gradient.is_contiguous():
+        kernel = kernel_for("cross_entropy_and_gradient", shape, (logits,), (gradient,))
     if not kernel:
         losses, log_sums = cross_entropy(logits, targets, ignored)
         gradient = cross_entropy_backward(logits, targets, log_sums, weights, ignored)
         return losses, gradient if out is None else out.copy_(gradient)
-    gradient = torch.empty_like(logits) if out is None else out
     losses = classic.row_numbers(logits)
     log_sums = classic.row_numbers(logits)
     kernel.launch(count, losses, log_sums, gradient, logits, targets, weights, count, ignored)
@@ -79,24 +82,12 @@ def loss_and_gradient(
 
 
 def _check(logits, targets) -> tuple[int, int]:
-    """Rows and columns. Raises ValueError unless logits are a matrix and each row has a target."""
-    if logits.ndim != 2 or not logits.is_contiguous():
-        raise ValueError(f"logits must be a contiguous matrix, got {list(logits.shape)}")
+    """Rows and columns. Raises ValueError unless logits are a matrix of contiguous rows and each
+    row has a target.
+    """
+    if logits.ndim != 2 or (logits.stride(1) != 1 and logits.shape[1] > 1):
+        raise ValueError(f"logits must be a matrix of contiguous rows, got {list(logits.shape)}")
     if targets.shape != logits.shape[:1] or targets.dtype != torch.int64:
         got = f"{list(targets.shape)} {targets.dtype}"
         raise ValueError(f"targets must be {len(logits)} int64 numbers, got {got}")
     return logits.shape
-
-
-def _fast(
-    name: str,
-    shape: Shape | None,
-    logits,
-    *others,
-) -> Fast | None:
-    """A fast kernel for these tensors, or None where it cannot be used."""
-    if not usable(logits, *others):
-        return None
-    if shape:
-        return of_shape(name, shape, logits.dtype)
-    return chosen(name, logits.shape[1], logits.dtype)

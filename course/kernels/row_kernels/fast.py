@@ -4,12 +4,21 @@ A kernel is compiled for one shape (`shapes.Shape`) and one element type when fi
 """
 
 import functools
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 
-from course.kernels.row_kernels.shapes import Shape, best_shape
+from course.kernels.row_kernels.shapes import (
+    ACCESS,
+    MANY,
+    SPREAD_ROWS,
+    USUAL,
+    Layout,
+    Shape,
+    best_shape,
+)
 from utils.cuda_c.device_code import toolkit_headers
 from utils.cuda_c.launching import POINTER, Launcher, configuration
 from utils.engine import gpu, has_gpu
@@ -19,6 +28,7 @@ KERNELS = Path(__file__).parent / "kernels"
 ELEMENTS = {
     torch.float32: "float",
     torch.bfloat16: "__nv_bfloat16",
+    torch.float16: "__half",
 }
 COMPILED = {}  # (file, shape, dtype, arch, what a learner changed): machine code
 CODES = {int: "q", float: "f"}  # how `struct` writes a number; all else is a pointer
@@ -37,17 +47,6 @@ def available() -> bool:
 
     room = Device(torch.cuda.current_device()).properties.max_shared_memory_per_block_optin
     return room >= SHARED_NEEDED
-
-
-def usable(*tensors: torch.Tensor) -> bool:
-    """Whether the fast kernels take these tensors: of one known type, aligned to 16 bytes."""
-    kind = tensors[0].dtype
-    if kind not in ELEMENTS or not available():
-        return False
-    for t in tensors:  # a loop, not `all`: it is a part of what a call costs
-        if t.dtype is not kind or t.data_ptr() % 16:
-            return False
-    return True
 
 
 @dataclass
@@ -104,19 +103,83 @@ class Fast:
         return configuration((blocks, 1, 1), (shape.threads, 1, 1), shape.shared_bytes, stream)
 
 
+def kernel_for(
+    operation: str,
+    shape: Shape | None,
+    inputs: tuple[torch.Tensor, ...],
+    outputs: tuple[torch.Tensor, ...] = (),
+    parameters: tuple[torch.Tensor, ...] = (),
+) -> Fast | None:
+    """The fast kernel of an operation for these tensors, or None where there is none.
+
+    shape: chosen by the rows' length, number and place unless given. inputs: matrices whose rows
+    lie equally far apart; outputs: matrices without gaps between rows; parameters: one a column.
+    """
+    x = inputs[0]
+    kind = x.dtype
+    if kind not in ELEMENTS or not available():
+        return None
+    places = 0
+    for t in (*inputs, *outputs, *parameters):  # a loop: it is a part of what a call costs
+        if t.dtype is not kind:
+            return None
+        places |= t.data_ptr()
+    count, columns = x.shape
+    usual = not places % ACCESS and x.stride(0) == columns
+    layout = USUAL if usual else layout_of(inputs, outputs, places)
+    if shape:
+        return of_shape(operation, shape, kind)
+    few = count if count < SPREAD_ROWS else MANY
+    return chosen(operation, columns, kind, len(inputs), few, layout)
+
+
 @yours.cache
-def chosen(operation: str, columns: int, dtype: torch.dtype, inputs: int = 1) -> Fast | None:
+def chosen(
+    operation: str,
+    columns: int,
+    dtype: torch.dtype,
+    inputs: int = 1,
+    rows: int = MANY,
+    layout: Layout = USUAL,
+) -> Fast | None:
     """The fast kernel of an operation for rows of a length, or None. inputs: matrices it reads."""
-    shape = best_shape(operation, columns, dtype.itemsize, inputs)
+    shape = best_shape(operation, columns, dtype.itemsize, inputs, rows, layout)
     return of_shape(operation, shape, dtype) if shape else None
+
+
+def layout_of(inputs: tuple, outputs: tuple, places: int = 0) -> Layout:
+    """Where the rows of these matrices lie. places: other addresses, all bits together."""
+    count, columns = inputs[0].shape
+    first = inputs[0].data_ptr()
+    read, written, alike = 0, 0, True
+    for t in inputs:
+        read |= t.data_ptr()
+        alike = alike and not (t.data_ptr() - first) % ACCESS
+    for t in outputs:
+        written |= t.data_ptr()
+        alike = alike and not (t.data_ptr() - first) % ACCESS
+    stride = inputs[0].stride(0) if count > 1 else columns
+    return Layout(
+        stride=0 if stride == columns else stride,
+        aligned=math.gcd(ACCESS, places | read | written),
+        alike=alike,
+        inputs_aligned=0 if written % ACCESS else math.gcd(ACCESS, read),
+    )
 
 
 def of_shape(operation: str, shape: Shape, dtype: torch.dtype) -> Fast:
     """The fast kernel of an operation that takes a shape."""
+    way = way_of(shape)
     if operation.startswith("cross_entropy"):
-        return load("fast_cross_entropy.cu", f"{operation}_fast", shape, dtype)
-    way = "two_reads" if shape.twice else "fast"
+        return load(f"{way}_cross_entropy.cu", f"{operation}_{way}", shape, dtype)
     return load(f"{way}_{operation}.cu", f"{operation}_{way}", shape, dtype)
+
+
+def way_of(shape: Shape) -> str:
+    """How the kernels' files are called that take this shape."""
+    if shape.passes:
+        return "short"
+    return "two_reads" if shape.twice else "fast"
 
 
 @yours.cache
@@ -153,15 +216,7 @@ def compile_kernel(
 def _compile(path, shape, dtype, arch) -> bytes:
     from cuda.core import Program, ProgramOptions
 
-    macros = {
-        "ELEMENT": ELEMENTS[dtype],
-        "COLUMNS": shape.columns,
-        "CLUSTER": shape.cluster,
-        "THREADS": shape.threads,
-        "GROUP": shape.group,
-        "STAGES": shape.stages,
-        "BLOCKS": shape.blocks,
-    }
+    macros = {"ELEMENT": ELEMENTS[dtype]} | shape.macros
     options = ProgramOptions(
         name=path.name,
         arch=arch,

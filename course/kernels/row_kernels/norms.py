@@ -10,7 +10,7 @@ All take `shape`, how the fast kernel deals rows; it is chosen by their length u
 import torch
 
 from course.kernels.row_kernels import classic
-from course.kernels.row_kernels.fast import Fast, chosen, of_shape, usable
+from course.kernels.row_kernels.fast import Fast, kernel_for
 from course.kernels.row_kernels.shapes import Shape
 
 EPSILON = 1e-5
@@ -28,20 +28,21 @@ def layer_norm(
 ):
     """(x - mean) / sqrt(variance + epsilon) * gamma + beta over the last axis.
 
-    x: float32 or bfloat16 [..., columns]; gamma, beta: [columns], of x's type.
+    x: float32, bfloat16 or float16 [..., columns]; gamma, beta: [columns], of x's type.
     Returns y like x, means and inverse standard deviations (float32, one a row).
     """
     rows = classic.matrix(x)
-    y = torch.empty_like(rows)
+    y = classic.room(rows)
     means = classic.row_numbers(rows)
     inverses = classic.row_numbers(rows)
     if rows.numel() == 0:
         return classic.like(y, x), means, inverses
     count, columns = rows.shape
-    kernel = _fast("layer_norm", shape, rows, gamma, beta)
+    kernel = kernel_for("layer_norm", shape, (rows,), (y,), (gamma, beta))
     if kernel:
         kernel.launch(count, y, means, inverses, rows, gamma, beta, count, float(epsilon))
     else:
+        rows = rows.contiguous()
         launch = classic.launcher("norms.cu", "layer_norm", rows)
         launch(y, means, inverses, rows, gamma, beta, columns, epsilon)
     return classic.like(y, x), means, inverses
@@ -56,19 +57,20 @@ def rms_norm(
 ):
     """x / sqrt(mean of x^2 + epsilon) * gamma over the last axis.
 
-    x: float32 or bfloat16 [..., columns]; gamma: [columns], of x's type.
+    x: float32, bfloat16 or float16 [..., columns]; gamma: [columns], of x's type.
     Returns y like x and 1 / sqrt(...) (float32, one a row).
     """
     rows = classic.matrix(x)
-    y = torch.empty_like(rows)
+    y = classic.room(rows)
     inverses = classic.row_numbers(rows)
     if rows.numel() == 0:
         return classic.like(y, x), inverses
     count, columns = rows.shape
-    kernel = _fast("rms_norm", shape, rows, gamma)
+    kernel = kernel_for("rms_norm", shape, (rows,), (y,), (gamma,))
     if kernel:
         kernel.launch(count, y, inverses, rows, gamma, count, float(epsilon))
     else:
+        rows = rows.contiguous()
         launch = classic.launcher("norms.cu", "rms_norm", rows)
         launch(y, inverses, rows, gamma, columns, epsilon)
     return classic.like(y, x), inverses
@@ -84,17 +86,17 @@ def layer_norm_backward(
     shape: Shape | None = None,
 ):
     """The gradients of x, gamma and beta, from that of y and what `layer_norm` returned."""
-    rows = classic.matrix(x)
-    dy_rows = classic.matrix(dy)
-    dx = torch.empty_like(rows)
+    rows, dy_rows = _side_by_side(x, dy)
+    dx = classic.room(rows)
     if rows.numel() == 0:
         return classic.like(dx, x), torch.zeros_like(gamma), torch.zeros_like(gamma)
     count, columns = rows.shape
-    kernel = _fast("layer_norm_backward", shape, rows, dy_rows, gamma, backward=True)
+    kernel = kernel_for("layer_norm_backward", shape, (rows, dy_rows), (dx,), (gamma,))
     if kernel:
         partial = _partial_sums(kernel, rows, 2)
         kernel.launch(count, dx, *partial, dy_rows, rows, gamma, means, inverses, count)
     else:
+        rows, dy_rows = rows.contiguous(), dy_rows.contiguous()
         launch = classic.launcher("norms.cu", "layer_norm_backward", rows)
         launch(dx, dy_rows, rows, gamma, means, inverses, columns)
         partial = _classic_partial_sums(dy_rows, rows, means, inverses)
@@ -103,17 +105,17 @@ def layer_norm_backward(
 
 def rms_norm_backward(dy, x, gamma, inverses, *, shape: Shape | None = None):
     """The gradients of x and gamma, from that of y and what `rms_norm` returned."""
-    rows = classic.matrix(x)
-    dy_rows = classic.matrix(dy)
-    dx = torch.empty_like(rows)
+    rows, dy_rows = _side_by_side(x, dy)
+    dx = classic.room(rows)
     if rows.numel() == 0:
         return classic.like(dx, x), torch.zeros_like(gamma)
     count, columns = rows.shape
-    kernel = _fast("rms_norm_backward", shape, rows, dy_rows, gamma, backward=True)
+    kernel = kernel_for("rms_norm_backward", shape, (rows, dy_rows), (dx,), (gamma,))
     if kernel:
         partial = _partial_sums(kernel, rows, 1)
         kernel.launch(count, dx, *partial, dy_rows, rows, gamma, inverses, count)
     else:
+        rows, dy_rows = rows.contiguous(), dy_rows.contiguous()
         launch = classic.launcher("norms.cu", "rms_norm_backward", rows)
         launch(dx, dy_rows, rows, gamma, inverses, columns)
         partial = _classic_partial_sums(dy_rows, rows, None, inverses)
@@ -123,19 +125,13 @@ def rms_norm_backward(dy, x, gamma, inverses, *, shape: Shape | None = None):
 # ---- the fast kernels ----------------------------------------------------------------------------
 
 
-def _fast(
-    name: str,
-    shape: Shape | None,
-    rows,
-    *others,
-    backward: bool = False,
-) -> Fast | None:
-    """The fast kernel for these tensors, or None where it cannot be used."""
-    if not usable(rows, *others):
-        return None
-    if shape:
-        return of_shape(name, shape, rows.dtype)
-    return chosen(name, rows.shape[1], rows.dtype, 2 if backward else 1)
+def _side_by_side(x, dy) -> tuple[torch.Tensor, torch.Tensor]:
+    """Both as matrices whose rows lie equally far apart."""
+    rows = classic.matrix(x)
+    dy_rows = classic.matrix(dy)
+    if rows.stride(0) != dy_rows.stride(0):
+        rows, dy_rows = rows.contiguous(), dy_rows.contiguous()
+    return rows, dy_rows
 
 
 def _partial_sums(kernel: Fast, rows, count: int) -> torch.Tensor:

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 
 from course.kernels.row_kernels import cross_entropy as ce
 from course.kernels.row_kernels import norms
+from course.kernels.row_kernels.fast import way_of
 from course.kernels.row_kernels.shapes import Shape
 from course.kernels.row_kernels.softmax import softmax
 
@@ -50,9 +51,7 @@ class Operation:
 
     def source(self, shape: Shape) -> str:
         """The file of the kernel that takes this shape."""
-        if shape.twice:
-            return self.file.replace("fast_", "two_reads_", 1)
-        return self.file
+        return self.file.replace("fast_", f"{way_of(shape)}_", 1)
 
     def bytes(self, x: torch.Tensor) -> int:
         """Bytes that must move: the matrices only; what is kept of a row is next to nothing."""
@@ -139,8 +138,7 @@ def rows_of(t: Tensors, start: int, stop: int) -> Tensors:
 
 def in_float64(t: Tensors) -> Tensors:
     """The same in float64, but for the targets."""
-    doubled = {name: value.double() for name, value in t.items()}
-    return doubled | {"targets": t["targets"]}
+    return {name: value if name == "targets" else value.double() for name, value in t.items()}
 
 
 # ---- softmax -----------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ DEVICE = pick(gpu="cuda", cpu="cpu")
 DTYPES = {
     "float32": torch.float32,
     "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
 }
 SMALL_COLUMNS = pick(
     gpu=(1, 2, 3, 31, 32, 33, 127, 768, 1008, 1023, 1024, 4096, 5120, 50257, 50304, 131072),

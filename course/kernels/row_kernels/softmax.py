@@ -3,7 +3,7 @@
 import torch
 
 from course.kernels.row_kernels import classic
-from course.kernels.row_kernels.fast import Fast, chosen, of_shape, usable
+from course.kernels.row_kernels.fast import kernel_for
 from course.kernels.row_kernels.shapes import Shape
 
 KEPT = 32  # values of a row that a thread keeps, at most
@@ -12,26 +12,19 @@ KEPT = 32  # values of a row that a thread keeps, at most
 def softmax(x: torch.Tensor, *, shape: Shape | None = None) -> torch.Tensor:
     """exp(x) / sum of exp(x) over the last axis; NaN and infinities as torch has them.
 
-    x: float32 or bfloat16 [..., columns].
+    x: float32, bfloat16 or float16 [..., columns].
     shape: how the fast kernel deals rows; chosen by their length unless given.
     """
     rows = classic.matrix(x)
-    out = torch.empty_like(rows)
+    out = classic.room(rows)
     if out.numel() == 0:
         return classic.like(out, x)
-    kernel = _fast(rows, shape)
+    kernel = kernel_for("softmax", shape, (rows,), (out,))
     if kernel:
         kernel.launch(len(rows), out, rows, len(rows))
     else:
-        _classic(out, rows)
+        _classic(out, rows.contiguous())
     return classic.like(out, x)
-
-
-def _fast(x: torch.Tensor, shape: Shape | None) -> Fast | None:
-    """The fast kernel for a matrix, or None where it cannot be used."""
-    if not usable(x):
-        return None
-    return of_shape("softmax", shape, x.dtype) if shape else chosen("softmax", x.shape[1], x.dtype)
 
 
 def _classic(out, x) -> None:

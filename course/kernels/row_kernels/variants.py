@@ -10,11 +10,11 @@ HINTED = "ld.global.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4]
 PLAIN = "ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];"
 PAST_L1 = "ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
 FIRST_READ = "ld.global.L1::evict_last.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
-STORE = "__stcg(reinterpret_cast<float4*>(to), make_float4(from[0], from[1], from[2], from[3]));"
+STORE = "__stcg(reinterpret_cast<Pack*>(to), bits);"
 STORE_EVICT_FIRST = """asm volatile("st.global.L2::cache_hint.v4.f32 [%0], {%1, %2, %3, %4}, %5;"
-        ::"l"(to), "f"(from[0]), "f"(from[1]), "f"(from[2]), "f"(from[3]), "l"(evict_first())
+        ::"l"(to), "f"(bits.x), "f"(bits.y), "f"(bits.z), "f"(bits.w), "l"(evict_first())
         : "memory");"""
-INCLUDE = '#include "bulk_copy.cuh"\n'
+INCLUDE = '#include "elements.cuh"\n'
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,14 @@ class Variant:
 
 
 VARIANTS = {
-    "loads: L2 as it likes": Variant("fast.cuh", HINTED, PLAIN, ring=False),
-    "loads: past L1, without a hint": Variant("fast.cuh", HINTED, PAST_L1, ring=False),
-    "loads: L2 evicts first": Variant("fast.cuh", '"l"(evict_last())', '"l"(evict_first())', False),
-    "loads: through L1": Variant("fast.cuh", HINTED, HINTED.replace("L1::no_allocate.", ""), False),
+    "loads: L2 as it likes": Variant("elements.cuh", HINTED, PLAIN, ring=False),
+    "loads: past L1, without a hint": Variant("elements.cuh", HINTED, PAST_L1, ring=False),
+    "loads: L2 evicts first": Variant(
+        "elements.cuh", '"l"(evict_last())', '"l"(evict_first())', False
+    ),
+    "loads: through L1": Variant(
+        "elements.cuh", HINTED, HINTED.replace("L1::no_allocate.", ""), False
+    ),
     "reads: L2 as it likes": Variant("two_reads.cuh", '"l"(evict_last())', '"l"(evict_normal())'),
     "reads: L1 as it likes": Variant(
         "two_reads.cuh", FIRST_READ, FIRST_READ.replace("L1::evict_last.", "")

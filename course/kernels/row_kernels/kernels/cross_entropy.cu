@@ -1,6 +1,7 @@
 // Cross-entropy from logits, for any number of rows and columns: a block a row.
 // loss = log(sum of exp(x)) - x[target]; a row whose target is `ignored` has loss and gradient 0.
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 #include "block_reduce.cuh"
 

@@ -7,19 +7,26 @@
 //   the next ones.
 //
 // The launcher compiles a file for one shape, so that loops unroll and arrays become registers:
-//   ELEMENT  float or __nv_bfloat16      COLUMNS  of a row
-//   CLUSTER  blocks that share a row     THREADS  of a block
-//   GROUP    threads that share a row, or their block's part of it: whole warps
-//   STAGES   tiles in the ring, or 0     BLOCKS   of an SM at a time
+//   ELEMENT  float, __nv_bfloat16 or __half   COLUMNS  of a row
+//   CLUSTER  blocks that share a row          THREADS  of a block
+//   GROUP    threads that share a row, or their block's part of it: whole warps, or a part of one
+//   STAGES   tiles in the ring, or 0          BLOCKS   of an SM at a time
+//   STRIDE   from one row of an input to the next, in elements: COLUMNS unless given
+//   ACCESS   bytes that a thread reads or writes at once: 16 unless rows begin elsewhere
 // INPUTS, arrays that are read together, is the file's own.
 #pragma once
-#include <cuda_bf16.h>
+#include "agree.cuh"
+#include "elements.cuh"
 
-#include "bulk_copy.cuh"
-
-using Element = ELEMENT;
+#ifndef STRIDE
+#define STRIDE COLUMNS
+#endif
+#ifndef ACCESS
+#define ACCESS 16
+#endif
 
 constexpr int columns = COLUMNS;
+constexpr long long stride = STRIDE;
 constexpr int cluster = CLUSTER;
 constexpr int threads = THREADS;
 constexpr int group = GROUP;
@@ -28,7 +35,7 @@ constexpr int inputs = INPUTS;
 constexpr bool ring = stages > 0;
 constexpr int ring_stages = ring ? stages : 1;  // what may be divided by, and be a length
 
-constexpr int pack = 16 / sizeof(Element);  // elements of one access, 16 bytes
+constexpr int pack = ACCESS / sizeof(Element);  // elements of one access
 // Rows of a ragged length begin anywhere in an access. They are read from the access on that holds
 // their first value: `lead` values of it belong to the row before.
 constexpr bool ragged = columns % (cluster * pack) != 0;
@@ -46,6 +53,8 @@ constexpr bool even = !ragged && packs * group * pack == part;
 
 static_assert(!ragged || !ring, "bulk copies take whole accesses only");
 static_assert(cluster == 1 || tile_rows == 1, "a cluster shares one row at a time");
+static_assert(!ring || stride == columns || tile_rows == 1, "a bulk copy takes neighbours only");
+static_assert(group % 32 == 0 || (group < 32 && (group & (group - 1)) == 0), "halves of lanes");
 
 // What a kernel says of its shape. A cluster of one block is not asked for: it would start later.
 #if CLUSTER > 1
@@ -98,62 +107,7 @@ __device__ inline bool has_value(int j, int lead) {
     return column >= 0 && column < own_columns();
 }
 
-// What one access moves.
-template <typename T>
-struct Access;
-
-template <>
-struct Access<float> {
-    using type = float4;
-};
-
-template <>
-struct Access<__nv_bfloat16> {
-    using type = uint4;
-};
-
-using Pack = Access<Element>::type;
-
-__device__ inline void unpack(float* to, float4 four) {
-    to[0] = four.x;
-    to[1] = four.y;
-    to[2] = four.z;
-    to[3] = four.w;
-}
-
-__device__ inline void unpack(float* to, uint4 bits) {
-    const unsigned words[4] = {bits.x, bits.y, bits.z, bits.w};
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {  // a bfloat16 is the upper half of a float
-        to[2 * i] = __uint_as_float(words[i] << 16);
-        to[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000u);
-    }
-}
-
-// What is read once goes past L1, which then has room for what every row needs. L2 is to let go of
-// it last: nobody reads it again, but an H200's memory moves some percent more bytes a second so
-// (`variants` has the comparison). We suppose: what was written leaves L2 sooner, in better order.
-__device__ inline Pack load_once(const Pack* from) {
-    uint4 bits;
-    asm("ld.global.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
-        : "=r"(bits.x), "=r"(bits.y), "=r"(bits.z), "=r"(bits.w)
-        : "l"(from), "l"(evict_last()));
-    return *reinterpret_cast<Pack*>(&bits);
-}
-
-__device__ inline void store_pack(float* to, const float* from) {
-    __stcg(reinterpret_cast<float4*>(to), make_float4(from[0], from[1], from[2], from[3]));
-}
-
-__device__ inline void store_pack(__nv_bfloat16* to, const float* from) {
-    unsigned words[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        __nv_bfloat162 two = __floats2bfloat162_rn(from[2 * i], from[2 * i + 1]);
-        words[i] = *reinterpret_cast<unsigned*>(&two);
-    }
-    __stcg(reinterpret_cast<uint4*>(to), make_uint4(words[0], words[1], words[2], words[3]));
-}
+using Pack = Access<Element, ACCESS>::type;
 
 // Read this thread's values of (its block's part of) a row; what lies outside becomes `outside`.
 template <bool once = false>
@@ -184,6 +138,12 @@ __device__ inline void read_parameters(float (&v)[values], const Element* parame
         for (int j = 0; j < values; ++j)  // where these begin is not where the row does
             v[j] = has_value(j, lead) ? float(parameters[column_of(j / pack, lead) + j % pack]) : 0;
     }
+}
+
+__device__ inline void store_pack(Element* to, const float* from) {
+    Pack bits;
+    pack_up(bits, from);
+    __stcg(reinterpret_cast<Pack*>(to), bits);
 }
 
 // Write this thread's values of a row.
@@ -236,7 +196,7 @@ __device__ inline void start_copy(const Tiles& tiles, int stage, long long tile)
     Element* to = reinterpret_cast<Element*>(shared_bytes) + stage * inputs * tile_elements;
 #pragma unroll
     for (int input = 0; input < inputs; ++input) {
-        const Element* from = tiles.from[input] + row * columns + rank() * part;
+        const Element* from = tiles.from[input] + row * stride + rank() * part;
         bulk_copy(to + input * tile_elements, from, bytes, &full[stage]);
     }
 }
@@ -275,7 +235,7 @@ __device__ inline const Element* row_of(const Tiles& tiles, int i, long long til
     }
     long long row = tile * tile_rows + row_in_tile();
     row = row < tiles.rows ? row : tiles.rows - 1;  // a thread without a row repeats the last one
-    return tiles.from[input] + row * columns + rank() * part;
+    return tiles.from[input] + row * stride + rank() * part;
 }
 
 // How this thread's row of a tile begins. It is the same for all tiles of a block if their step is
@@ -295,7 +255,7 @@ __device__ inline void read_tile(float (&v)[values], const Tiles& tiles, int i, 
 __device__ inline void refill(const Tiles& tiles, int i, long long tile) {
     if (!ring)
         return;
-    if (group == 32 && cluster == 1)
+    if (group <= 32 && cluster == 1)
         __syncthreads();
     long long next = tile + stages * tiles.step();
     if (threadIdx.x == 0 && next < tiles.count())
@@ -303,62 +263,6 @@ __device__ inline void refill(const Tiles& tiles, int i, long long tile) {
 }
 
 // ---- agreement among the threads of a row
-
-__device__ inline float infinity() {
-    return __uint_as_float(0x7f800000);
-}
-
-struct Add {
-    __device__ static float neutral() {
-        return 0;
-    }
-    __device__ static float combine(float a, float b) {
-        return a + b;
-    }
-};
-
-struct Max {
-    __device__ static float neutral() {
-        return -infinity();
-    }
-    __device__ static float combine(float a, float b) {
-        return fmaxf(a, b);
-    }
-};
-
-template <typename Op>
-__device__ inline float combine(float a, float b) {
-    return Op::combine(a, b);
-}
-
-template <typename Op>
-__device__ inline float2 combine(float2 a, float2 b) {
-    return make_float2(Op::combine(a.x, b.x), Op::combine(a.y, b.y));
-}
-
-__device__ inline float shuffle(float v, int lanes) {
-    return __shfl_xor_sync(~0u, v, lanes);
-}
-
-__device__ inline float2 shuffle(float2 v, int lanes) {
-    return make_float2(shuffle(v.x, lanes), shuffle(v.y, lanes));
-}
-
-__device__ inline void set(float& v, float to) {
-    v = to;
-}
-
-__device__ inline void set(float2& v, float to) {
-    v = make_float2(to, to);
-}
-
-template <typename Op, typename Value>
-__device__ inline Value warp_reduce(Value v) {
-#pragma unroll
-    for (int lanes = 16; lanes > 0; lanes /= 2)
-        v = combine<Op>(v, shuffle(v, lanes));
-    return v;
-}
 
 // Combine `count` values in shared memory, 32 at most; every lane gets the result.
 template <typename Op, typename Value>

@@ -1,6 +1,7 @@
 // Layer norm and RMS norm, forward and backward, for any number of rows and columns: a block a row.
 // The row is read several times; after the first it is in a cache, unless it is very long.
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 #include "block_reduce.cuh"
 

@@ -2,6 +2,7 @@
 // before. All are right for any number of columns; the last needs a row that fits the block's
 // registers.
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 #include "block_reduce.cuh"
 

@@ -73,15 +73,7 @@ def clusters_of(shape):
 
 def in_shape(shape, dtype):
     def run(file, name, *arguments, inputs=1):
-        macros = {
-            "ELEMENT": DTYPES[dtype][0],
-            "COLUMNS": shape.columns,
-            "CLUSTER": shape.cluster,
-            "THREADS": shape.threads,
-            "GROUP": shape.group,
-            "STAGES": shape.stages,
-            "BLOCKS": shape.blocks,
-        }
+        macros = {"ELEMENT": DTYPES[dtype][0]} | shape.macros
         flags = tuple(f"-D{key}={value}" for key, value in macros.items())
         kernel = getattr(cuda_c.load(KERNELS / file, flags=flags), name)
         shape_now = replace(shape, inputs=inputs, item_bytes=dtype.itemsize)

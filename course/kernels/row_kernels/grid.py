@@ -1,0 +1,213 @@
+"""Do the row kernels hold for every shape? A grid of shapes, against torch and torch.compile.
+
+    python -m course.kernels.row_kernels.grid --out grid.json --budget 100 --seed 1
+
+Every kernel runs on every shape of the grid (`grid_shapes`): those that its deals were chosen by,
+and held-out ones, which the seed draws. It is proved against float64, then timed in turn with its
+rivals. Recorded are the geometric mean of the speedups over the best rival, and the worst. Each
+result is written at once; what the file has already is not measured again. `--sweep` times other
+shapes of ours, too, and records nothing.
+"""
+
+import json
+import math
+import multiprocessing
+import os
+import queue
+import random
+import sys
+import time
+
+import torch
+
+from course.kernels.bench.command import command_line
+from course.kernels.bench.report import Report
+from course.kernels.row_kernels.grid_race import Job, work
+from course.kernels.row_kernels.grid_shapes import TUNING, GridShape, drawn
+from course.kernels.row_kernels.grid_sweep import others
+from course.kernels.row_kernels.operations import OPERATIONS
+from course.kernels.row_kernels.rightness import DTYPES
+from utils import has_gpu
+
+#: Operations of the grid, by the name in the metrics
+GRID = (
+    "softmax",
+    "layernorm",
+    "layernorm_backward",
+    "rmsnorm",
+    "rmsnorm_backward",
+    "cross_entropy_forward",
+    "cross_entropy",
+)
+SWEPT = ("softmax", "layernorm", "layernorm_backward")
+RIVALS = ("torch", "compile")
+PATIENCE = 100  # seconds without a result
+
+
+def jobs_of(options) -> list[Job]:
+    """What is to be raced, in an order of chance."""
+    if options.sweep:
+        jobs = [
+            Job(name, dtype, shape, False, others(OPERATIONS[name], shape, DTYPES[dtype].itemsize))
+            for shape in TUNING
+            for name in SWEPT
+            for dtype in options.dtypes
+        ]
+    else:
+        jobs = []
+        for shapes in (TUNING, drawn(options.seed)):
+            for name in options.operations:
+                for dtype in options.dtypes:
+                    for shape in shapes_of(shapes, name, dtype, options.every_type):
+                        jobs.append(Job(name, dtype, shape))
+    random.Random(0).shuffle(jobs)
+    return jobs
+
+
+def shapes_of(shapes, name: str, dtype: str, every_type: bool = False) -> list[GridShape]:
+    """Those shapes on which an operation is raced in a type: the types take turns."""
+    if every_type:
+        return list(shapes)
+    first = (GRID.index(name) + list(DTYPES).index(dtype)) % len(DTYPES)
+    return list(shapes[first :: len(DTYPES)])
+
+
+class Pool:
+    """Processes that race one job after the other."""
+
+    def __init__(self, count: int):
+        context = multiprocessing.get_context("spawn")
+        self.jobs, self.results = context.Queue(), context.Queue()
+        self.lock = context.Lock()
+        self.processes = []
+        for number in range(count):
+            arguments = number, self.lock, self.jobs, self.results
+            process = context.Process(target=work, args=arguments, daemon=True)
+            process.start()
+            self.processes.append(process)
+
+    def alive(self) -> bool:
+        return any(process.is_alive() for process in self.processes)
+
+    def stop(self) -> None:
+        for process in self.processes:
+            process.kill()
+
+
+def race_all(report: Report, jobs: list[Job], count: int) -> None:
+    """Race what the report lacks, while the budget lasts."""
+    wanted = [job for job in jobs if str(job) not in report.entries["races"]]
+    pool = Pool(count)
+    for job in wanted:
+        pool.jobs.put(job)
+    missing = len(wanted)
+    latest = time.monotonic()
+    while missing and report.left() > 0 and pool.alive():
+        try:
+            _, job, entry = pool.results.get(timeout=1)
+        except queue.Empty:
+            if time.monotonic() - latest > PATIENCE:
+                break
+            continue
+        latest = time.monotonic()
+        missing -= 1
+        report.put("races", str(job), entry)
+        for label, why in entry["wrong"].items():
+            report.put("errors", f"{job} {label}", why)
+    report.put("clock", "not raced", missing)
+    pool.stop()
+
+
+def speedup(entry: dict) -> float | None:
+    """Of ours over the best rival; None where ours or all rivals are missing."""
+    rivals = [entry[name] for name in RIVALS if name in entry]
+    if "ours" not in entry or not rivals:
+        return None
+    return min(rivals) / entry["ours"]
+
+
+def summaries(report: Report, options) -> dict[str, tuple[float, float, GridShape, int]]:
+    """Beginning of a metric's name -> geometric mean, worst, its shape, how many shapes."""
+    sets = {"": TUNING, "/held_out": drawn(options.seed)}
+    found = {}
+    for name in options.operations:
+        for dtype in options.dtypes:
+            for suffix, shapes in sets.items():
+                ratios = {}
+                for shape in shapes_of(shapes, name, dtype, options.every_type):
+                    entry = report.entries["races"].get(str(Job(name, dtype, shape)))
+                    ratio = entry and speedup(entry)
+                    if ratio:
+                        ratios[shape] = ratio
+                if ratios:
+                    mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
+                    worst = min(ratios, key=ratios.get)
+                    start = f"{name}/grid/{dtype}{suffix}"
+                    found[start] = mean, ratios[worst], worst, len(ratios)
+    return found
+
+
+def record(report: Report, found: dict) -> None:
+    """What the grid says; the worst shape by its rows, columns and the gap between rows."""
+    for start, (mean, least, worst, count) in found.items():
+        report.record(f"{start}/geomean_over_best", mean)
+        report.record(f"{start}/worst_over_best", least)
+        report.record(f"{start}/worst_over_best/rows", worst.rows)
+        report.record(f"{start}/worst_over_best/columns", worst.columns)
+        report.record(f"{start}/worst_over_best/gap", worst.gap)
+        report.record(f"{start}/shapes", count)
+
+
+def table(report: Report, found: dict) -> str:
+    """A line a kernel, type and set of shapes, then the weakest races."""
+    lines = []
+    for start, (mean, least, worst, count) in found.items():
+        lines.append(f"{start:<40} {mean:6.3f}  worst {least:5.2f} at {worst} ({count} shapes)")
+    ratios = {}
+    for name, entry in report.entries["races"].items():
+        ratio = speedup(entry)
+        if ratio:
+            ratios[name] = ratio
+    lines.append("weakest:")
+    for name in sorted(ratios, key=ratios.get)[:25]:
+        entry = report.entries["races"][name]
+        times = {
+            label: round(entry[label] * 1e3, 1) for label in ("ours", *RIVALS) if label in entry
+        }
+        lines.append(f"  {ratios[name]:5.2f}  {name}  µs: {times}")
+    return "\n".join(lines)
+
+
+def arguments():
+    """What the command line says."""
+    parser = command_line(__doc__, 100)
+    add = parser.add_argument
+    add("--operations", nargs="*", default=list(GRID), choices=GRID)
+    add("--dtypes", nargs="*", default=list(DTYPES), choices=DTYPES)
+    add("--seed", type=int, default=1, help="draws the held-out shapes")
+    add("--sweep", action="store_true", help="time other shapes of ours on the tuning shapes")
+    add("--every-type", action="store_true", help="each shape in all types: thrice the time")
+    add("--processes", type=int, default=max(1, (os.cpu_count() or 2) - 1))
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = arguments()
+    report = Report(options.out, options.budget)
+    if options.out.exists():  # go on
+        report.entries["races"] = json.loads(options.out.read_text())["races"]
+    print(f"held-out shapes of seed {options.seed}:", *map(str, drawn(options.seed)), sep="\n  ")
+    if not has_gpu():
+        sys.exit("without a GPU there is nothing to race: the tests check the kernels")
+    report.put("notes", "torch", torch.__version__)
+    report.put("notes", "seed", options.seed)
+    race_all(report, jobs_of(options), options.processes)
+    found = summaries(report, options)
+    if not options.sweep:
+        record(report, found)
+    print(table(report, found))
+    print("clock:", report.entries["clock"], "wrong:", len(report.entries["errors"]))
+
+
+if __name__ == "__main__":
+    main()
