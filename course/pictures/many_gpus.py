@@ -6,6 +6,7 @@ import numpy as np
 
 from course.kernels.many_gpus import model
 from course.kernels.many_gpus import schedule as schedules
+from course.kernels.many_gpus.choices import VECTOR, Choice
 from course.kernels.many_gpus.recording import largest
 from course.pictures.shapes import box, plain, word
 from utils import results
@@ -757,9 +758,11 @@ def _part(sheet, rank, x, y, wide, high):
 # ---- words that carry their flag
 
 CELL = 26  # pixels: a byte
+LONG = Choice("push", blocks=132, unroll=4)  # how the longest messages go
+TILE = VECTOR * LONG.threads * LONG.unroll  # bytes
 
 
-def words(numbers: int, flag: int, tile: int):
+def words(numbers: int = 4, flag: int = 4, tile: int = TILE):
     """A word of 8 bytes, half numbers and half flag, beside a tile with one flag behind it.
 
     numbers, flag: bytes of a word's two halves. tile: bytes that go before one flag.
