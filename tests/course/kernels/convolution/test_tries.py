@@ -7,6 +7,7 @@ from course.exercises.convolution import LAYER_CU, SLOPES_CU
 from course.kernels.convolution import plate, tries
 from course.kernels.convolution.shapes import Convolution
 from tests.needs import cpp_compiler
+from utils.files import ROOT
 
 cpp_compiler()
 
@@ -59,6 +60,12 @@ def test_a_photograph_is_the_scene_correlated_with_what_its_lamp_drew():
     expected = np.einsum("yxrs,rs->yx", windows, taps_of(photo))
     below = slice(plate.PLATE[0].start, None)  # where the lamp has drawn nothing
     np.testing.assert_allclose(blank[below], expected[below], atol=0.01)
+
+
+def test_the_chapter_tells_the_size_of_the_shake():
+    chapter = (ROOT / "chapters" / "13_convolution.ipynb").read_text(encoding="utf-8")
+    assert f"{plate.SIDE} × {plate.SIDE} taps" in chapter
+    assert f"all {plate.MOMENTS} moments" in chapter
 
 
 def test_the_exercises_kernel_takes_the_shake_out(tmp_path):
