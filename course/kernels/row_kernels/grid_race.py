@@ -10,33 +10,32 @@ import itertools
 import os
 import time
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
 from course.kernels.row_kernels import fast, norms
 from course.kernels.row_kernels.grid_shapes import GridShape
 from course.kernels.row_kernels.operations import OPERATIONS, Operation
-from course.kernels.row_kernels.rightness import DTYPES, verify
+from course.kernels.row_kernels.rightness import DEVICE, DTYPES, verify
 from course.kernels.row_kernels.shapes import Shape
-from utils import compare, timing
+from utils import compare, has_gpu, timing
 
 #: Of a comparison: seconds of GPU time, by which repeats are counted, and the fewest repeats
 SECONDS, REPEATS = 0.002, 12
 ROWS_PROVED = 16
+RIVALS = ("torch", "compile")
 COLLECTED = 4  # races between two collections of garbage
 LEFT_OVERS = 6 << 30  # bytes that a process may keep of the GPU's memory between races
 
 
 @dataclass(frozen=True)
 class Job:
-    """An operation on a shape of a type. compiled: whether torch.compile takes part. others: of
-    our shapes to time, too.
-    """
+    """An operation on a shape of a type. others: of our ways to deal it, to be timed, too."""
 
     operation: str
     dtype: str
     shape: GridShape
-    compiled: bool = True
     others: tuple[Shape, ...] = ()
 
     def __str__(self):
@@ -82,17 +81,16 @@ class Turn:
     def __init__(self, lock):
         self.lock = lock
         self.mine = False
-        self.seconds = 0.0
 
     def take(self) -> None:
+        """Wait for the GPU, unless this process has it."""
         if not self.mine:
             self.lock.acquire()
             self.mine = True
-            self.since = time.monotonic()
 
     def give(self) -> None:
+        """Let another process have it."""
         if self.mine:
-            self.seconds += time.monotonic() - self.since
             self.mine = False
             self.lock.release()
 
@@ -128,7 +126,9 @@ def compiled(operation: Operation, t: dict, turn: Turn):
 
 
 def replayed(run):
-    """What replays a function's kernels as one CUDA graph."""
+    """What replays a function's kernels as one CUDA graph, where there is a GPU."""
+    if not has_gpu():
+        return run
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     graph = torch.cuda.CUDAGraph()
@@ -148,79 +148,90 @@ def replayed(run):
 
 
 def raced(job: Job, turn: Turn) -> dict:
-    """{rival: milliseconds, "wrong": {rival: why}, "seconds": ...}: right ones only are timed."""
+    """{rival: milliseconds, "wrong": {rival: why}, "seconds": ...}: right ones only are timed.
+
+    Without a GPU ours is proved and nothing is timed.
+    """
     operation = OPERATIONS[job.operation]
-    dtype = DTYPES[job.dtype]
     began = time.monotonic()
     turn.take()
-    t = inputs_of(operation, job.shape, dtype, "cuda")
-    torch.cuda.synchronize()
+    t = inputs_of(operation, job.shape, DTYPES[job.dtype], DEVICE)
+    _synchronize()
     turn.give()
     prepared(job, operation, t)
-    compiling = time.monotonic()
     entry = {"wrong": {}}
-    rivals = {"torch": lambda: operation.eager(t)}
-    if job.compiled:
-        try:
-            rivals["compile"] = compiled(operation, t, turn)
-        except Exception as error:
-            entry["wrong"]["compile"] = f"{type(error).__name__}: {error}"[:300]
-    compiling = time.monotonic() - compiling
+    runs = rivals_of(operation, t, turn, entry["wrong"]) if has_gpu() else {}
+    ready = time.monotonic()
     turn.take()
-    runs = {}
-    ours = {"ours": None} | {str(shape): shape for shape in job.others}
-    for label, shape in ours.items():
-        rivals[label] = lambda shape=shape: operation.ours(t, shape)
-    for label, run in rivals.items():
+    runs |= {"ours": partial(operation.ours, t, None)}
+    runs |= {str(shape): partial(operation.ours, t, shape) for shape in job.others}
+    able = {}
+    for label, run in runs.items():
         try:
-            known = label in ("torch", "compile")
-            verify(operation, t, run(), rows=ROWS_PROVED, sums=not known)
-            runs[label] = replayed(run)
+            verify(operation, t, run(), rows=ROWS_PROVED, sums=label not in RIVALS)
+            able[label] = replayed(run)
         except Exception as error:
-            entry["wrong"][label] = f"{type(error).__name__}: {error}"[:300]
-    if runs:
-        for label, found in compare(runs).timings.items():
-            entry[label] = found.median
-    entry["seconds"] = [round(compiling, 2), round(time.monotonic() - began, 2)]
+            entry["wrong"][label] = said(error)
+    if has_gpu() and able:
+        entry |= {label: found.median for label, found in compare(able).timings.items()}
+    entry["seconds"] = [round(ready - began, 2), round(time.monotonic() - ready, 2)]
     return entry
 
 
-def work(number: int, lock, jobs, results) -> None:
-    """A process: takes jobs until there are none."""
+def rivals_of(operation: Operation, t: dict, turn: Turn, wrong: dict) -> dict:
+    """torch's own way, and what torch.compile makes of the operation."""
+    rivals = {"torch": partial(operation.eager, t)}
+    try:
+        rivals["compile"] = compiled(operation, t, turn)
+    except Exception as error:
+        wrong["compile"] = said(error)
+    return rivals
+
+
+def said(error: Exception) -> str:
+    """What an error says, shortened."""
+    return f"{type(error).__name__}: {error}"[:300]
+
+
+def work(lock, jobs, results) -> None:
+    """A process: takes jobs until there are none, or until a kernel has broken its context."""
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     torch.set_num_threads(1)
     timing.BUDGET, timing.MIN_REPEATS = SECONDS, REPEATS
-    gc.disable()  # a collection would come while the GPU waits
     turn = Turn(lock)
     _warm_up()
+    gc.disable()  # a collection would come while the GPU waits
     gc.freeze()
-    done = itertools.count(1)
-    while True:
+    for done in itertools.count(1):
         job = jobs.get()
         if job is None:
             return
         try:
             entry = raced(job, turn)
         except Exception as error:
-            entry = {"wrong": {"all": f"{type(error).__name__}: {error}"[:600]}}
-            if isinstance(error, (RuntimeError, torch.AcceleratorError)) and "CUDA" in str(error):
-                results.put((number, job, entry))
-                os._exit(4)  # nothing runs in this process any more
-        finally:
-            if torch.cuda.memory_reserved() > LEFT_OVERS:
-                torch.cuda.empty_cache()
-            turn.give()
-        entry["busy"] = round(turn.seconds, 2)
-        results.put((number, job, entry))
+            entry = {"wrong": {"all": said(error)}}
+        broken = any("CUDA error" in why for why in entry["wrong"].values())
+        if has_gpu() and not broken and torch.cuda.memory_reserved() > LEFT_OVERS:
+            torch.cuda.empty_cache()
+        turn.give()
+        results.put((job, entry))
+        if broken:  # nothing would run in this process any more
+            return
         torch._dynamo.reset()
-        if next(done) % COLLECTED == 0:
+        if done % COLLECTED == 0:
             gc.collect()
+
+
+def _synchronize() -> None:
+    if has_gpu():
+        torch.cuda.synchronize()
 
 
 def _warm_up() -> None:
     """What the first race would wait for: the clock's kernel, and sums of rows of each type."""
-    timing._l2_flush()(timing._numba_stream(0))
+    if has_gpu():
+        timing._l2_flush()(timing._numba_stream(0))
     for dtype in DTYPES.values():
-        partial = torch.zeros(1, 2, 8, device="cuda")
-        norms.add_rows(partial, torch.zeros(8, dtype=dtype, device="cuda"))
-    torch.cuda.synchronize()
+        partial_sums = torch.zeros(1, 2, 8, device=DEVICE)
+        norms.add_rows(partial_sums, torch.zeros(8, dtype=dtype, device=DEVICE))
+    _synchronize()

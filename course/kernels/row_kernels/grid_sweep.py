@@ -45,14 +45,19 @@ def layout_of(shape: GridShape, item_bytes: int) -> Layout:
 
 def others(operation: Operation, shape: GridShape, item_bytes: int) -> tuple[Shape, ...]:
     """Shapes that could suit, without the one that is chosen."""
-    layout = layout_of(shape, item_bytes)
-    inputs = operation.inputs
-    chosen = best_shape(operation.deals, shape.columns, item_bytes, inputs, shape.rows, layout)
+    usual = chosen(operation, shape, item_bytes)
     found = {}
-    for each in Candidates(operation, shape, item_bytes, layout).all():
-        if each and each != chosen and each.shared_bytes <= ROOM:
+    for each in Candidates(operation, shape, item_bytes, layout_of(shape, item_bytes)).all():
+        if each and each != usual and each.shared_bytes <= ROOM:
             found[each] = None
     return tuple(found)
+
+
+def chosen(operation: Operation, shape: GridShape, item_bytes: int) -> Shape | None:
+    """The shape that our function takes."""
+    layout = layout_of(shape, item_bytes)
+    inputs = operation.inputs
+    return best_shape(operation.deals, shape.columns, item_bytes, inputs, shape.rows, layout)
 
 
 class Candidates:

@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 ACCESS = 16  # bytes a thread reads or writes at once, where rows begin at such places
@@ -160,6 +160,7 @@ DEALS = {
         Deal(4096, 8, 512, 4),
         Deal(16384, 16, 256, 6),
         Deal(131072, 32, 256, 4),
+        Deal(262144, 32, 512, 2),
     ),
     "layer_norm": (
         Deal(1024, 8, 512, 4, twice=True, even=True),
@@ -168,13 +169,14 @@ DEALS = {
         Deal(8192, 32, 256, 2),
         Deal(16384, 16, 1024, 2, twice=True),
         Deal(65536, 32, 256, 1, ring=True),
-        Deal(131072, 32, 512, 1, ring=True),
+        Deal(262144, 32, 512, 1, ring=True),
     ),
     "layer_norm_backward": (
         Deal(1024, 16, 256, 2),
         Deal(8192, 8, 512, 2),
         Deal(16384, 16, 128, 4),
         Deal(131072, 32, 256, 1, ring=True),
+        Deal(65536, 16, 256, 2),
     ),
     "rms_norm": (
         Deal(1024, 8, 256, 6),
@@ -182,30 +184,33 @@ DEALS = {
         Deal(8192, 16, 512, 2),
         Deal(16384, 16, 512, 3),
         Deal(65536, 16, 512, 3),
-        Deal(131072, 32, 512, 1, ring=True),
+        Deal(262144, 32, 512, 1, ring=True),
     ),
     "rms_norm_backward": (
         Deal(1024, 4, 256, 6),
         Deal(4096, 8, 512, 2),
         Deal(16384, 8, 256, 4),
         Deal(131072, 32, 256, 1, ring=True),
+        Deal(65536, 16, 256, 2),
     ),
     "cross_entropy": (
         Deal(8192, 32, 128, 9),
         Deal(16384, 32, 512, 1, ring=True),
-        Deal(131072, 64, 256, 1, ring=True),
+        Deal(262144, 64, 256, 1, ring=True),
     ),
     "cross_entropy_and_gradient": (
         Deal(2048, 16, 128, 12),
         Deal(4096, 32, 512, 2),
         Deal(16384, 16, 512, 3),
         Deal(131072, 32, 256, 4),
+        Deal(262144, 32, 512, 2),
     ),
     "cross_entropy_backward": (
         Deal(2048, 8, 256, 8),
         Deal(4096, 16, 1024, 1),
         Deal(16384, 16, 1024, 1),
         Deal(131072, 16, 512, 3),
+        Deal(262144, 32, 512, 2),
     ),
 }
 #: The same for elements of two bytes: a thread takes as many bytes, which are twice the values.
@@ -239,17 +244,15 @@ RAGGED_DEALS = {
     "cross_entropy_backward": (Deal(131072, 32, 256, 4),),
 }
 #: Of rows that are no whole accesses, those that pass shared memory many at a time
-SHORT_DEALS = (
-    ShortDeal(16, 8, 256, 16, 6),
-    ShortDeal(1024, 8, 256, 8, 6),
-)
-SHORT_DEALS_BACKWARD = (
-    ShortDeal(16, 8, 256, 8, 3),
-    ShortDeal(512, 8, 256, 8, 3),
-)
+SHORT_DEAL = ShortDeal(1024, 8, 256, 16, 4)
+SHORT_DEAL_BACKWARD = ShortDeal(256, 8, 256, 8, 3)  # longer ones lack registers
+#: Of short rows of whole accesses: so few lanes a row that each has two accesses, or one of each
+#: input
+WHOLE_SHORT = Deal(512, 8, 128, 12)
+WHOLE_SHORT_BACKWARD = Deal(256, 4, 256, 4)
 #: Few rows are spread: columns from which on, of a block at least, threads of a block at most
 SPREAD_COLUMNS, SPREAD_PART, SPREAD_THREADS = 1024, 2048, 1024
-SPREAD_ROWS = SMS  # so many are not few
+SPREAD_ROWS = 8 * SMS  # so many are not few
 LAST_RESORTS = Deal(1 << 18, 32, 512, 1), Deal(1 << 18, 64, 512, 1)  # right, if not fast
 
 
@@ -301,7 +304,7 @@ def best_shape(
     if not columns:
         return None
     if not layout.whole(columns, item_bytes):
-        shape = _short(operation, columns, item_bytes, inputs, layout)
+        shape = _short(columns, item_bytes, inputs, rows, layout)
         if shape:
             return shape
     shape = _dealt(operation, columns, item_bytes, inputs, layout)
@@ -311,7 +314,7 @@ def best_shape(
 def _dealt(operation, columns, item_bytes, inputs, layout) -> Shape | None:
     """The first deal that fits rows of a length."""
     access = access_for(columns, item_bytes, layout)
-    for deal in _deals(operation, columns, item_bytes):
+    for deal in _deals(operation, columns, item_bytes, inputs):
         if columns > deal.columns:
             continue
         shape = shape_for(
@@ -343,8 +346,15 @@ def access_for(columns: int, item_bytes: int, layout: Layout) -> int:
     return layout.access(columns, item_bytes)
 
 
-def _deals(operation: str, columns: int, item_bytes: int) -> Iterator[Deal]:
+def _deals(
+    operation: str,
+    columns: int,
+    item_bytes: int,
+    inputs: int,
+) -> Iterator[Deal]:
     """The deals of an operation, those first that suit the rows' class."""
+    whole_short = WHOLE_SHORT_BACKWARD if inputs > 1 else WHOLE_SHORT
+    yield replace(whole_short, kept=whole_short.kept * FLOAT // item_bytes)
     if item_bytes < FLOAT:
         yield from HALF_DEALS.get(operation, ())
     if columns * item_bytes % ACCESS:
@@ -353,16 +363,24 @@ def _deals(operation: str, columns: int, item_bytes: int) -> Iterator[Deal]:
     yield from LAST_RESORTS
 
 
-def _short(operation, columns, item_bytes, inputs, layout) -> Shape | None:
+def _short(
+    columns: int,
+    item_bytes: int,
+    inputs: int,
+    rows: int,
+    layout: Layout,
+) -> Shape | None:
     """Rows that are no whole accesses and so short that many of them pass shared memory at once."""
     access = layout.inputs_aligned
     if layout.stride:
         access = _widest(access, columns * item_bytes, layout.stride * item_bytes)
-    deals = SHORT_DEALS_BACKWARD if inputs > 1 else SHORT_DEALS
-    for deal in deals if access else ():
-        if columns <= deal.columns:
-            return short_shape(columns, item_bytes, inputs, deal, access, layout.stride)
-    return None
+    deal = SHORT_DEAL_BACKWARD if inputs > 1 else SHORT_DEAL
+    if not access or columns > deal.columns:
+        return None
+    shape = short_shape(columns, item_bytes, inputs, deal, access, layout.stride)
+    at_once = shape.threads // shape.group
+    passes = min(shape.passes, -(-rows // (SMS * at_once)))  # no SM without a tile for its sake
+    return replace(shape, passes=passes)
 
 
 def short_shape(
@@ -377,13 +395,15 @@ def short_shape(
     group = min(WARP, _up_to_power(-(-columns // deal.kept)))
     per_row = -(-columns // group)
     passes = max(1, deal.work // per_row)
+    tile = deal.threads // group * passes * columns * item_bytes * inputs
+    fitting = SM_SHARED // (tile + RESERVED)
     return Shape(
         columns=columns,
         cluster=1,
         group=group,
         threads=deal.threads,
         stages=0,
-        blocks=deal.blocks,
+        blocks=max(1, min(deal.blocks, fitting)),
         item_bytes=item_bytes,
         inputs=inputs,
         access=access,
@@ -443,6 +463,7 @@ def shape_for(
     only one block can do. access, stride: as in `Shape`.
     """
     pack = access // item_bytes
+    kept = max(kept, pack)
     if cluster is None:
         cluster = _smallest_cluster(columns, pack, kept * threads)
     if not cluster or columns == 0:

@@ -11,8 +11,10 @@ extern "C" __global__ void SHAPED layer_norm_short(Element* y, float* means, flo
     float scale[values];
     float shift[values];
     bring(x, first, here);
-    read_parameters(scale, gamma);
-    read_parameters(shift, beta);
+    if (passes > 1) {
+        read_parameters(scale, gamma);
+        read_parameters(shift, beta);
+    }
     __syncthreads();
 #pragma unroll
     for (int pass = 0; pass < passes; ++pass) {
@@ -33,6 +35,10 @@ extern "C" __global__ void SHAPED layer_norm_short(Element* y, float* means, flo
         }
         float variance = warp_reduce<Add>(squares) / columns;
         float inverse = rsqrtf(variance + epsilon);
+        if (passes == 1) {  // read earlier, they would only hold registers
+            read_parameters(scale, gamma);
+            read_parameters(shift, beta);
+        }
 #pragma unroll
         for (int j = 0; j < values; ++j)
             v[j] = v[j] * inverse * scale[j] + shift[j];

@@ -9,7 +9,8 @@ extern "C" __global__ void SHAPED rms_norm_short(Element* y, float* inverses, co
     int here = rows_of_tile(first, rows);
     float scale[values];
     bring(x, first, here);
-    read_parameters(scale, gamma);
+    if (passes > 1)
+        read_parameters(scale, gamma);
     __syncthreads();
 #pragma unroll
     for (int pass = 0; pass < passes; ++pass) {
@@ -21,6 +22,8 @@ extern "C" __global__ void SHAPED rms_norm_short(Element* y, float* inverses, co
         for (int j = 0; j < values; ++j)
             squares += v[j] * v[j];
         float inverse = rsqrtf(warp_reduce<Add>(squares) / columns + epsilon);
+        if (passes == 1)  // read earlier, they would only hold registers
+            read_parameters(scale, gamma);
 #pragma unroll
         for (int j = 0; j < values; ++j)
             v[j] = v[j] * inverse * scale[j];
