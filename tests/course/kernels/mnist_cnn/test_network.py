@@ -271,9 +271,11 @@ def test_one_number_that_moves_takes_its_company_along():
     assert "become -0.82, -0.82, 0.00, 1.63" in pictures.company(7).alt
 
 
-def test_the_untrained_network_takes_the_seven_for_a_three():
-    p = seven.probabilities(pytorch.initial_weights(16))
+def test_the_untrained_network_takes_the_seven_for_a_three_and_after_a_step_for_a_seven():
+    weights = pytorch.initial_weights(16)
+    p = seven.probabilities(weights)
     assert p.sum() == pytest.approx(1) and p.argmax() == 3
+    assert seven.probabilities(seven.after_a_step(weights, lr=0.1)).argmax() == 7
 
 
 # ---- the trainer in CUDA C ---
