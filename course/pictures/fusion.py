@@ -129,7 +129,7 @@ def guess(words, scores, right=None):
     for spine in axes.spines.values():
         spine.set_visible(False)
     for row, (score, chance) in enumerate(zip(scores, chances, strict=True)):
-        axes.text(chance + 0.02, row, f"{chance:.0%}   score {score:.3g}", va="center")
+        axes.text(chance + 0.02, row, f"{chance:.0%}, score {score:.2g}", va="center")
     if right is not None:
         moves = np.equal(words, right) - chances
         loss = -np.log(chances[words.index(right)])
