@@ -461,6 +461,207 @@ def linear(layer, x, y, factor):
 )
 
 
+# ---- moved: a law that finds what a linear one cannot
+
+
+class Filter:
+    """What somebody calls a filter; its taps are not told. It has a kind, and works in blocks."""
+
+    def __init__(self, kind, taps):
+        self.kind, self._taps = kind, taps
+
+    def __repr__(self):
+        return f"<{self.kind}>"
+
+    def __call__(self, x):
+        n = len(x)
+        if self.kind == "forgets its neighbours at each fourth place":
+            parts = [self._filtered(x[i : i + BLOCK]) for i in range(0, n, BLOCK)]
+            return np.concatenate(parts)
+        if self.kind == "reads the places to come":
+            return self._filtered(x[::-1])[::-1]
+        if self.kind == "goes on from the end":
+            return self._filtered(np.concatenate([x, x]))[n:]
+        exact = self._filtered(x)
+        if self.kind == "adds one":
+            return exact + 1
+        if self.kind == "louder at each place":
+            return exact * np.arange(1, n + 1)
+        if self.kind == "leaves out the first place":
+            return np.where(np.arange(n) == 0, 0, exact)
+        if self.kind == "leaves out the last place":
+            return np.where(np.arange(n) == n - 1, 0, exact)
+        if self.kind == "squares":
+            return exact * exact
+        return exact
+
+    def _filtered(self, x):
+        return np.convolve(x, self._taps)[: len(x)]
+
+
+BLOCK = 4
+FILTERS = (
+    "as ordered",
+    "forgets its neighbours at each fourth place",
+    "reads the places to come",
+    "goes on from the end",
+    "adds one",
+    "louder at each place",
+    "leaves out the first place",
+    "leaves out the last place",
+    "squares",
+)
+
+
+def moves(filter, x, d):
+    none = np.zeros(d, x.dtype)
+    later = filter(np.concatenate([none, x]))
+    return np.array_equal(later, np.concatenate([none, filter(x)]))
+
+
+def moves_from_d_on(filter, x, d):
+    later = filter(np.concatenate([np.zeros(d, x.dtype), x]))
+    return np.array_equal(later[d:], filter(x))
+
+
+def starts_with_zeros(filter, x, d):
+    later = filter(np.concatenate([np.zeros(d, x.dtype), x]))
+    return not np.any(later[:d])
+
+
+def moves_by_one(filter, x, d):
+    none = np.zeros(1, x.dtype)
+    later = filter(np.concatenate([none, x]))
+    return np.array_equal(later, np.concatenate([none, filter(x)]))
+
+
+def turns_round(filter, x, d):
+    return np.array_equal(filter(np.roll(x, d)), np.roll(filter(x), d))
+
+
+def in_the_same_room(filter, x, d):
+    none = np.zeros(d, x.dtype)
+    room = len(x) - d
+    later = filter(np.concatenate([none, x[:room]]))
+    return np.array_equal(later, np.concatenate([none, filter(x)[:room]]))
+
+
+def sums_move(filter, x, d):
+    later = filter(np.concatenate([np.zeros(d, x.dtype), x]))
+    return bool(later.sum() == filter(x).sum())
+
+
+def some_move(filter, x, d):
+    none = np.zeros(d, x.dtype)
+    later = filter(np.concatenate([none, x]))
+    return bool(np.any(later == np.concatenate([none, filter(x)])))
+
+
+def doubles(filter, x, d):
+    return np.array_equal(filter(d * x), d * filter(x))
+
+
+def zeros_behind(filter, x, d):
+    none = np.zeros(d, x.dtype)
+    longer = filter(np.concatenate([x, none]))
+    return np.array_equal(longer[: len(x)], filter(x))
+
+
+def filter_inputs(rng, shape):
+    """A filter of a kind, and a signal for it. shape: kind, taps, places, by how many it moves."""
+    kind, taps, n, d = shape
+    values = rng.integers(1, 10, taps)
+    return {"filter": Filter(FILTERS[kind], values), "x": rng.integers(1, 10, n), "d": d}
+
+
+def some_filter(rng):
+    kind, taps = int(rng.integers(len(FILTERS))), int(rng.integers(1, 5))
+    return kind, taps, int(rng.integers(6, 15)), int(rng.integers(1, 6))
+
+
+MOVES = Exercise(
+    id="not_written.moves",
+    title="A law that finds the border",
+    minutes=6,
+    kind="function",
+    task=(
+        "Each result of a filter is made of the number at its place and some before it, with zeros"
+        " before the first. You do not know its taps. But if the signal comes `d` places later,"
+        " behind `d` zeros, so must the result. Return whether `filter` obeys this law for this"
+        " `x` and `d`, in all places. Keep all of `x`: the later signal is longer. (`x` is an array"
+        " of whole numbers, and `filter(x)` is as long as `x`.)"
+    ),
+    starter="""
+def moves(filter, x, d):
+    return np.array_equal(filter(d * x), d * filter(x))  # a linear law: it finds no border
+""",
+    solution=moves,
+    inputs=filter_inputs,
+    play=only_called,
+    reference=lambda filter, x, d: moves(filter, x, d),
+    shapes=tuple(
+        (kind, taps, n, d)
+        for kind in range(len(FILTERS))
+        for taps, n, d in ((3, 8, 1), (2, 9, 4), (3, 10, 3))
+    ),
+    fresh=some_filter,
+    hints=(
+        "`np.concatenate([np.zeros(d, x.dtype), x])` is the signal, `d` places later.",
+        "What must the first `d` results be now, and what those behind them?",
+        "`np.array_equal(later, np.concatenate([np.zeros(d, x.dtype), filter(x)]))`, where `later`"
+        " is the result for the later signal.",
+    ),
+    wrong=(
+        Wrong(
+            moves_from_d_on,
+            "wrong_value",
+            "The first `d` results count, too: nothing has come yet, so they must be zeros.",
+        ),
+        Wrong(
+            starts_with_zeros,
+            "wrong_value",
+            "These are the first `d` results alone. Those behind them must be the old ones.",
+        ),
+        Wrong(
+            moves_by_one,
+            "wrong_value",
+            "This moves the signal by one place, whatever `d` is.",
+        ),
+        Wrong(
+            turns_round,
+            "wrong_value",
+            "What `np.roll` pushes out at the end comes in again at the start. Put zeros before"
+            " `x` instead.",
+        ),
+        Wrong(
+            in_the_same_room,
+            "wrong_value",
+            "The last `d` numbers are lost here. Keep all of `x`: the later signal is longer.",
+        ),
+        Wrong(
+            sums_move,
+            "wrong_value",
+            "A number at a wrong place leaves the sum as it is: compare the places, not the sums.",
+        ),
+        Wrong(
+            some_move,
+            "wrong_value",
+            "The law has to hold in all places: compare the whole arrays.",
+        ),
+        Wrong(
+            doubles,
+            "wrong_value",
+            "That is a linear law. A filter that forgets its neighbours at a border obeys it.",
+        ),
+        Wrong(
+            zeros_behind,
+            "wrong_value",
+            "These zeros come behind `x`, so that nothing moves: put them before it.",
+        ),
+    ),
+)
+
+
 # ---- findings: what a call does besides returning the right values
 
 
@@ -959,7 +1160,7 @@ def bench(kernel, machine, rounds):
 )
 
 
-EXERCISES = (ROUNDINGS, TELLING, LAW, FINDINGS, BENCH)
+EXERCISES = (ROUNDINGS, TELLING, LAW, MOVES, FINDINGS, BENCH)
 
 QUIZZES = (
     one_of(

@@ -477,6 +477,7 @@ BOUNDED = {
         "not_written.telling n",
         "not_written.telling block",
         "not_written.law factor",
+        "not_written.moves d",
         "not_written.bench rounds",
     ),
     "there are not so many ranks, or stages of sharding": (
