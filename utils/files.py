@@ -1,7 +1,6 @@
 """Where the project's files are, the one way to write a file whole, and a bound for caches."""
 
 import contextlib
-import fcntl
 import os
 import platform
 import shutil
@@ -103,6 +102,8 @@ def scratch_folder(place: Path | None = None) -> Iterator[Path]:
 
 def _locked_folder(place: Path) -> tuple[Path, int]:
     """(a new folder, its lock). Another process may have taken it for abandoned before the lock."""
+    import fcntl  # Python in a web page has none
+
     while True:
         folder = Path(tempfile.mkdtemp(dir=place, prefix=SCRATCH))
         with contextlib.suppress(FileNotFoundError):
@@ -116,6 +117,8 @@ def _locked_folder(place: Path) -> tuple[Path, int]:
 
 def _remove_abandoned(folder: Path) -> None:
     """Remove a scratch folder whose lock nobody holds; other users' and living ones stay."""
+    import fcntl
+
     try:
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:

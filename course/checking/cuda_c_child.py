@@ -18,7 +18,6 @@ import math
 import mmap
 import os
 import pickle
-import resource
 import signal
 import socket
 import sys
@@ -70,6 +69,8 @@ def limit(seconds):
 
     These limits are the system's: nothing in the learner's code can lift them.
     """
+    import resource  # not where a web page imports this file for its names
+
     used = resource.getrusage(resource.RUSAGE_SELF)
     last = math.ceil(used.ru_utime + used.ru_stime + seconds)
     for what, most in ((resource.RLIMIT_CPU, last), (resource.RLIMIT_FSIZE, MOST_BYTES)):
@@ -81,6 +82,8 @@ def limit(seconds):
 
 def limit_memory():
     """Limit what more this process may allocate; not with a GPU, whose driver maps memory, too."""
+    import resource
+
     from utils import has_gpu
 
     if has_gpu() or sys.platform != "linux":

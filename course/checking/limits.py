@@ -6,6 +6,8 @@ import signal
 import threading
 import time
 
+from utils.cpu import deadline
+
 SECONDS = 10  # of CPU time, for all launches of one check on the CPU engine, or all calls
 EACH_SECONDS = 4  # of these, for one of them
 ENOUGH_SECONDS = 2  # of these, after which a kernel that was wrong once is not tried any more
@@ -48,6 +50,10 @@ def time_limit(seconds):
     seconds: of CPU time, so that a busy computer stops nobody; PATIENCE times as many by the clock
     if it sleeps.
     """
+    if deadline.ALONE:
+        with deadline.stop_after(seconds, lambda: TooLong(seconds)):
+            yield
+        return
     in_main = threading.current_thread() is threading.main_thread()
     if not in_main or not hasattr(signal, "SIGPROF"):
         yield

@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import fcntl
 import functools
 import hashlib
 import os
@@ -77,20 +76,23 @@ def in_use():
     """Nothing is taken away meanwhile by `empty`."""
     folder = cache_folder()
     folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder, fcntl.LOCK_SH):
+    with _locked(folder, alone=False):
         yield
 
 
 def empty(folder: Path) -> None:
     """Remove all that lies in a folder of builds, as soon as no build is under way there."""
-    with _locked(folder, fcntl.LOCK_EX):
+    with _locked(folder, alone=True):
         for path in folder.iterdir():
             remove(path)
 
 
 @contextlib.contextmanager
-def _locked(folder: Path, how: int):
+def _locked(folder: Path, alone: bool):
     """Hold a folder's lock, where the file system has any; it ends with the process, too."""
+    import fcntl  # Python in a web page has none
+
+    how = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
     handle = os.open(folder, os.O_RDONLY)
     try:
         with contextlib.suppress(OSError):

@@ -12,10 +12,7 @@ import contextvars
 import inspect
 import threading
 
-try:
-    from greenlet import GreenletExit, getcurrent, greenlet
-except ImportError:  # Python in a web page has none
-    greenlet = None
+from utils.cpu.greenlets import GreenletExit, getcurrent, greenlet
 
 from . import settings
 from .state import LEFT, now, thread_idx

@@ -7,6 +7,8 @@ import pathlib
 import sys
 import types
 
+from . import without_numba
+
 SUCCESSOR = "numba_cuda_mlir"  # Numba-CUDA-MLIR: the same kernels, without a simulator
 PLACES = ("numba.cuda", f"{SUCCESSOR}.cuda")
 #: Numba's own modules above kernels and arrays, which need no GPU: they run on the engine's
@@ -55,6 +57,8 @@ def install():
     """
     if any(isinstance(finder, _Finder) for finder in sys.meta_path):
         return
+    if importlib.machinery.PathFinder.find_spec("numba") is None:  # a web page
+        sys.modules.update(without_numba.modules())
     sys.meta_path.insert(0, _Finder())
     for place in PLACES:
         package = place.partition(".")[0]

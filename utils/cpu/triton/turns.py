@@ -5,8 +5,7 @@ import contextvars
 import random
 from dataclasses import dataclass
 
-from greenlet import GreenletExit, getcurrent, greenlet
-
+from utils.cpu.greenlets import GreenletExit, getcurrent, greenlet
 from utils.cpu.triton.launches import LAUNCH
 
 IN_STEP = "in step"
