@@ -17,7 +17,7 @@ from playwright.sync_api import expect
 from tests.browser import ROOT, jupyterlab, keep, kept_if_one_fails, new_page
 from tests.chapters.test_in_browser import Notebook
 
-pytestmark = pytest.mark.nightly("by day the start page is opened, run and saved in a browser")
+pytestmark = pytest.mark.nightly("by day all notebooks are run without a browser")
 START = "my/course/index.ipynb"
 CHAPTER = "my/chapters/05_first_kernels.ipynb"
 PIECES = "pieces.ipynb"

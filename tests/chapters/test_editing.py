@@ -205,7 +205,7 @@ BY_DAY = (
     "an addition of the first sum",
     "two factors of cuBLAS",
     "a mask of a Triton kernel",
-    "a barrier of wmma",
+    "a barrier of the Fourier transform",
     "a mask of a backward pass",
     "a ReLU of the finale's backward pass",
 )

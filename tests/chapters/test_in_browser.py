@@ -18,6 +18,7 @@ from course.exercises import EXERCISES
 from tests import hygiene
 from tests.browser import ROOT, jupyterlab, keep
 
+pytestmark = pytest.mark.nightly("by day both notebooks are run without a browser")
 SECONDS = 1000  # Playwright counts in milliseconds
 
 # How wide each picture is, once it is read; 0 for one that cannot be
@@ -184,7 +185,6 @@ def test_start_page(page, lab):
     keep(page, "glossary")
 
 
-@pytest.mark.nightly("by day the chapter is run without a browser, and the start page in one")
 def test_first_kernels(page, lab):
     """Run all of First kernels, move a slider, solve an exercise by typing; the start page's map
     shows it too.

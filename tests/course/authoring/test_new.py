@@ -38,7 +38,13 @@ def cells(course, name=CHAPTER):
     return {cell.id: cell for cell in nbformat.read(course / name, 4).cells}
 
 
-@pytest.mark.parametrize("kind", ["numba", "cuda_c", "function"])
+IN_PYTHON = pytest.mark.nightly("by day an exercise in CUDA C, whose answer is a file")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["cuda_c", *(pytest.param(kind, marks=IN_PYTHON) for kind in ("numba", "function"))],
+)
 def test_an_exercise_has_all_that_it_needs_and_can_be_solved(course, kind):
     done = course.run("course.new", "exercise", "first_kernels.clamp", "--kind", kind)
     assert done.returncode == 0, done.stderr

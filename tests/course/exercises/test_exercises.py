@@ -455,6 +455,10 @@ def blocks_by_rounding_up(height, width, block_x, block_y):
     return [-(-width // block_x), (height + block_y - 1) // block_y]
 
 
+OF_ITS_KIND = pytest.mark.nightly("by day a right answer of each kind, in test_more_answers.py")
+
+
+@OF_ITS_KIND
 @pytest.mark.parametrize(
     "id, answer",
     [
@@ -471,6 +475,7 @@ def test_another_right_answer_passes(id, answer):
     exercises.check(id, answer, strict=True)
 
 
+@OF_ITS_KIND
 def test_another_right_answer_in_cuda_c_passes(tmp_path, cuda_c_works):
     path = tmp_path / "rotate.cu"
     path.write_text("""

@@ -110,12 +110,17 @@ class Serving(RuleBasedStateMachine):
 
 TestServing = Serving.TestCase
 TestServing.settings = settings(
-    max_examples=100,
+    max_examples=40,
     stateful_step_count=40,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
+
+
+@pytest.mark.nightly("by day fewer runs by the same rules")
+class TestServingForLong(Serving.TestCase):
+    settings = settings(TestServing.settings, max_examples=200)
 
 
 def test_who_comes_first_begins_first():
