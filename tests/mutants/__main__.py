@@ -57,6 +57,8 @@ def tried(exercise, every, before, only_known):
                 warm = True
             entry = journal.note(exercise, says, source, outcome_of(exercise, source))
         yield {**entry, "says": says}
+    if warm:
+        must_be_solved(exercise)  # where it is not, the machine has broken the mutants, too
 
 
 def must_be_solved(exercise):
