@@ -3,19 +3,23 @@
     python -m course.judge.bench [--right N] [--json FILE]
 
 Over the bank (its patterns that need no GPU, and the envelopes that are wrong or cheat) and over
-right answers: the bank's own, and for our judge those of the course's exercises, too. `--right N`
-takes every N-th of these. What is printed goes into assets/judges.json.
+right answers: the bank's envelopes, and for our judge those of strangers, of operations as public
+task sets order them and of the course's exercises, too. `--right N` takes every N-th of these. What
+is printed goes into assets/judges.json.
 """
 
 import argparse
+import collections
 import json
 import subprocess
 import sys
 import tempfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from course.judge import bank, judge, of_exercises
+from course.judge import bank, judge, of_exercises, tasks
+from course.judge.bank.operations import operations
 from course.judge.bank.tasks import ORDER, TASKS
 from course.judge.other_checkers import TRIALS
 from utils import results
@@ -24,6 +28,7 @@ from utils.files import ROOT, write_whole
 FILE = ROOT / "assets" / "judges.json"
 RIGHT_ANSWERS = ROOT / "tests" / "course" / "exercises" / "answers" / "right.txt"
 SECONDS = 120
+TOLD = 25  # after so many right answers a line is printed
 WRONG = ("wrong", "cheating")
 
 
@@ -73,41 +78,62 @@ def by_rule(rule, path, task, entry) -> bool:
     return done.stdout.endswith(b"accepted\n")
 
 
-def refused_of_the_course(every) -> tuple[int, list]:
-    """(how many right answers of the exercises were judged, the names of those refused)."""
+def other_right_ones():
+    """(group, name, task, candidate) of the right answers that our judge is given besides: those of
+    strangers, of operations as public task sets order them, and of the course's exercises."""
+    for one in bank.right_answers():
+        task = TASKS[one.task]
+        task = tasks.without_library(task) if one.by_library else task
+        yield "strangers", f"{one.task}, {one.title}", task, one.source
+    for one in operations():
+        task = tasks.without_library(tasks.kernelbench(one.task, one.name))
+        yield "operations", one.name, task, one.candidate
     from course import exercises
 
     text = RIGHT_ANSWERS.read_text(encoding="utf-8")
-    count, refused = 0, []
-    known = of_exercises.right_answers(text, exercises.EXERCISES)
-    for number, (exercise, title, candidate, entry) in enumerate(known):
-        if number % every:
-            continue
+    for exercise, title, candidate, entry in of_exercises.right_answers(text, exercises.EXERCISES):
         task = of_exercises.Task(exercise)
         demands = replace(task.demands, entry=entry)
-        report = judge(candidate, task.reference, task.inputs, demands, seed=number)
-        count += 1
+        whole = tasks.Task(exercise.id, task.reference, task.inputs, demands)
+        yield "exercises", f"{exercise.id}, {title}", whole, candidate
+
+
+def refused_by_ours(every) -> tuple[dict, list]:
+    """({group: how many right answers were judged}, the names of those refused)."""
+    counts, refused = collections.Counter(), []
+    for number, (group, name, task, candidate) in enumerate(other_right_ones()):
+        if number % every:
+            continue
+        report = judge(candidate, task.reference, task.inputs, task.demands, seed=number)
+        counts[group] += 1
         if report.verdict != "accepted":
-            refused.append(f"{exercise.id}, {title}")
-            print(f"refused: {exercise.id}, {title}: {report.keys}", flush=True)
-    return count, refused
+            refused.append(name)
+            print(f"refused: {name}: {report.keys}", flush=True)
+        if sum(counts.values()) % TOLD == 0:
+            print(f"{sum(counts.values())} right ones, {len(refused)} refused", flush=True)
+    return dict(counts), refused
 
 
 def board(every) -> dict:
     """Checker -> what it accepted and refused."""
-    rows = {}
-    for name in ("ours", *TRIALS):
-        accepts = by_ours if name == "ours" else lambda *one, rule=name: by_rule(rule, *one)
-        passed = [key for key, *rest in cheats() if accepts(*rest)]
-        refused = [key for key, *rest in right_ones() if not accepts(*rest)]
-        of, right = len(list(cheats())), len(list(right_ones()))
-        rows[name] = {"accepted": passed, "of": of, "refused": refused, "right": right}
-        print(f"{name}: {len(passed)} of {of} cheats accepted: {', '.join(passed)}", flush=True)
+    rows = {"ours": row_of("ours", by_ours)}
     if every:
-        count, refused = refused_of_the_course(every)
-        rows["ours"]["right"] += count
+        counts, refused = refused_by_ours(every)
+        rows["ours"]["right"] += sum(counts.values())
         rows["ours"]["refused"] += refused
+        rows["ours"]["groups"] = counts
+    for rule in TRIALS:
+        rows[rule] = row_of(rule, partial(by_rule, rule))
     return rows
+
+
+def row_of(name, accepts) -> dict:
+    """What a checker accepted of what it must refuse, and refused of the right envelopes."""
+    passed = [key for key, *rest in cheats() if accepts(*rest)]
+    refused = [key for key, *rest in right_ones() if not accepts(*rest)]
+    of, right = len(list(cheats())), len(list(right_ones()))
+    print(f"{name}: {len(passed)} of {of} cheats accepted: {', '.join(passed)}", flush=True)
+    return {"accepted": passed, "of": of, "refused": refused, "right": right}
 
 
 def main():

@@ -4,7 +4,8 @@ Each file of `patterns/` does what a public report describes, in a few lines of 
 docstring is its record: the sentence, where it was reported, the task that it claims to solve,
 which of the judge's three questions it must fail, and whether it needs a GPU to do so. `envelopes/`
 holds twelve answers to one order, softmax, as a machine would hand them in: what is wrong with
-which is told in `verdicts.json`, not in the files. `tasks.py` has the orders.
+which is told in `verdicts.json`, not in the files. `tasks.py` has the orders. Whom a judge must not
+refuse stands in `right.txt`, answers of strangers, and in `operations.py`.
 
 No test imports the patterns: some put other functions in the place of a library's.
 """
@@ -12,6 +13,7 @@ No test imports the patterns: some put other functions in the place of a library
 import ast
 import importlib.util
 import json
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -69,6 +71,31 @@ def envelopes() -> tuple[Envelope, ...]:
         Envelope(int(number), HERE / "envelopes" / f"{number}.py", one["verdict"], one["why"])
         for number, one in known.items()
     )
+
+
+@dataclass(frozen=True)
+class RightAnswer:
+    """A right answer of somebody who knew neither judge nor course.
+
+    task: a key of `tasks.TASKS`. by_library: whether a library may compute it.
+    """
+
+    task: str
+    title: str
+    source: str
+    by_library: bool
+
+
+@cache
+def right_answers() -> tuple[RightAnswer, ...]:
+    """All of right.txt, each behind a line `### TASK TITLE`."""
+    found = []
+    text = (HERE / "right.txt").read_text(encoding="utf-8")
+    for part in re.split(r"(?m)^### ", text)[1:]:
+        head, source = part.split("\n", 1)
+        task, _, title = head.partition(" ")
+        found.append(RightAnswer(task, title, source, title.endswith(" by library")))
+    return tuple(found)
 
 
 def load(path):

@@ -213,6 +213,17 @@ PREFIX_SUM = Task(
     ),
 )
 BINS = 64
+SQUARE_PRODUCT = replace(
+    PRODUCT,
+    name="square_product",
+    inputs=lambda rng, n: matrices(rng, (n, n, n)),
+    demands=replace(
+        PRODUCT.demands,
+        sizes=(0, 1, 7, 33),
+        fresh=lambda rng: int(rng.integers(2, 70)),
+        large=False,
+    ),
+)
 HISTOGRAM = Task(
     "histogram",
     lambda x: np.bincount(x, minlength=BINS)[:BINS].astype(np.int64),
@@ -256,6 +267,7 @@ TASKS = {
         PRODUCT,
         LINEAR,
         MEAN_SQUARE,
+        SQUARE_PRODUCT,
         PREFIX_SUM,
         HISTOGRAM,
         LAYER_NORM,

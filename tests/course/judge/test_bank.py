@@ -1,15 +1,20 @@
 """The bank: every file has a whole record, and the twelve envelopes are those of the chapter."""
 
+from dataclasses import replace
 from urllib.parse import urlparse
 
 import nbformat
 import pytest
+import torch
 
 from course.chapters import FOLDER
 from course.judge import bank, judge
+from course.judge.bank.operations import operations
 from course.judge.bank.tasks import ORDER, TASKS
+from course.judge.tasks import kernelbench, module_of
 
 CHAPTER = FOLDER / "25_not_written.ipynb"
+OPERATIONS = operations()
 VERDICTS = {"right", "wrong", "slow", "cheating", "brilliant"}
 
 
@@ -36,6 +41,34 @@ def test_the_chapters_signatures_are_marked_by_the_banks_verdicts():
     cells = {cell.id: cell.metadata for cell in nbformat.read(CHAPTER, 4).cells}
     marked = {one.number: cells[f"sign-{one.number}"].answer for one in bank.envelopes()}
     assert marked == {one.number: one.verdict for one in bank.envelopes()}
+
+
+def test_each_operation_is_answered_by_other_means():
+    assert len({one.name for one in OPERATIONS}) == len(OPERATIONS) >= 100
+    for one in OPERATIONS:
+        task, answer = (module_of(text, one.name) for text in (one.task, one.candidate))
+        given = task.get_inputs()
+        expected, got = task.Model()(*given), answer.ModelNew()(*given)
+        torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-5, msg=one.name)
+        assert one.asked not in one.answer, one.name
+
+
+def test_a_right_operation_is_accepted_where_terms_cancel_too():
+    one = next(one for one in OPERATIONS if one.name == "layer norm")
+    task = kernelbench(one.task, one.name)
+    demands = replace(task.demands, library=())
+    report = judge(one.candidate, task.reference, task.inputs, demands, seed=25)
+    assert report.verdict == "accepted", report
+    off = one.candidate.replace("return ", "return 1.001 * ")
+    report = judge(off, task.reference, task.inputs, demands, seed=25)
+    assert report.right.verdict == "no", report
+
+
+def test_strangers_right_answers_solve_tasks_of_the_bank():
+    answers = bank.right_answers()
+    assert {one.task for one in answers} <= TASKS.keys()
+    assert len({one.source for one in answers}) == len(answers) >= 30
+    assert all(compile(one.source, one.title, "exec") for one in answers)
 
 
 CUT = {
