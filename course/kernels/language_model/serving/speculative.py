@@ -123,7 +123,7 @@ class Reader:
         )
         self.steps += 1
         self._read = list(tokens)
-        p = sampling.probabilities(logits, self.way)
+        p = sampling.probabilities(logits, self.way).cpu()  # where drafts and chance are
         return p if last else p[0]
 
 
