@@ -23,7 +23,7 @@ def argument_of(packed):
         if raw.size:
             flat = tensor.view(-1) if tensor.dim() else tensor.reshape(1)
             flat.view(torch.uint8).copy_(torch.from_numpy(raw))
-        return tensor.to(device)
+        return tensor.to(device if device == "cpu" or torch.cuda.is_available() else "cpu")
     return value
 
 

@@ -5,12 +5,16 @@ import numpy as np
 from course.judge import fast, handed_in, honest, library, reading, right, sandbox
 from course.judge.demands import Demands
 from course.judge.report import Reason, Report, answer, shortened, unknown
+from course.judge.right import volume
 from course.judge.words import FACTS, FAST, HONEST, RIGHT, question_of, sentence
 from utils import has_gpu
 
 MOST_SEED = 1 << 31
 #: Calls that are made again in a process where nobody watches
 ALONE = 6
+#: Elements of calls that are made again on the engines for machines without a GPU, and what counts
+SEEN = 20_000
+BY_ENGINES = ("race", "uninitialized", "out_of_bounds")
 
 
 def judge(candidate, reference, inputs, demands=None, *, seed=None) -> Report:
@@ -47,6 +51,8 @@ def judge(candidate, reference, inputs, demands=None, *, seed=None) -> Report:
     is_wrong = any(question_of(one.key) == RIGHT for one in reasons)
     if trials.done and not is_wrong:
         reasons += alone(given, trials)
+        if has_gpu():
+            reasons += on_engines(given, trials)
     return report(given.name, reasons, trials, seed, speed)
 
 
@@ -107,6 +113,22 @@ def alone(given, trials):
         first = f"{sentence('otherwise_alone')} {one.says}"
         return [Reason("otherwise_alone", first, one.evidence)]
     return []
+
+
+def on_engines(given, trials):
+    """What the engines for machines without a GPU see in a few calls: a GPU says nothing of a race,
+    of memory that nobody wrote or that is another's.
+
+    What they cannot run is no candidate's fault, so nothing else is said.
+    """
+    small = [one for one in trials.done if one.drawn is not None and volume(one) <= SEEN]
+    with sandbox.Sandbox(given.modules, trials.demands.seconds, engines=True) as box:
+        if not small or loaded(box, given, trials.demands):
+            return []
+        others = trials.elsewhere(box)
+        for one in small:
+            others.once_more(one, races=trials.demands.race_free, device_arrays=False)
+    return [one for one in others.reasons if one.key in BY_ENGINES]
 
 
 def loaded(box, given, demands, watched=True):

@@ -149,11 +149,11 @@ class Trials:
         other.comparison = self.comparison
         return other
 
-    def once_more(self, tried):
+    def once_more(self, tried, **how):
         """The same call in this process, a Tried: the same values, launch, expected result."""
         again = Tried(tried.label, tried.size, tried.arguments)
         again.launch, again.expected = tried.launch, tried.expected
-        self.make(again, None, {})
+        self.make(again, None, how)
         return again
 
     def make(self, tried, slot, how):

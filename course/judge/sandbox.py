@@ -22,6 +22,7 @@ import platformdirs
 
 from course.judge.channel import HEAD
 from course.judge.words import REASONS
+from utils.engine import FORCE_CPU
 
 WORKER = Path(__file__).with_name("worker.py")
 #: The folder in which the engines for kernels without a GPU lie
@@ -65,10 +66,13 @@ _nurseries = {}
 
 
 class Nursery:
-    """A process that has imported modules and waits to be copied; one for each set of modules."""
+    """A process that has imported modules and waits to be copied; one for each set of modules.
 
-    def __init__(self, modules):
-        self.modules = modules
+    engines: kernels run on the engines for machines without a GPU there, whether there is one or
+        not.
+    """
+
+    def __init__(self, modules, engines):
         ours, theirs = socket.socketpair()
         environment = {
             name: value for name, value in os.environ.items() if name.startswith(INHERITED)
@@ -82,6 +86,8 @@ class Nursery:
             # CUDA C that was built before need not be built again
             "CUDA_COURSE_CACHE": platformdirs.user_cache_dir("cuda-course"),
         }
+        if engines:
+            environment |= {FORCE_CPU: "1", "CUDA_VISIBLE_DEVICES": ""}
         command = [sys.executable, str(WORKER), str(theirs.fileno()), str(ROOT), *modules]
         self.process = subprocess.Popen(
             command,
@@ -114,12 +120,12 @@ class Nursery:
         self.process.wait()
 
 
-def nursery(modules):
+def nursery(modules, engines=False):
     """The nursery for these modules, started where it is not there."""
-    found = _nurseries.get(modules)
+    found = _nurseries.get((modules, engines))
     if found is None or found.process.poll() is not None:
         remove_left_folders()
-        found = _nurseries[modules] = Nursery(modules)
+        found = _nurseries[modules, engines] = Nursery(modules, engines)
     return found
 
 
@@ -176,24 +182,24 @@ def remove_left_folders():
 class Sandbox:
     """One candidate in a process of its own."""
 
-    def __init__(self, modules, seconds):
+    def __init__(self, modules, seconds, engines=False):
         self.seconds = seconds
         self.findings = []
-        self.nursery = nursery(tuple(modules))
+        self.nursery = nursery(tuple(modules), engines)
         self.scratch, self.lock = new_folder()
         try:
-            self.start(tuple(modules))
+            self.start(tuple(modules), engines)
         except BaseException:
             self.remove()
             raise
 
-    def start(self, modules):
+    def start(self, modules, engines):
         """Have a copy of the nursery made."""
         try:
             self.pid, self.channel = self.nursery.copy(self.scratch)
         except (BrokenPipeError, ValueError):  # it is gone: perhaps the candidate before ended it
             self.nursery.close()
-            self.nursery = nursery(modules)
+            self.nursery = nursery(modules, engines)
             self.pid, self.channel = self.nursery.copy(self.scratch)
 
     def remove(self):

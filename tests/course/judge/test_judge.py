@@ -10,7 +10,18 @@ import textwrap
 import numpy as np
 import pytest
 
-from course.judge import Demands, InOut, Out, Property, elementwise, judge, judging, sandbox
+from course.judge import (
+    Demands,
+    InOut,
+    Out,
+    Property,
+    elementwise,
+    handed_in,
+    judge,
+    judging,
+    right,
+    sandbox,
+)
 from course.judge.__main__ import main
 from course.judge.bank import patterns
 from course.judge.bank.tasks import ORDER, TASKS
@@ -82,6 +93,18 @@ def test_a_right_candidate_is_timed_beside_its_rival(race, monkeypatch):
     report = judge(candidate, weighted, pair, demands, seed=3)
     assert report.right.verdict == "yes" and report.fast.verdict == verdict, str(report)
     assert report.fast.keys == keys, str(report)
+
+
+def test_the_engines_see_in_calls_once_more_what_a_gpu_does_not_tell():
+    pattern = next(one for one in patterns() if one.key == "race")
+    task = TASKS[pattern.task]
+    given = handed_in.of(pattern.path, task.demands)
+    with sandbox.Sandbox(given.modules, task.demands.seconds) as box:
+        trials = right.Trials(box, task.reference, task.inputs, task.demands, 1)
+        assert judging.loaded(box, given, task.demands) == []
+        trials.ordinary()
+        found = judging.on_engines(given, trials)
+    assert [reason.key for reason in found] == ["uninitialized"]  # of a lane that is not done yet
 
 
 WRONG = {
