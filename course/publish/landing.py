@@ -15,9 +15,10 @@ from course.checking.report import as_html
 from course.checking.text import marked_up
 from course.exercises import EXERCISES
 from course.pictures import front
-from course.publish import platforms
+from course.publish import platforms, records
 from utils.plots import BLOCK_COLOURS
 from utils.plots.svg import inline_only
+from utils.results.likeness import RECORDED_ON
 from utils.setup.colab import notebook_address, repository
 
 TAGLINE = (
@@ -52,7 +53,10 @@ WAYS = (
 
 def landing():
     """The page as Markdown for Sphinx, without the table of contents."""
-    blocks = (hero(), film(), race(), slider(), check(), pictures(), ways(), start(), chapter_map())
+    blocks = (
+        *(hero(), film(), race(), record_table(), slider(), check(), pictures()),
+        *(ways(), start(), chapter_map()),
+    )
     return f"---\nhide-toc: true\n---\n\n# {TITLE}\n\n" + "\n\n".join(map(raw, blocks))
 
 
@@ -101,6 +105,31 @@ def race():
     )
     picture = inline_only(front.race_picture()._repr_html_())
     return section("Where it ends", f'<p>{words}</p><div class="race">{picture}</div>')
+
+
+def record_table():
+    """Every kernel beside the library's, the weakest shape of each named."""
+    rows = []
+    for record in records.RECORDS:
+        told = records.summary(record)
+        cells = (
+            f'<a href="chapters/{record.chapter}.html">{record.title}</a>',
+            marked_up(record.rival),
+            told.shapes,
+            f"{told.least:.2f} <code>{told.weakest}</code>",
+            f"{told.mean:.2f}",
+            f"<strong>{told.best:.2f}</strong>",
+        )
+        rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+    names = "Operation", "beside", "shapes", "weakest", "mean", "best"
+    head = "".join(f"<th>{name}</th>" for name in names)
+    return section(
+        "Records",
+        "<p>The library's time divided by that of the course's kernel, over all shapes that were "
+        f"recorded on an {RECORDED_ON}. The weakest of them is named; shapes that nobody has "
+        'recorded may be weaker.</p><div class="table-wrapper"><table class="docutils"><thead>'
+        f"<tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>",
+    )
 
 
 def slider():

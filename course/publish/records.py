@@ -1,4 +1,5 @@
-"""README.md's table of records: the course's kernels beside the libraries', from recorded results.
+"""The table of records in README.md and on the website's first page: the course's kernels beside
+the libraries', from recorded results.
 
 A row sums up all recorded shapes of one operation, the weakest named. Where several of the course's
 kernels were raced at a shape, the best of them counts, as the best mode of the rival does.
@@ -51,18 +52,23 @@ RECORDS = (
         r"conv/([dw]grad/\w+)/share_of_cudnn",
     ),
     Record("Fourier transform", "cuFFT", "14_fourier", r"fft/(2\^\d+)/share_of_cufft"),
-    Record("Softmax", BEST_OF_TORCH, "16_fusion", r"softmax/(\d+)/speedup_over_best"),
+    Record(
+        "Softmax",
+        BEST_OF_TORCH,
+        "16_fusion",
+        r"softmax/(\d+(?:/bfloat16)?)/speedup_over_best",
+    ),
     Record(
         "Layer norm, RMS norm, forward and backward",
         BEST_OF_TORCH,
         "16_fusion",
-        r"((?:layer|rms)norm(?:_backward)?/\d+)/speedup_over_best",
+        r"((?:layer|rms)norm(?:_backward)?/\d+(?:/bfloat16)?)/speedup_over_best",
     ),
     Record(
         "Cross-entropy with its gradient",
         BEST_OF_TORCH,
         "16_fusion",
-        r"cross_entropy/(\d+)/speedup_over_best",
+        r"cross_entropy/(\d+(?:/bfloat16)?)/speedup_over_best",
     ),
     Record(
         "Matrix product, fp8",
@@ -108,15 +114,32 @@ def ratios(record, gpu=RECORDED_ON):
     return best
 
 
+@dataclass(frozen=True)
+class Summary:
+    """What a record's shapes come to: the weakest of them, its ratio, geometric mean, best."""
+
+    shapes: int
+    weakest: str
+    least: float
+    mean: float
+    best: float
+
+
+def summary(record):
+    """The Summary of a record."""
+    by_shape = ratios(record)
+    weakest = min(by_shape, key=by_shape.get)
+    values = by_shape.values()
+    mean = math.exp(sum(map(math.log, values)) / len(values))
+    return Summary(len(by_shape), weakest, by_shape[weakest], mean, max(values))
+
+
 def rows():
-    """The rows of the table: operation, rival, how many shapes, weakest, geometric mean, best."""
+    """The rows of README.md's table."""
     for record in RECORDS:
-        by_shape = ratios(record)
-        weakest = min(by_shape, key=by_shape.get)
-        values = by_shape.values()
-        mean = math.exp(sum(map(math.log, values)) / len(values))
+        told = summary(record)
         yield (
             f"| [{record.title}](chapters/{record.chapter}.ipynb) | {record.rival} "
-            f"| {len(by_shape)} | {by_shape[weakest]:.2f} (`{weakest}`) | {mean:.2f} "
-            f"| **{max(values):.2f}** |"
+            f"| {told.shapes} | {told.least:.2f} (`{told.weakest}`) | {told.mean:.2f} "
+            f"| **{told.best:.2f}** |"
         )

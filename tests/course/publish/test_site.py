@@ -23,7 +23,7 @@ from course.chapters import WRITTEN
 from course.checking.model import REASONS
 from course.exercises import EXERCISES, QUIZZES
 from course.pictures import front
-from course.publish import lexer, mathml, platforms, quizzes, sections, site, stills
+from course.publish import lexer, mathml, platforms, quizzes, records, sections, site, stills
 
 ENDLESS = 30_000  # pixels
 SECTION = "chapters/05_first_kernels/5-the-same-kernel-in-cuda-c"
@@ -198,6 +198,10 @@ def test_the_first_page_shows_the_result_that_is_recorded(built):
     assert f"{least:.1f} to {most:.1f} times faster" in page
     assert front.race_picture().alt in html.unescape(page)
     assert REASONS["missing_guard"] in html.unescape(page)
+    table = page.partition("<h2>Records")[2].partition("</table>")[0]
+    for record in records.RECORDS:
+        told = records.summary(record)
+        assert f"{told.least:.2f} <code>{told.weakest}</code>" in table
     shown = built.pages["index.html"].html.partition("the guard is gone")[2]
     code = re.sub(r"<[^>]+>", "", shown.partition("</pre>")[0])
     assert "def scale(" in code and " if " not in code, "a guard that is gone is not there"
