@@ -49,7 +49,7 @@ def cross_entropy_backward(
     gradient = classic.room(logits)
     if gradient.numel() == 0:
         return gradient
-    kernel = kernel_for("cross_entropy_backward", shape, (logits,), (gradient,))
+    kernel = kernel_for("cross_entropy_backward", shape, (logits,))
     if kernel:
         kernel.launch(count, gradient, logits, log_sums, targets, weights, count, ignored)
     else:
@@ -67,14 +67,14 @@ def loss_and_gradient(
     out: receives the gradient, if given; it may be the logits themselves, if they are contiguous.
     """
     count, _ = _check(logits, targets)
-    gradient = classic.room(logits) if out is None else out
     kernel = None
-    if logits.numel() and gradient.is_contiguous():
-        kernel = kernel_for("cross_entropy_and_gradient", shape, (logits,), (gradient,))
+    if logits.numel() and (out is None or (out.is_contiguous() and out.dtype == logits.dtype)):
+        kernel = kernel_for("cross_entropy_and_gradient", shape, (logits,), out=out)
     if not kernel:
         losses, log_sums = cross_entropy(logits, targets, ignored)
         gradient = cross_entropy_backward(logits, targets, log_sums, weights, ignored)
         return losses, gradient if out is None else out.copy_(gradient)
+    gradient = classic.room(logits) if out is None else out
     losses = classic.row_numbers(logits)
     log_sums = classic.row_numbers(logits)
     kernel.launch(count, losses, log_sums, gradient, logits, targets, weights, count, ignored)

@@ -13,10 +13,10 @@ import torch
 from course.kernels.row_kernels.shapes import (
     ACCESS,
     MANY,
-    SPREAD_ROWS,
     USUAL,
     Layout,
     Shape,
+    about,
     best_shape,
 )
 from utils.cuda_c.device_code import toolkit_headers
@@ -107,30 +107,35 @@ def kernel_for(
     operation: str,
     shape: Shape | None,
     inputs: tuple[torch.Tensor, ...],
-    outputs: tuple[torch.Tensor, ...] = (),
     parameters: tuple[torch.Tensor, ...] = (),
+    out: torch.Tensor | None = None,
 ) -> Fast | None:
     """The fast kernel of an operation for these tensors, or None where there is none.
 
     shape: chosen by the rows' length, number and place unless given. inputs: matrices whose rows
-    lie equally far apart; outputs: matrices without gaps between rows; parameters: one a column.
+    lie equally far apart; parameters: one a column. out: a matrix without gaps that the caller
+    gave; one that was just made begins at an access.
     """
     x = inputs[0]
     kind = x.dtype
     if kind not in ELEMENTS or not available():
         return None
-    places = 0
-    for t in (*inputs, *outputs, *parameters):  # a loop: it is a part of what a call costs
+    places = out.data_ptr() if out is not None else 0
+    for t in inputs:  # loops: they are a part of what a call costs
         if t.dtype is not kind:
             return None
         places |= t.data_ptr()
-    count, columns = x.shape
-    usual = not places % ACCESS and x.stride(0) == columns
-    layout = USUAL if usual else layout_of(inputs, outputs, places)
+    for t in parameters:
+        if t.dtype is not kind:
+            return None
+        places |= t.data_ptr()
     if shape:
         return of_shape(operation, shape, kind)
-    few = count if count < SPREAD_ROWS else MANY
-    return chosen(operation, columns, kind, len(inputs), few, layout)
+    count, columns = x.shape
+    if not places % ACCESS and x.is_contiguous():
+        return chosen(operation, columns, kind, len(inputs), about(count))
+    layout = layout_of(inputs, places, out)
+    return chosen(operation, columns, kind, len(inputs), about(count), layout)
 
 
 @yours.cache
@@ -147,21 +152,18 @@ def chosen(
     return of_shape(operation, shape, dtype) if shape else None
 
 
-def layout_of(inputs: tuple, outputs: tuple, places: int = 0) -> Layout:
-    """Where the rows of these matrices lie. places: other addresses, all bits together."""
+def layout_of(inputs: tuple, places: int, out: torch.Tensor | None) -> Layout:
+    """Where the rows of these matrices lie. places: all their addresses, bit by bit together."""
     count, columns = inputs[0].shape
-    first = inputs[0].data_ptr()
-    read, written, alike = 0, 0, True
+    written = out.data_ptr() if out is not None else 0
+    read, alike = 0, True
     for t in inputs:
         read |= t.data_ptr()
-        alike = alike and not (t.data_ptr() - first) % ACCESS
-    for t in outputs:
-        written |= t.data_ptr()
-        alike = alike and not (t.data_ptr() - first) % ACCESS
+        alike = alike and not (t.data_ptr() - written) % ACCESS
     stride = inputs[0].stride(0) if count > 1 else columns
     return Layout(
         stride=0 if stride == columns else stride,
-        aligned=math.gcd(ACCESS, places | read | written),
+        aligned=math.gcd(ACCESS, places),
         alike=alike,
         inputs_aligned=0 if written % ACCESS else math.gcd(ACCESS, read),
     )

@@ -12,6 +12,7 @@ from course.kernels.row_kernels.shapes import (
     Layout,
     Shape,
     ShortDeal,
+    about,
     access_for,
     best_shape,
     shape_for,
@@ -57,7 +58,8 @@ def chosen(operation: Operation, shape: GridShape, item_bytes: int) -> Shape | N
     """The shape that our function takes."""
     layout = layout_of(shape, item_bytes)
     inputs = operation.inputs
-    return best_shape(operation.deals, shape.columns, item_bytes, inputs, shape.rows, layout)
+    rows = about(shape.rows)
+    return best_shape(operation.deals, shape.columns, item_bytes, inputs, rows, layout)
 
 
 class Candidates:

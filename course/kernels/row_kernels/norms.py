@@ -38,7 +38,7 @@ def layer_norm(
     if rows.numel() == 0:
         return classic.like(y, x), means, inverses
     count, columns = rows.shape
-    kernel = kernel_for("layer_norm", shape, (rows,), (y,), (gamma, beta))
+    kernel = kernel_for("layer_norm", shape, (rows,), (gamma, beta))
     if kernel:
         kernel.launch(count, y, means, inverses, rows, gamma, beta, count, float(epsilon))
     else:
@@ -66,7 +66,7 @@ def rms_norm(
     if rows.numel() == 0:
         return classic.like(y, x), inverses
     count, columns = rows.shape
-    kernel = kernel_for("rms_norm", shape, (rows,), (y,), (gamma,))
+    kernel = kernel_for("rms_norm", shape, (rows,), (gamma,))
     if kernel:
         kernel.launch(count, y, inverses, rows, gamma, count, float(epsilon))
     else:
@@ -91,7 +91,7 @@ def layer_norm_backward(
     if rows.numel() == 0:
         return classic.like(dx, x), torch.zeros_like(gamma), torch.zeros_like(gamma)
     count, columns = rows.shape
-    kernel = kernel_for("layer_norm_backward", shape, (rows, dy_rows), (dx,), (gamma,))
+    kernel = kernel_for("layer_norm_backward", shape, (rows, dy_rows), (gamma,))
     if kernel:
         partial = _partial_sums(kernel, rows, 2)
         kernel.launch(count, dx, *partial, dy_rows, rows, gamma, means, inverses, count)
@@ -110,7 +110,7 @@ def rms_norm_backward(dy, x, gamma, inverses, *, shape: Shape | None = None):
     if rows.numel() == 0:
         return classic.like(dx, x), torch.zeros_like(gamma)
     count, columns = rows.shape
-    kernel = kernel_for("rms_norm_backward", shape, (rows, dy_rows), (dx,), (gamma,))
+    kernel = kernel_for("rms_norm_backward", shape, (rows, dy_rows), (gamma,))
     if kernel:
         partial = _partial_sums(kernel, rows, 1)
         kernel.launch(count, dx, *partial, dy_rows, rows, gamma, inverses, count)

@@ -252,7 +252,7 @@ WHOLE_SHORT = Deal(512, 8, 128, 12)
 WHOLE_SHORT_BACKWARD = Deal(256, 4, 256, 4)
 #: Few rows are spread: columns from which on, of a block at least, threads of a block at most
 SPREAD_COLUMNS, SPREAD_PART, SPREAD_THREADS = 1024, 2048, 1024
-SPREAD_ROWS = 8 * SMS  # so many are not few
+SPREAD_ROWS = 8 * SMS  # so many fill the GPU in any case
 LAST_RESORTS = Deal(1 << 18, 32, 512, 1), Deal(1 << 18, 64, 512, 1)  # right, if not fast
 
 
@@ -288,6 +288,11 @@ class Layout:
 USUAL = Layout()
 
 
+def about(rows: int) -> int:
+    """How many rows, as far as their deal asks: a power of two where they are not few."""
+    return rows if rows < SPREAD_ROWS else 1 << rows.bit_length() - 1
+
+
 @functools.cache
 def best_shape(
     operation: str,
@@ -299,7 +304,7 @@ def best_shape(
 ) -> Shape | None:
     """The shape that an operation of `DEALS` takes for rows of a length, or None.
 
-    rows: how many, where few need to be spread over the GPU.
+    rows: how many, as `about` says it: where few, they need to be spread over the GPU.
     """
     if not columns:
         return None
