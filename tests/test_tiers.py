@@ -1,12 +1,15 @@
 """Every test runs in some tier: `make test` leaves out what is marked, `make nightly` nothing."""
 
+import os
 import re
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from tests import tiers
 from tests.processes import completed
+from utils import timing
 from utils.files import ROOT
 
 TESTS = """
@@ -49,6 +52,23 @@ def test_a_tier_leaves_out_what_is_marked_and_nothing_else(run, tier, expected):
 
 def test_nothing_is_left_out_without_being_asked(run):
     assert passed(run(TESTS)) == EACH_TIER["nightly"]
+
+
+@pytest.mark.parametrize(
+    "tier, name, left_out",
+    [
+        ("test", "06_memory.ipynb", True),
+        ("test", tiers.ESTIMATED[0], False),
+        ("test", "test_timing.py", False),
+        ("nightly", "06_memory.ipynb", False),
+    ],
+)
+def test_by_day_most_notebooks_say_no_estimates(monkeypatch, tier, name, left_out):
+    monkeypatch.setenv(timing.NO_ESTIMATES, "as an earlier test had it")
+    config = SimpleNamespace(option=SimpleNamespace(tier=tier))
+    tiers.pytest_runtest_setup(SimpleNamespace(path=ROOT / "chapters" / name, config=config))
+    assert os.environ.get(timing.NO_ESTIMATES) == ("1" if left_out else None)
+    assert all((ROOT / "chapters" / each).is_file() for each in tiers.ESTIMATED)
 
 
 def test_a_mark_without_a_reason_is_refused(run):

@@ -8,9 +8,13 @@ A test marked `nightly("why")` says what another one says, too, at another order
 place, or asks a browser once more: `make test` leaves it out, and nothing else. `make nightly`
 leaves out nothing. Without this plugin pytest runs what it is given, whole.
 
+What stands beside a clock, an estimate, takes longer than many a cell: by day notebooks leave it
+out, but for those in ESTIMATED.
+
 --shard=2/4 takes the second of four parts, --seed=N repeats a night's inputs.
 """
 
+import os
 import random
 
 import pytest
@@ -49,6 +53,11 @@ LARGE = (
     "tests/course/exercises/test_exercises.py",
     "tests/course/exercises/test_more_answers.py",
 )
+
+#: As in utils/timing.py, which would load NumPy before a worker's threads are counted
+NO_ESTIMATES = "CUDA_COURSE_NO_ESTIMATES"
+#: Notebooks whose cells say estimates by day, too: of Numba and CUDA C, good and bad; and by hand
+ESTIMATED = "08_profiling.ipynb", "24_estimates.ipynb"
 
 
 def part(text: str) -> tuple[int, int]:
@@ -120,6 +129,16 @@ def pytest_collection_modifyitems(config, items):
     chosen = {item for item in in_tier if unit(item.nodeid) in mine}
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = [item for item in items if item in chosen]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Called by pytest before each test, and so before a notebook's kernel is started."""
+    is_notebook = item.path.suffix == ".ipynb"
+    if is_notebook and item.config.option.tier != "nightly" and item.path.name not in ESTIMATED:
+        os.environ[NO_ESTIMATES] = "1"
+    else:
+        os.environ.pop(NO_ESTIMATES, None)
 
 
 class ByUnit(LoadFileScheduling):

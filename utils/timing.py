@@ -30,6 +30,8 @@ BUDGET = 0.5
 MIN_REPEATS, MAX_REPEATS = 10, 200
 #: Seconds after which the rivals of a comparison are estimated no more
 ESTIMATING = 15
+#: A variable that, where it is set, leaves out all estimates beside a clock
+NO_ESTIMATES = "CUDA_COURSE_NO_ESTIMATES"
 #: The colour of an estimate
 SAID = "#7b1fa2"
 #: An idle GPU lowers its clocks; it is kept busy for this many seconds before its copy bandwidth is
@@ -131,7 +133,9 @@ class Timing:
         """What the work's kernels would take on a GPU (`at_gpu_size.Said`), a sentence why nobody
         knows, or None where it launched none, or none that compare with what was recorded.
         """
-        return _estimated(self.launches, self.time is not None) if self.launches else None
+        if not self.launches or os.environ.get(NO_ESTIMATES):
+            return None
+        return _estimated(self.launches, self.time is not None)
 
     def __repr__(self):
         return "\n".join(str(part) for part in (self.clock(), self.estimate) if part)

@@ -240,6 +240,13 @@ def test_estimates_of_a_comparison_end_in_time(monkeypatch):
     assert told.estimates == "not estimated: the others took too long"
 
 
+def test_estimates_are_left_out_where_that_is_asked_for(monkeypatch):
+    monkeypatch.setenv(timing.NO_ESTIMATES, "1")
+    add_many = adding(picked(1 << 25, 5_000))
+    assert repr(benchmark(add_many)) == "no GPU, so no time"
+    assert compare({"one": add_many}).estimates == ""
+
+
 def test_one_reason_for_all_rivals_is_told_once():
     n = picked(1 << 25, 5_000)
     told = compare({"a": adding(n, grid=20), "b": adding(n, grid=10), "none": lambda: None})
