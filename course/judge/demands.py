@@ -96,7 +96,8 @@ class Demands:
     bytes, flops: functions of the arguments: what the work must move and compute, by which a time
         is held against what the GPU can do at all.
     rival: what to race, in its best mode: a callable, the path or the text of a submission, which
-        is called as the candidate is; None: the time is told, and compared with nothing.
+        is called or launched as the candidate is; None: the time is told, and compared with
+        nothing.
     timed_size: the size at which it is timed.
     """
 

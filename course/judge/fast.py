@@ -36,7 +36,7 @@ def answer(box, rival, trials, found) -> Answer:
     for turn in range(TURNS):
         for name in list(boxes)[:: -1 if turn % 2 else 1]:
             try:
-                turns[name].append(timed(boxes[name], trials, size, rival=name == "rival"))
+                turns[name].append(timed(boxes[name], trials, size))
             except NotTimed as error:
                 key = "not_timed" if name == "candidate" else "no_rival"
                 verdict = NO if name == "candidate" else UNKNOWN
@@ -75,7 +75,7 @@ def slower(milliseconds):
     return [Reason.of("slower", says)]
 
 
-def timed(box, trials, size, rival=False):
+def timed(box, trials, size):
     """What a process tells of its calls, and how long the judge waited for one of them.
 
     Raises NotTimed.
@@ -83,7 +83,7 @@ def timed(box, trials, size, rival=False):
     sets = [trials.draw(size) for _ in range(SETS)]
     plain = [[plain_of(trials.filled(value)) for value in one] for one in sets]
     packed = [list(map(sandbox.pack, one)) for one in plain]
-    launch = trials.demands.launch(*plain[0]) if trials.demands.launch and not rival else None
+    launch = trials.demands.launch(*plain[0]) if trials.demands.launch else None
     device_arrays = launch is not None and has_gpu()
     asked(box, "prepare", sets=packed, launch=launch, device_arrays=device_arrays)
     waited = []
