@@ -264,6 +264,7 @@ __global__ void bn_relu_pool(float* out, const float* y, const float* scale, con
 # ---- the sockets: kernels of the learner's that train in the fast trainer (sockets.cuh)
 
 THREADS = 256  # of their blocks
+MANY_BLOCKS = 32  # so many that a thread too many in each of them counts as a warp
 
 
 def some_small(rng, arguments):
@@ -730,6 +731,12 @@ HEAD_START = (
 )
 
 
+def in_rounds(shape):
+    """Of many digits there is also a launch whose warps leave some for a second round."""
+    many = [Launch((MANY_BLOCKS, 1, 1), (THREADS, 1, 1), f"{MANY_BLOCKS} blocks")]
+    return one_and_three_blocks(shape) + many * (shape[0] > MANY_BLOCKS * THREADS // 32)
+
+
 def never_the_likeliest(rng, shape):
     """As the socket's inputs; no digit is right for certain, whose loss would be rounding alone."""
     given = some_small(rng, SOCKETS["head"].inputs(rng, shape))
@@ -866,7 +873,8 @@ HEAD = Exercise(
             ),
         ),
     ),
-    **as_exercise(SOCKETS["head"], never_the_likeliest),
+    **as_exercise(SOCKETS["head"], never_the_likeliest)
+    | {"launches": in_rounds, "extents": lambda shape: in_rounds(shape)[-1].threads},
 )
 
 
