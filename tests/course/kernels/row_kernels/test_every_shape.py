@@ -23,17 +23,21 @@ FUNCTIONS = "softmax", "layer_norm", "rms_norm", "cross_entropy"
 DRAWN = 300
 LONGEST = 262_000
 ELEMENTS = 1 << 15  # of a matrix: a lane of the CPU runtime is slow
-#: rows, columns, gap between rows, elements before the first one, type
+#: Function, rows, columns, gap between rows, elements before the first one, type
 BY_DAY = [
     ("softmax", 301, 5, 0, 0, torch.float32),
     ("layer_norm", 70, 33, 0, 0, torch.bfloat16),
     ("rms_norm", 130, 24, 0, 0, torch.float16),
     ("cross_entropy", 37, 127, 0, 3, torch.bfloat16),
+    ("cross_entropy", 2, 2051, 5, 0, torch.float16),
+]
+BY_NIGHT = [
     ("layer_norm", 9, 514, 3, 1, torch.float32),
     ("rms_norm", 3, 1, 2, 0, torch.float32),
-    ("cross_entropy", 2, 2051, 5, 0, torch.float16),
     ("cross_entropy", 2, 2048, 0, 4, torch.bfloat16),  # whole accesses that begin within one
 ]
+OTHER_KINDS = pytest.mark.nightly("by day short rows, whole and not, and rows with gaps")
+CASES = [*BY_DAY, *(pytest.param(case, marks=OTHER_KINDS) for case in BY_NIGHT)]
 
 
 class OnCpu(fast.Fast):
@@ -138,7 +142,7 @@ def compare(found, wanted, dtype):
         assert_close(one, other, dtype)
 
 
-@pytest.mark.parametrize("case", BY_DAY, ids=str)
+@pytest.mark.parametrize("case", CASES, ids=str)
 def test_rows_of_every_kind(case, shapes):
     check(*case)
     assert shapes  # a kernel was launched, not the classic ones
