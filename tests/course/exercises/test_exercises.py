@@ -23,7 +23,7 @@ from course import exercises
 from course.chapters import CHAPTERS
 from course.checking import cuda_c_files, engines, limits
 from course.checking.answers import but, replace
-from course.checking.checker import body_of, check_answer
+from course.checking.checker import CHECKS, body_of, check_answer
 from course.checking.diagnose import diagnose
 from course.checking.engines import Run
 from course.checking.model import REASONS, Exercise, InOut, Launch, Out
@@ -230,6 +230,15 @@ def test_starter_is_not_solved_and_raises_nothing(exercise, tmp_path, request):
     assert outcome.status == "not yet"
     assert outcome.untouched
     assert "Not solved yet: this is still the starter." in repr(outcome)
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_a_starter_is_tried_with_small_arrays_alone(tmp_path, monkeypatch):
+    exercise, tried = exercises.EXERCISES["first_kernels.grid_stride"], []
+    monkeypatch.setitem(CHECKS, exercise.kind, lambda exercise, *_: tried.append(exercise.large))
+    for answer in (import_starter(exercise, tmp_path), exercise.solution):
+        check_answer(exercise, answer)
+    assert tried == [None, exercise.large] and exercise.large
 
 
 WRONG_AT_LEAST, HINTS_AT_LEAST = 3, 2
