@@ -18,7 +18,11 @@ import time
 import timeit
 
 import numpy as np
-import running
+
+try:  # a file beside this one, in a process that knows no `course`
+    import running
+except ModuleNotFoundError:
+    from course.judge import running
 
 #: Modules whose functions a candidate has no business to change
 GUARDED = (

@@ -20,24 +20,19 @@ import tempfile
 import time
 import types
 
-import keeping
 import numpy as np
-import running
-import timed
-import watching
-from channel import receive, reply
-from desk import (
-    Desk,
-    argument_of,
-    class_of,
-    digest,
-    is_array,
-    on_device,
-    overlap,
-    packed,
-    parts,
-    spoil,
-)
+
+try:  # files beside this one, in a process that knows no `course`
+    import channel as messages
+    import desk as arrays
+    import keeping
+    import running
+    import timed
+    import watching
+except ModuleNotFoundError:
+    from course.judge import channel as messages
+    from course.judge import desk as arrays
+    from course.judge import keeping, running, timed, watching
 
 M_PERTURB = -6
 DYING = 2  # seconds in which a process that hung up ends by itself
@@ -132,10 +127,10 @@ def instance_of(cls, init):
     import torch
 
     torch.manual_seed(init["seed"])
-    values = [argument_of(one) for one in init["arguments"]]
+    values = [arrays.argument_of(one) for one in init["arguments"]]
     made = cls(*values)
     if init.get("state") and hasattr(made, "load_state_dict"):
-        state = {name: argument_of(one) for name, one in init["state"].items()}
+        state = {name: arrays.argument_of(one) for name, one in init["state"].items()}
         with contextlib.suppress(RuntimeError):
             made.load_state_dict(state)
     if isinstance(made, torch.nn.Module):
@@ -153,9 +148,9 @@ def call(candidate, message, desk, watch):
     launch = message["launch"]
     called = arguments
     if message["device_arrays"]:
-        called = on_device(arguments)
+        called = arrays.on_device(arguments)
     work = launched(candidate, launch, called) if launch else candidate
-    before = [digest(one) for one in arguments]
+    before = [arrays.digest(one) for one in arguments]
     notes = {}
     with watch.during(message, notes):
         returned = work() if launch else work(*called)
@@ -165,44 +160,48 @@ def call(candidate, message, desk, watch):
             if isinstance(host, np.ndarray):
                 device.copy_to_host(host)
     result = [arguments[place] for place in places] if places else returned
-    notes["classes"] = sorted({class_of(one) for one in parts(result)})
+    notes["classes"] = sorted({arrays.class_of(one) for one in arrays.parts(result)})
     notes["changed"] = [
         number
         for number, (one, old) in enumerate(zip(arguments, before, strict=True))
-        if old is not None and number not in places and digest(one) != old
+        if old is not None and number not in places and arrays.digest(one) != old
     ]
     if not places:
         notes["aliases"] = [
             number
             for number, one in enumerate(arguments)
-            if any(overlap(one, part) for part in parts(result) if is_array(part))
+            if any(
+                arrays.overlap(one, part) for part in arrays.parts(result) if arrays.is_array(part)
+            )
         ]
-        notes["overwritten"] = any(digest(one) != old for one, old in desk.earlier)
+        notes["overwritten"] = any(arrays.digest(one) != old for one, old in desk.earlier)
         notes["same_memory"] = any(
-            overlap(one, part)
+            arrays.overlap(one, part)
             for one, _ in desk.earlier
-            for part in parts(result)
-            if is_array(part)
+            for part in arrays.parts(result)
+            if arrays.is_array(part)
         )
-    desk.last = [(one, keeping.data_of(one)) for one in parts(result) if is_array(one)]
-    results = [one for one in parts(result) if type(one) is np.ndarray]
+    desk.last = [
+        (one, keeping.data_of(one)) for one in arrays.parts(result) if arrays.is_array(one)
+    ]
+    results = [one for one in arrays.parts(result) if type(one) is np.ndarray]
     if results:
         running.LEFT["result"] = results[0].copy()
     buffers = []
-    tree = packed(result, buffers)
+    tree = arrays.packed(result, buffers)
     if not places:
-        mine = [one for one in parts(result) if is_array(one)][:4]
-        desk.earlier = [(one, digest(one)) for one in mine]
+        mine = [one for one in arrays.parts(result) if arrays.is_array(one)][:4]
+        desk.earlier = [(one, arrays.digest(one)) for one in mine]
         if message["spoil"]:
-            spoil(mine, arguments)
+            arrays.spoil(mine, arguments)
             desk.earlier = []
     return {"result": tree, "notes": notes}, buffers
 
 
 def prepared(candidate, message):
     """(what is timed, functions that give it fresh arguments)."""
-    place = on_device if message["device_arrays"] else list
-    sets = [lambda one=one: place(map(argument_of, one)) for one in message["sets"]]
+    place = arrays.on_device if message["device_arrays"] else list
+    sets = [lambda one=one: place(map(arrays.argument_of, one)) for one in message["sets"]]
     launch = message["launch"]
     return (lambda *given: launched(candidate, launch, given)()) if launch else candidate, sets
 
@@ -248,7 +247,7 @@ def serve(channel, scratch):
     os.dup2(out, 1)
     os.dup2(out, 2)
     os.close(out)
-    watch, desk, candidate, whole = None, Desk(), None, None
+    watch, desk, candidate, whole = None, arrays.Desk(), None, None
     clock = timed.clock()
     while (message := next_message(channel, watch)) is not None:
         nonce = message["nonce"]
@@ -265,7 +264,7 @@ def serve(channel, scratch):
                 counted = further(candidate, whole, message["advance"])
                 if message["overwrite"]:
                     roots = roots_of(candidate, whole)
-                    keeping.overwrite(roots, desk.last, overlap)
+                    keeping.overwrite(roots, desk.last, arrays.overlap)
                 header, buffers = call(candidate, message, desk, watch)
                 header["notes"]["advanced"] = counted
                 if message["keeping"]:
@@ -281,15 +280,15 @@ def serve(channel, scratch):
             header, buffers = {"error": told(error)}, ()
         header["findings"] = watch.taken() if watch else []
         header["nonce"] = nonce
-        reply(channel, header, buffers)
+        messages.reply(channel, header, buffers)
 
 
 def next_message(channel, watch):
     """The next message. What is imported to read it is none of the candidate's doing."""
     if watch is None:
-        return receive(channel)
+        return messages.receive(channel)
     with watch.resting():
-        return receive(channel)
+        return messages.receive(channel)
 
 
 def told(error):
