@@ -52,7 +52,7 @@ def _check_answer(exercise, answer, seed):
     if not apart.POSSIBLE or exercise.kind not in apart_kinds():
         outcome, printed = outcome_of(exercise, answer, seed)
     else:
-        prepare(exercise)
+        prepare(exercise, is_starter(exercise, answer))
         try:
             outcome, printed = apart.result_of(lambda: outcome_in_copy(exercise, answer, seed))
         except apart.Ended as ended:
@@ -76,14 +76,17 @@ def apart_kinds():
     return ("function",) if has_gpu() else ("function", "numba")
 
 
-def prepare(exercise):
-    """Do here what serves the next checks, too, and is no answer's doing."""
+def prepare(exercise, untouched=False):
+    """Do here what serves the next checks, too, and is no answer's doing.
+
+    untouched: the answer is the starter, of which nobody asks how fast it is.
+    """
     drawn.get_ready()
     if exercise.kind == "numba":
         typing.compiler.ready()
         report.get_ready()
         least_work(exercise)
-        if exercise.speed and exercise.speed.goal:
+        if exercise.speed and exercise.speed.goal and not untouched:
             of_solution(exercise)
 
 
