@@ -69,7 +69,10 @@ def test_its_output_status_and_folder_are_those_of_a_process(script, tmp_path, m
 
 def test_limits_end_with_the_copy(script):
     assert script("limit(0); exec('while 1: pass')")[0] == -signal.SIGXCPU
-    assert script("import resource; print(resource.getrlimit(resource.RLIMIT_CPU)[0])") == (0, "-1\n")
+    assert script("import resource; print(resource.getrlimit(resource.RLIMIT_CPU)[0])") == (
+        0,
+        "-1\n",
+    )
 
 
 def test_what_an_answer_leaves_behind_is_killed(script, tmp_path):
