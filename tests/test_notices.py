@@ -5,6 +5,7 @@ from importlib import metadata
 
 import pytest
 
+from course.publish.here import runtime
 from utils.files import ROOT
 
 NOTICES = (ROOT / "NOTICES.md").read_text(encoding="utf-8")
@@ -39,3 +40,12 @@ def test_reveal_is_under_the_licence_that_its_file_states():
     (file,) = [each for each in package.files if str(each).endswith("dist/reveal.js")][:1]
     head = file.read_text()[:500]
     assert "MIT" in head and "Hakim El Hattab" in head
+
+
+def test_what_a_page_loads_to_run_cells_is_named():
+    wheels = [file.name for file in runtime.CORE + runtime.PICTURES if file.name.endswith(".whl")]
+    names = {wheel.partition("-")[0].replace("_", "-") for wheel in wheels}
+    names |= {*runtime.PURE, "pyodide", runtime.HYPOTHESIS.name}
+    assert len(names) > 12
+    assert {name for name in names if name not in NOTICES.lower()} == set()
+    assert f"Hypothesis {runtime.HYPOTHESIS.version}" in NOTICES

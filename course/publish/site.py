@@ -5,9 +5,10 @@
 
 Sphinx builds it, with myst-nb for the notebooks and the theme Furo; `web/` holds its configuration,
 our style and script. What is written here prepares the pages: a chapter becomes a page that opens
-it and one for each section, quizzes become forms that answer, hints fold, other widgets become
-stills; links to cells become links that Sphinx checks, and links to files that are no pages lead
-to the repository. A warning of Sphinx is an error.
+it and one for each section, some a page more whose cells run in the browser (`here/`); quizzes
+become forms that answer, hints fold, other widgets become stills; links to cells become links that
+Sphinx checks, and links to files that are no pages lead to the repository. A warning of Sphinx is
+an error.
 """
 
 import argparse
@@ -24,6 +25,9 @@ from nbformat.v4 import new_markdown_cell
 from course.chapters import CHAPTERS
 from course.publish.covers import cover
 from course.publish.frame import TOP
+from course.publish.here import cells as here_cells
+from course.publish.here import page as here_page
+from course.publish.here import runtime
 from course.publish.hints import openable
 from course.publish.landing import landing
 from course.publish.quizzes import answerable
@@ -175,12 +179,20 @@ def fold(cell, words):
     cell.metadata.mystnb = {"code_prompt_show": words, "code_prompt_hide": "Hide"}
 
 
-def write_chapter(folder, page, targets):
-    """Write a chapter's pages: the one that opens it, and one for each section."""
+def write_chapter(folder, page, targets, here=False):
+    """Write a chapter's pages: the one that opens it, and one for each section.
+
+    here: also the one whose cells run in it.
+    """
+    if here:
+        notebook = here_page.live_notebook(readers_notebook(page, set()), page)
+        file = folder / here_page.FOLDER / Path(page).name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(nbformat.writes(notebook), encoding="utf-8")
     notebook = readers_notebook(page, targets)
     opening, *rest = sections(notebook)
     chapter = Path(page).with_suffix("")
-    opening.cells.insert(1, new_markdown_cell(run_buttons(page)))
+    opening.cells.insert(1, new_markdown_cell(run_buttons(page, here)))
     for cell in opening.cells:
         if cell.cell_type == "code" and not is_setup(cell):
             fold(cell, "Show what is imported")
@@ -195,10 +207,13 @@ def write_chapter(folder, page, targets):
         file.write_text(nbformat.writes(as_notebook(section, notebook)), encoding="utf-8")
 
 
-def run_buttons(page):
-    """Ways to run the chapter that the page shows."""
+def run_buttons(page, here):
+    """Ways to run the chapter that the page shows. here: whether it runs in the browser, too."""
+    address = f"../{here_page.FOLDER}/{Path(page).stem}.html"
+    in_page = f'<a class="button primary" href="{address}">Run it here</a>' if here else ""
+    colab = "button" if here else "button primary"
     buttons = (
-        f'<a class="button primary" href="{notebook_address(page)}">Run it in Colab</a>'
+        f'{in_page}<a class="{colab}" href="{notebook_address(page)}">Run it in Colab</a>'
         '<a class="button" href="../course/setup.html">Run it in JupyterLab</a>'
         f'<a class="button" href="{repository()}/blob/main/{page}">Notebook</a>'
     )
@@ -217,7 +232,12 @@ def about():
     return "# How it is made\n\n" + text[text.index("## How it is made") :].split("\n", 2)[2]
 
 
-def contents():
+def runs_here(page):
+    """Whether a page is a chapter whose cells run in the browser."""
+    return any(c.name == Path(page).stem and c.key in here_cells.CHAPTERS for c in CHAPTERS)
+
+
+def contents(here=False):
     """The table of contents that the navigation shows: the chapters by part, then the texts."""
     parts = {
         part: [
@@ -228,37 +248,39 @@ def contents():
         for part in dict.fromkeys(chapter.part for chapter in CHAPTERS)
     }
     texts = ["about", *(page.removesuffix(".md") for page in pages() if page in TEXTS)]
+    live = [f"{here_page.FOLDER}/{Path(page).stem}" for page in pages() if here and runs_here(page)]
     return "\n".join(
         f"```{{toctree}}\n:hidden:\n:caption: {caption}\n\n" + "\n".join(names) + "\n```"
-        for caption, names in {**parts, "Besides": texts}.items()
+        for caption, names in {**parts, "In your browser": live, "Besides": texts}.items()
         if names
     )
 
 
-def prepare(folder):
-    """Write everything that Sphinx reads into the folder."""
+def prepare(folder, here=False):
+    """Write everything that Sphinx reads into the folder; here: also pages whose cells run."""
     targets = linked_cells()
     for name in "chapters", "course":
         (folder / name).mkdir()
     for page in pages():
         if page.endswith(".ipynb"):
-            write_chapter(folder, page, targets)
+            write_chapter(folder, page, targets, here and runs_here(page))
         elif page not in INSTEAD:
             text = (ROOT / page).read_text(encoding="utf-8")
             (folder / page).write_text(relinked(text, page), encoding="utf-8")
     (folder / "about.md").write_text(relinked(about(), "README.md"), encoding="utf-8")
-    (folder / "index.md").write_text(f"{landing()}\n\n{contents()}\n", encoding="utf-8")
+    (folder / "index.md").write_text(f"{landing()}\n\n{contents(here)}\n", encoding="utf-8")
 
 
-def build(folder, builder="html"):
+def build(folder, builder="html", here=None):
     """Build the site into the folder. ValueError with Sphinx's warnings and errors, if any.
 
-    builder: Sphinx's, such as singlehtml, which makes one page of all.
+    builder: Sphinx's, such as singlehtml, which makes one page of all. here: the folder of what
+    pages load whose cells run in them (`runtime.gather`); without it there are none.
     """
     with tempfile.TemporaryDirectory(prefix="cuda-course-site-") as scratch:
         source = Path(scratch).resolve() / "source"
         source.mkdir()
-        prepare(source)
+        prepare(source, here is not None)
         shutil.rmtree(folder, ignore_errors=True)
         run = subprocess.run(
             [
@@ -283,6 +305,18 @@ def build(folder, builder="html"):
         )
         if run.returncode:
             raise ValueError(run.stderr.replace(f"{source}/", "").strip())
+    if here is not None:
+        shutil.copytree(here, Path(folder, here_page.FOLDER, here_page.FILES))
+
+
+def gathered(folder):
+    """The folder, filled with what pages load whose cells run; None where it cannot be had."""
+    try:
+        runtime.gather(folder)
+    except OSError as error:
+        print(f"No chapter runs in its page: {error}", file=sys.stderr)
+        return None
+    return folder
 
 
 def main():
@@ -292,7 +326,8 @@ def main():
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "build" / "site")
     folder = parser.parse_args().folder
     try:
-        build(folder)
+        with tempfile.TemporaryDirectory(prefix="cuda-course-here-") as scratch:
+            build(folder, here=gathered(Path(scratch)))
     except ValueError as error:
         sys.exit(
             f"{error}\nerror: the website has these problems (NOTEBOOK:120002 is line 2 of its "

@@ -1,0 +1,182 @@
+"""What runs cells in a web page, in Pyodide: as in a notebook, without IPython.
+
+The page's worker (`web/worker.js`) calls `prepare` once and then `run` for each cell.
+"""
+
+import ast
+import contextlib
+import io
+import json
+import linecache
+import logging
+import os
+import sys
+import traceback
+import types
+import warnings
+from pathlib import Path
+
+COURSE = "/course"
+PROGRESS = Path("/progress.json")
+MOST_PRINTED = 20_000  # characters of a cell that are shown
+SLOWER = 3  # than a laptop's own Python, so that an answer has so much more time
+# What NumPy takes as a number of its own size only, which in a page is 32 bits: which argument
+COUNTS = {"bincount": 0, "repeat": 1, "unravel_index": 0, "ravel_multi_index": 0}
+
+names = {"__name__": "__main__"}
+shown = []  # what the cell that runs has displayed
+
+
+def prepare(progress):
+    """Make ready to run cells. progress: what was kept of the learner's, as text, or ""."""
+    os.umask(0o022)  # Pyodide's own lets nobody read a new file
+    os.environ.update(
+        CUDA_COURSE_PROGRESS=str(PROGRESS),
+        MPLBACKEND="svg",
+        HYPOTHESIS_STORAGE_DIRECTORY="/tmp/hypothesis",
+    )
+    if progress:
+        PROGRESS.write_text(progress, encoding="utf-8")
+    sys.path.insert(0, COURSE)
+    sys.modules.update(notebook_modules())
+    warnings.filterwarnings("ignore", message="only soft file lock")
+    narrow_counts()
+    logging.getLogger("matplotlib").setLevel(logging.WARNING + 1)  # it makes a list of its fonts
+    import utils  # noqa: F401  it puts Numba on the CPU engine
+    from course.checking import limits
+
+    for name in ("SECONDS", "EACH_SECONDS", "ENOUGH_SECONDS"):
+        setattr(limits, name, SLOWER * getattr(limits, name))
+
+
+def get_ready_to_draw():
+    """Do what takes long before the first picture, while nobody waits."""
+    import utils.plots.picture  # noqa: F401, I001
+    import matplotlib.font_manager  # noqa: F401
+
+
+def narrow_counts():
+    """Let NumPy's functions take whole numbers of 64 bits where it asks for 32 here."""
+    import numpy as np
+
+    def narrowed(value):
+        if isinstance(value, tuple):
+            return tuple(map(narrowed, value))
+        wide = getattr(value, "dtype", None) in (np.int64, np.uint64)
+        return value.astype(np.intp) if wide else value
+
+    def narrowing(function, place):
+        def call(*given, **named):
+            given = [narrowed(one) if n == place else one for n, one in enumerate(given)]
+            return function(*given, **named)
+
+        return call
+
+    for name, place in COUNTS.items():
+        setattr(np, name, narrowing(getattr(np, name), place))
+
+
+def notebook_modules():
+    """What the course imports and a page has not: IPython, whose `display` keeps; jsonschema."""
+    display = types.ModuleType("IPython.display")
+    display.display = lambda *values, **_: shown.extend(map(as_output, values))
+    display.HTML = HTML
+    ipython = types.ModuleType("IPython")
+    ipython.get_ipython = lambda: None
+    ipython.display = display
+    ipython.__path__ = []
+    schemas = types.ModuleType("jsonschema")
+    schemas.Draft202012Validator = Trusting
+    return {"IPython": ipython, "IPython.display": display, "jsonschema": schemas}
+
+
+class Trusting:
+    """Takes recorded results as they are: those of the site were held to their schema before."""
+
+    def __init__(self, schema):
+        self.schema = schema
+
+    def iter_errors(self, content):
+        """None."""
+        return ()
+
+
+class HTML:
+    """HTML to be displayed."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def _repr_html_(self):
+        return self.data
+
+
+def as_output(value):
+    """A value as the page shows it: {"kind": "html", "markdown" or "text", "data"}."""
+    bundle = {}
+    if hasattr(value, "_repr_mimebundle_"):
+        bundle = value._repr_mimebundle_()
+    kinds = (
+        ("html", "text/html", "_repr_html_"),
+        ("markdown", "text/markdown", "_repr_markdown_"),
+    )
+    for kind, mime, method in kinds:
+        data = bundle.get(mime) or (getattr(value, method)() if hasattr(value, method) else None)
+        if data:
+            return {"kind": kind, "data": data}
+    return {"kind": "text", "data": repr(value)}
+
+
+class Printed(io.StringIO):
+    """Keeps the beginning of what is printed."""
+
+    def write(self, text):
+        room = MOST_PRINTED - self.tell()
+        super().write(text[: max(0, room)])
+        return len(text)
+
+
+def run(id, source):
+    """Run a cell; a JSON text of {"outputs", "failed", "progress"}."""
+    shown.clear()
+    printed = Printed()
+    failed = False
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        try:
+            value = evaluated(f"<ipython-cell {id}>", source)
+            if value is not None:
+                shown.append(as_output(value))
+        except BaseException as error:
+            failed = True
+            shown.append(as_error(error))
+    text = printed.getvalue()
+    outputs = [{"kind": "text", "data": text}] if text else []
+    progress = PROGRESS.read_text(encoding="utf-8") if PROGRESS.exists() else ""
+    return json.dumps({"outputs": outputs + shown, "failed": failed, "progress": progress})
+
+
+def evaluated(filename, source):
+    """Runs a cell; the value of its last line, or None where that ends in a semicolon or has none.
+
+    Its text is kept where tracebacks and `inspect` look for it.
+    """
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    tree = ast.parse(source, filename)
+    last = None
+    if tree.body and isinstance(tree.body[-1], ast.Expr) and not source.rstrip().endswith(";"):
+        last = ast.Expression(tree.body.pop().value)
+    exec(compile(tree, filename, "exec"), names)
+    return None if last is None else eval(compile(last, filename, "eval"), names)
+
+
+def as_error(error):
+    """What a cell raised: its message, the line of the cell, and a picture where it has one."""
+    if hasattr(error, "_repr_html_"):
+        return as_output(error)
+    steps = traceback.extract_tb(error.__traceback__)
+    own = [step for step in steps if step.filename.startswith("<ipython-cell")]
+    place = f"line {own[-1].lineno}: {own[-1].line}\n" if own else ""
+    if isinstance(error, SyntaxError):
+        place = f"line {error.lineno}: {(error.text or '').strip()}\n"
+    words = error.msg if isinstance(error, SyntaxError) else error
+    return {"kind": "error", "data": f"{place}{type(error).__name__}: {words}"}

@@ -1,0 +1,72 @@
+// Python in a worker of the page: loads it, runs cells, and says what came. Only files of this site.
+import { loadPyodide } from "./pyodide.mjs";
+
+const PACKAGES = "/lib/python3.12/site-packages";
+const here = new URL("./", import.meta.url);
+const say = (kind, rest = {}) => postMessage({ kind, ...rest });
+let python;
+let pictures;
+let asked = false; // whether a cell was to run already
+
+async function bytesOf(file, loaded) {
+  const response = await fetch(new URL(file.name, here));
+  if (!response.ok) throw new Error(`${file.name} could not be loaded (${response.status})`);
+  const parts = new Uint8Array(file.size);
+  let at = 0;
+  for (const reader = response.body.getReader(); ; ) {
+    const { done, value } = await reader.read();
+    if (done) return parts;
+    parts.set(value, at);
+    at += value.length;
+    loaded(value.length);
+  }
+}
+
+async function unpack(files, loaded) {
+  for (const file of files) {
+    const bytes = await bytesOf(file, loaded);
+    const extractDir = file.name.endsWith(".whl") ? PACKAGES : "/course";
+    if (file.unpacked) python.unpackArchive(bytes, "zip", { extractDir });
+  }
+}
+
+async function start(progress) {
+  const manifest = await (await fetch(new URL("manifest.json", here))).json();
+  const total = manifest.core.reduce((sum, file) => sum + file.size, 0);
+  let sum = 0;
+  const loaded = (count) => say("loading", { share: (sum += count) / total });
+  const core = manifest.core.filter((file) => !file.unpacked);
+  await Promise.all(core.map((file) => bytesOf(file, loaded)));
+  python = await loadPyodide({ indexURL: here.href });
+  await unpack(manifest.core.filter((file) => file.unpacked), loaded);
+  python.FS.writeFile("/in_page.py", python.FS.readFile("/course/course/publish/here/in_page.py"));
+  python.runPython("import sys; sys.path.insert(0, '/'); import in_page");
+  python.globals.get("in_page").prepare(progress);
+  say("ready");
+  pictures = unpack(manifest.pictures, () => {});
+  await pictures;
+  if (!asked) python.globals.get("in_page").get_ready_to_draw();
+}
+
+async function run(cells) {
+  for (const { id, source } of cells) {
+    say("running", { id });
+    if (/\b(check|trace|plots|diagrams|pictures|compare|benchmark)\b/.test(source)) await pictures;
+    const done = JSON.parse(python.globals.get("in_page").run(id, source));
+    say("ran", { id, ...done });
+    if (done.failed) break;
+  }
+  say("idle");
+}
+
+onmessage = async ({ data }) => {
+  try {
+    if (data.kind === "start") await start(data.progress);
+    else {
+      asked = true;
+      await run(data.cells);
+    }
+  } catch (error) {
+    say("broken", { words: String(error.message || error) });
+  }
+};

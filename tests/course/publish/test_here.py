@@ -1,0 +1,226 @@
+"""A chapter runs in the browser: its cells, checks and pictures, from files of the site."""
+
+import functools
+import gzip
+import http.server
+import json
+import threading
+from types import SimpleNamespace
+
+import nbformat
+import pytest
+
+from course.chapters import WRITTEN
+from course.checking.model import REASONS
+from course.exercises import EXERCISES
+from course.publish import site
+from course.publish.here import cells, in_page, page, runtime
+from tests.browser import new_page
+from utils.files import ROOT
+
+CHAPTER = "05_first_kernels"
+AT_NIGHT = pytest.mark.nightly("it downloads Python for the browser, and waits for it")
+MOST_MEGABYTES = 25  # all that a page loads, as a server sends it
+RAN = (
+    r"/^(Python is ready|Stopped|Something)/.test(document.querySelector('.here-words').innerText)"
+)
+GUARD = """@cuda.jit
+def scale(out, a, factor):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = factor * a[i]
+"""
+BLOCKS = """def blocks_for(height, width, block_x, block_y):
+    return (width + block_x - 1) // block_x, (height + block_y - 1) // block_y
+"""
+POOL = """@cuda.jit
+def max_pool(out, picture):
+    x, y = cuda.grid(2)
+    if y < out.shape[0] and x < out.shape[1]:
+        top = max(picture[2 * y, 2 * x], picture[2 * y, 2 * x + 1])
+        out[y, x] = max(top, picture[2 * y + 1, 2 * x], picture[2 * y + 1, 2 * x + 1])
+"""
+ENDLESS = ("    i = cuda.grid(1)\n", "    i = cuda.grid(1)\n    while i >= 0:\n        pass\n")
+#: (cell of the exercise, its check, an answer, words of what the page says of it)
+TRIED = [
+    ("start-scale-guard", "check-scale-guard", None, "this is still the starter"),
+    ("start-scale-guard", "check-scale-guard", GUARD, "Solved"),
+    ("start-scale-guard", "check-scale-guard", GUARD.replace("* a", "+ a"), "factor + a[i]"),
+    ("start-scale-guard", "check-scale-guard", GUARD.replace(*ENDLESS), REASONS["timeout"]),
+    ("start-blocks-for", "check-blocks-for", BLOCKS.replace(" - 1", "", 1), "must return"),
+    ("start-blocks-for", "check-blocks-for", BLOCKS, "Solved"),
+    ("start-max-pool", "check-max-pool", POOL.replace("+ 1, 2 * x + 1", ", 2 * x + 1"), "wrong"),
+    ("start-max-pool", "check-max-pool", POOL, "Solved"),
+]
+ALL_ANSWERS = """import json
+from course.checking import limits
+from course.checking.checker import check_answer
+from course.exercises import EXERCISES
+
+limits.SECONDS = limits.EACH_SECONDS = 3600  # by the clock: this machine may be busy
+said = {}
+for exercise in EXERCISES.of("first_kernels"):
+    if not exercise.in_file:
+        answers = [exercise.solution, *(wrong.answer for wrong in exercise.wrong)]
+        said[exercise.id] = [check_answer(exercise, answer, 1).reason for answer in answers]
+print(json.dumps(said))
+"""
+FILM = """import hashlib
+import json
+import numpy as np
+import utils
+from numba import cuda
+from utils.tracer import trace
+
+
+@cuda.jit
+def vector_add(out, a, b):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = a[i] + b[i]
+
+
+few = np.arange(150, dtype=np.float32)
+film = trace(vector_add, 2, 32, np.zeros_like(few), few, few).play()
+data = json.dumps([film.data for film in film.films])
+print(len(data), hashlib.sha256(data.encode()).hexdigest())
+"""
+
+
+def notebook():
+    return nbformat.read(ROOT / "chapters" / f"{CHAPTER}.ipynb", as_version=4)
+
+
+def test_a_cell_needs_the_cells_that_define_what_it_uses():
+    live = {cell["id"]: cell for cell in cells.live(notebook())}
+    assert live["check-scale-guard"]["needs"] == ["setup", "exercises-import", "start-scale-guard"]
+    assert live["grey-launch"]["needs"] == ["setup", "map-1d", "picture", "grey"]
+    assert "check-fails" not in live["time-it"]["needs"]
+    assert {"c-kernel", "c-run", "widget", "sass", "predict-hello"}.isdisjoint(live)
+    order = list(live)
+    for number, cell in enumerate(live.values()):
+        assert cell["needs"] == sorted(set(cell["needs"]), key=order.index)
+        assert set(cell["needs"]) <= set(order[:number])
+
+
+def test_the_page_has_the_cells_that_run_as_data_and_by_their_names():
+    source = f"chapters/{CHAPTER}.ipynb"
+    made = page.live_notebook(site.readers_notebook(source, set()), source)
+    (frame,) = (cell.source for cell in made.cells if "here-cells" in cell.source)
+    data = frame.partition(f'data-files="{page.FILES}/">')[2].partition("</script>")[0]
+    assert "<" not in data
+    live = json.loads(data)
+    named = {tag for cell in made.cells for tag in cell.metadata.get("tags", [])}
+    assert {f"here-{cell['id']}" for cell in live} <= named
+    assert len(live) > 40
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    extensions_map = {
+        **http.server.SimpleHTTPRequestHandler.extensions_map,
+        ".mjs": "text/javascript",
+        ".wasm": "application/wasm",
+    }
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The site of one chapter with the page in which it runs: its folder and its address."""
+    files, folder = (tmp_path_factory.mktemp(name) for name in ("files", "site"))
+    runtime.gather(files)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(site, "CHAPTERS", [each for each in WRITTEN if each.name == CHAPTER])
+        site.build(folder, here=files)
+    handler = functools.partial(Handler, directory=folder)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/here/{CHAPTER}.html"
+        yield SimpleNamespace(folder=folder, address=address)
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def live(built, browser):
+    """The page, with Python loaded, and all that it has asked for."""
+    with new_page(browser) as opened:
+        opened.set_default_timeout(600_000)
+        asked = []
+        opened.on("request", lambda request: asked.append(request.url))
+        opened.goto(built.address)
+        opened.wait_for_function(RAN)
+        yield SimpleNamespace(page=opened, asked=asked)
+
+
+def said(live, cell, source=None):
+    """What a cell of the page shows once it has run. source: what is written there instead."""
+    place = live.page.locator(f".tag_here-{cell}")
+    if source is not None:
+        place.locator("textarea").fill(source)
+    place.get_by_role("button", name="Run").click()
+    live.page.wait_for_function(RAN)
+    return place.locator(".here-output").inner_text().strip()
+
+
+@AT_NIGHT
+@pytest.mark.timeout(1800)
+def test_exercises_are_solved_and_failed_in_the_page(live):
+    for start, check, answer, words in TRIED:
+        if answer is not None:
+            live.page.locator(f".tag_here-{start} textarea").fill(answer)
+        assert words in said(live, check), answer
+    progress = json.loads(live.page.evaluate("localStorage['cuda-course:progress']"))
+    solved = {"first_kernels.scale_guard", "first_kernels.blocks_for", "first_kernels.max_pool"}
+    assert set(progress["exercises"]) == solved
+    outside = [url for url in live.asked if not url.startswith(("http://127.0.0.1", "data:"))]
+    assert outside == []
+
+
+@AT_NIGHT
+@pytest.mark.timeout(1800)
+def test_every_answer_gets_the_reason_that_it_gets_elsewhere(live):
+    known = [each for each in EXERCISES.of("first_kernels") if not each.in_file]
+    wanted = {each.id: ["", *(wrong.reason for wrong in each.wrong)] for each in known}
+    got = json.loads(said(live, "ceil", ALL_ANSWERS))
+    assert {id: [reason or "" for reason in reasons] for id, reasons in got.items()} == wanted
+
+
+@AT_NIGHT
+@pytest.mark.timeout(1800)
+def test_a_film_is_the_one_that_a_laptop_shows(live):
+    elsewhere = json.loads(in_page.run("map-1d", FILM))["outputs"]
+    assert int(elsewhere[0]["data"].split()[0]) > 1000
+    assert said(live, "map-1d", FILM) == elsewhere[0]["data"].strip()
+
+
+@AT_NIGHT
+@pytest.mark.timeout(1800)
+def test_an_endless_kernel_is_stopped_and_the_next_cell_runs(live):
+    place = live.page.locator(".tag_here-no-guard")
+    endless = "@cuda.jit\ndef forever(x):\n    while True:\n        x[0] += 1\n\n\n"
+    place.locator("textarea").fill(endless + "forever[1, 1](np.zeros(1))")
+    place.get_by_role("button", name="Run").click()
+    live.page.get_by_role("button", name="Stop").click()
+    assert "block 1 thread 2" in said(live, "hello")
+
+
+@AT_NIGHT
+@pytest.mark.timeout(1800)
+def test_what_is_written_stays_in_the_browser(live):
+    live.page.locator(".tag_here-ceil textarea").fill("print(6 * 7)")
+    live.page.reload()
+    live.page.wait_for_function(RAN)
+    assert said(live, "ceil") == "42"
+    live.page.locator(".tag_here-ceil").get_by_role("button", name="As it was").click()
+    assert "blocks" in said(live, "ceil")
+
+
+@AT_NIGHT
+@pytest.mark.timeout(1800)
+def test_what_a_page_loads_is_small_enough(built):
+    files = built.folder / "here" / "files"
+    data = [path.read_bytes() for path in files.iterdir()]
+    sent = sum(min(len(one), len(gzip.compress(one, 6))) for one in data)
+    assert sent < MOST_MEGABYTES * 1_000_000
