@@ -89,3 +89,5 @@ def test_the_board_of_judges_shows_what_was_recorded():
         for one in content.values()
     }
     assert set(content) == set(not_written.CHECKERS)
+    ours = content["ours"]
+    assert ours["accepted"] == ours["refused"] == [] and ours["right"] >= 600
