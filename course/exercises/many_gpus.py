@@ -48,8 +48,7 @@ def hop(rank, step, ranks):
         (1, 3, 3),
         (7, 9, 8),
         (1, 1, 2),
-        (2**53 + 1, 2**54 + 3, 2**53 + 5),
-        (2**53 + 3, 2**40 + 1, 2**53 + 4),
+        (999, 1497, 1000),
     ),
     fresh=some_hop,
     hints=(
@@ -126,6 +125,12 @@ def cost(bytes, ranks):
     ),
     wrong=(
         ("return 2 * (ranks - 1), 2", "return ranks - 1, 2", "wrong_value"),
+        (
+            "2 * (ranks - 1), 2 * (ranks - 1) * bytes // ranks",
+            "ranks - 1, (ranks - 1) * bytes // ranks",
+            "wrong_value",
+            "That brings each sum to one rank only: who tells the others?",
+        ),
         ("2 * (ranks - 1) * bytes // ranks", "2 * bytes", "wrong_value"),
         ("bytes // ranks", "bytes", "wrong_value"),
         ("2 * (ranks - 1), 2 *", "2 * ranks, 2 *", "wrong_value"),
@@ -143,7 +148,7 @@ def cost(bytes, ranks):
         ),
         Hypothesis(
             "wrong_value",
-            "A step sends one part, not the whole message.",
+            "A step sends one part, not the whole message. (Or are these the bytes of all ranks?)",
             but(cost, "bytes // ranks", "bytes"),
         ),
         Hypothesis(
@@ -169,19 +174,22 @@ SEND_WORD = "        store_word(&inbox[other * n + i], word(flag) << 32 | bits);
 
 
 def exchange_inputs(rng, shape):
-    """shape: (2, numbers of a rank). In the inboxes lie older messages' words.
+    """shape: (ranks that run, numbers of a rank). In the inboxes lie older messages' words.
 
-    Their flags are other ones: most are smaller, some larger, from before flags began anew.
+    Their flags are other ones: most are smaller, some larger, from before flags began anew. One
+    rank alone finds the words of the other, which has sent them, and has other numbers by now.
     """
-    n = shape[1]
+    ranks, n = shape
     flag = int(rng.integers(1 << 16, (1 << 32) - 1))
     older = rng.integers(1, flag, (2, n), dtype=np.uint64)
     older[rng.random((2, n)) < 0.5] = flag - 1
     older[rng.random((2, n)) < 0.1] = flag + 1
     stale = normal(rng, 2, n)
+    if ranks == 1:
+        older[0] = flag
     words = older << np.uint64(32) | stale.view(np.uint32).astype(np.uint64)
     return {
-        "sum": Out((2, n)),
+        "sum": Out((ranks, n)),
         "numbers": normal(rng, 2, n),
         "inbox": words,
         "flag": flag,
@@ -190,8 +198,15 @@ def exchange_inputs(rng, shape):
 
 
 def exchanged(sum, numbers, inbox, flag, n):
-    """Every rank has the sum of both ranks' numbers."""
-    return np.tile(numbers.astype(float).sum(0), (2, 1))
+    """Every rank that runs has the sum of its numbers and of those that it was sent."""
+    if sum.shape[0] == 1:
+        return numbers[:1].astype(float) + stale_words(inbox)[:1]
+    return peeked(sum, numbers, inbox, flag, n)
+
+
+def peeked(sum, numbers, inbox, flag, n):
+    """What comes out if a rank adds what now lies among the other's numbers."""
+    return np.tile(numbers.astype(float).sum(0), (sum.shape[0], 1))
 
 
 def stale_words(inbox):
@@ -204,7 +219,8 @@ def one_rank_did_not_wait(rank):
 
     def output(sum, numbers, inbox, flag, n):
         sums = exchanged(sum, numbers, inbox, flag, n)
-        sums[rank] = numbers[rank].astype(float) + stale_words(inbox)[rank]
+        if rank < len(sums):
+            sums[rank] = numbers[rank].astype(float) + stale_words(inbox)[rank]
         return sums
 
     return output
@@ -221,7 +237,8 @@ EXCHANGE = Exercise(
     task=(
         "Two blocks play two ranks, and block r is rank r. Send each of your numbers to the other"
         " rank, as a word of its bits and the message's flag, into the other's inbox. Then wait"
-        " for the other's words in your own inbox, and store the sum of both numbers. An inbox"
+        " for the other's words in your own inbox, and store the sum of both numbers. A rank reads"
+        " only what is its own: its numbers and its inbox. An inbox"
         " still holds words of older messages, with other flags; a wait that takes long lets the"
         " others go on with `__nanosleep(20)`."
     ),
@@ -243,12 +260,12 @@ EXCHANGE = Exercise(
     solution=EXCHANGE_CU,
     inputs=exchange_inputs,
     reference=exchanged,
-    shapes=((2, 1), (2, 32), (2, 7), (2, 50), (2, 64), (2, 65)),
+    shapes=((2, 1), (2, 32), (2, 7), (1, 40), (2, 50), (2, 64), (2, 65)),
     fresh=some_numbers((2, 3), (2, 60)),
     large=(2, 300),
     launches=lambda shape: [
-        Launch((2, 1, 1), (32, 1, 1)),
-        Launch((2, 1, 1), (64, 1, 1), "blocks of another size"),
+        Launch((shape[0], 1, 1), (32, 1, 1)),
+        Launch((shape[0], 1, 1), (64, 1, 1), "blocks of another size"),
     ],
     extents=lambda shape: (64, 1, 1),
     is_square=lambda shape: False,
@@ -267,6 +284,13 @@ EXCHANGE = Exercise(
         (WAIT_FOR_WORD, "", "wrong_value"),
         ("w >> 32 != flag", "w >> 32 == 0", "wrong_value"),
         ("w >> 32 != flag", "w >> 32 < flag", "wrong_value"),
+        (
+            (SEND_WORD, ""),
+            (WAIT_FOR_WORD, ""),
+            ("__uint_as_float(unsigned(w))", "numbers[other * n + i]"),
+            "wrong_value",
+        ),
+        ("__uint_as_float(unsigned(w))", "numbers[other * n + i]", "wrong_value"),
         ("inbox[other * n + i]", "inbox[rank * n + i]", "wrong_value"),
         (
             (SEND_WORD, ""),
@@ -295,6 +319,12 @@ EXCHANGE = Exercise(
             "wrong_value",
             DID_NOT_WAIT,
             lambda sum, numbers, inbox, flag, n: numbers.astype(float) + stale_words(inbox),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "A rank looked at the other's numbers. It has only what comes into its inbox: here the"
+            " other rank has sent its words, and has other numbers by now.",
+            peeked,
         ),
         Hypothesis(
             "wrong_value",
@@ -658,8 +688,30 @@ def memory(parameters, ranks, stage):
             "wrong_value",
             "`12 // ranks` is rounded down before it is multiplied: divide the whole sum.",
         ),
-        ("12 * parameters", "8 * parameters", "wrong_value"),
-        ("stage >= 2", "stage >= 1", "wrong_value"),
+        (
+            "12 * parameters",
+            "8 * parameters",
+            "wrong_value",
+            "Adam's state is 12 bytes per parameter: the weight in float32 and two moments.",
+        ),
+        (
+            "stage >= 2",
+            "stage >= 1",
+            "wrong_value",
+            "The gradients are cut from stage 2 on: in stage 1 every rank keeps all of them.",
+        ),
+        (
+            "stage >= 3",
+            "stage >= 2",
+            "wrong_value",
+            "The parameters are cut in stage 3 only: in stage 2 every rank keeps all of them.",
+        ),
+        (
+            ("stage >= 1:\n        state", "stage >= 3:\n        state"),
+            ("stage >= 3:\n        weights", "stage >= 1:\n        weights"),
+            "wrong_value",
+            "The largest part is cut first: the state in stage 1, the parameters in stage 3.",
+        ),
     ),
 )
 
