@@ -12,6 +12,7 @@ from course.judge import bank, judge
 from course.judge.bank.operations import operations
 from course.judge.bank.tasks import ORDER, TASKS
 from course.judge.tasks import kernelbench, module_of
+from utils import has_gpu
 
 CHAPTER = FOLDER / "25_not_written.ipynb"
 OPERATIONS = operations()
@@ -93,7 +94,9 @@ def test_an_envelope_is_judged_as_its_verdict_says(number):
     one = bank.envelopes()[number - 1]
     report = judge(one.path, ORDER.reference, ORDER.inputs, ORDER.demands, seed=number)
     refused = {"wrong": report.right, "cheating": report.honest}.get(one.verdict)
-    if refused is None:
+    if one.verdict == "slow" and has_gpu():
+        assert report.fast.keys == ("slower",), report
+    elif refused is None:
         assert report.verdict == "accepted", report
     else:
         assert refused.verdict == "no", report
