@@ -306,7 +306,10 @@ SHORT = {
     "the text gives one block the whole array": ("reductions.scan a, axis 0",),
     "a row has at most the columns of a block": ("triton.log_sum x, axis 1",),
     "shared memory has room for three slots": ("tensor_cores.ring out, axis 0",),
-    "a rank is a block, and all of them run at once": ("many_gpus.ring numbers, axis 0",),
+    "a rank is a block, and all of them run at once": (
+        "many_gpus.exchange sum, axis 0",
+        "many_gpus.ring numbers, axis 0",
+    ),
     "300 rows with all their barriers take more than a second": (
         "fourier.exchange out, axis 0",
         "fourier.exchange x, axis 0",
@@ -481,6 +484,9 @@ BOUNDED = {
         "not_written.bench rounds",
     ),
     "there are not so many ranks, or stages of sharding": (
+        "many_gpus.hop rank",
+        "many_gpus.hop step",
+        "many_gpus.hop ranks",
         "many_gpus.cost ranks",
         "many_gpus.memory ranks",
         "many_gpus.memory stage",
