@@ -282,14 +282,16 @@ class Trace:
     def problems(self):
         """What is wrong, in a few lines each: error, skipped barriers, races, mistakes."""
         problems = []
+        own = self._function.__code__.co_filename
         if self.error is not None:
             problems.append(f"STOPPED: {self.error}\n  The counts below go as far as that.")
         for row in self.barriers:
             if row.skipped:
                 some = ", ".join(self.thread_name(thread) for thread in row.skipped[:3])
                 rest = f" and {len(row.skipped) - 3:,} more" if len(row.skipped) > 3 else ""
+                file = f" of {file_name(row.filename)}" if row.filename != own else ""
                 problems.append(
-                    f"BARRIER SKIPPED: line {row.line}, {row.code}\n"
+                    f"BARRIER SKIPPED: line {row.line}{file}, {row.code}\n"
                     f"  Not reached by {some}{rest}, though others of the block wait there."
                 )
         for race in self.races:
@@ -315,7 +317,8 @@ class Trace:
             cure = "The second has seen what the first set behind its threadfence(), but may still"
             cure += " use what was there before: it needs a threadfence() of its own in between."
         elif race.updates:
-            cure = "Both read it and write it back there: an atomic operation helps, no barrier."
+            cure = "Both read it and write it back there, so no barrier helps. If each change is to"
+            cure += " count, use an atomic operation; if one is enough, let one thread make it."
         elif self.unit == "program":
             cure = "Nothing says which of two programs comes first."
         elif self.events.block[race.events[0]] != self.events.block[race.events[1]]:

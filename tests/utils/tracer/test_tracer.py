@@ -538,7 +538,9 @@ def test_histograms():
         "write",
     } and race.line == race.other.line
     assert race.updates
-    assert "an atomic operation helps, no barrier" in str(trace(histogram_racing, 2, 64, h, values))
+    assert "If each change is to count, use an atomic operation" in str(
+        trace(histogram_racing, 2, 64, h, values)
+    )
     (race,) = trace(histogram_private, 2, 64, h, values, False, True).races
     assert race.array == "mine" and {race.operation, race.other_operation} == {"write", "atomic"}
     (race,) = trace(histogram_private, 2, 64, h, values, True, False).races

@@ -20,6 +20,12 @@ def _some(launch, ranks):
     return f"thread {first}" if len(ranks) == 1 else f"{len(ranks)} threads (first {first})"
 
 
+def _where(launch, waiter):
+    """Which function a line is in, if it is not the kernel itself; else ""."""
+    name = waiter.frame.f_code.co_name
+    return "" if name == launch.function.__name__ else f" (in {name}, which the kernel calls)"
+
+
 def different_barriers(launch, block):
     """All threads wait at __syncthreads, but not at the same call."""
     places = {}
@@ -65,7 +71,7 @@ def stuck(launch, block):
         block,
         waiting[0],
         f"{len(waiting)} of {block.size} threads wait at {waiting[0].what}, line "
-        f"{waiting[0].line}, but "
+        f"{waiting[0].line}{_where(launch, waiting[0])}, but "
         f"{gone} {'has' if gone == 1 else 'have'} returned without reaching it (thread {out}, say)",
         "Every thread of the block must reach the barrier: no return and no branch around it.",
     )
