@@ -53,7 +53,7 @@ def three_steps(out, x, bias, residual, floor=0.0):
 FUSE = Exercise(
     id="fusion.fuse",
     title="Three steps in one kernel",
-    minutes=5,
+    minutes=4,
     task=(
         "`out = max(x + bias, 0) + residual`, as the three kernels above compute it together. A"
         " thread has one element. It reads `x` and `residual` once each, writes `out` once, and"
@@ -90,6 +90,8 @@ def in_one(out, x, bias, residual):
         ("max(v, 0) + residual[row, column]", "max(v + residual[row, column], 0)", "wrong_value"),
         (" + residual[row, column]", "", "wrong_value"),
         ("max(v, 0)", "v", "wrong_value"),
+        ("max(v, 0)", "max(x[row, column], 0) + bias[column]", "wrong_value"),
+        ("max(v, 0)", "min(v, 0)", "wrong_value"),
         (" and column < out.shape[1]", "", "missing_guard"),
     ),
     hypotheses=(
@@ -110,6 +112,16 @@ def in_one(out, x, bias, residual):
             "wrong_value",
             "The maximum with 0 is missing: it is the second step.",
             partial(three_steps, floor=-np.inf),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The maximum is that of x and 0, before the bias is added. It is that of their sum.",
+            lambda bias, **given: three_steps(bias=0, **given) + bias,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "This keeps what is negative and drops the rest: the maximum with 0 does the reverse.",
+            lambda out, x, bias, residual: np.minimum(np.float64(x) + bias, 0) + residual,
         ),
     ),
 )
@@ -183,6 +195,29 @@ def other_sign(out, largest, sums):
         of_both = (sums * np.exp(both - largest)).sum(1).astype(np.float32)
     states[:, 1] = np.where(np.isinf(both[:, 0]), 0, of_both)
     return states
+
+
+def by_factors(out, largest, sums, factors):
+    """What comes out if each sum is multiplied by another factor, each a float32.
+
+    factors: gives them, of the largest values [pair, part] and the common ones [pair, 1].
+    """
+    states = joined_states(out, largest, sums)
+    largest, sums = (np.asarray(v, np.float64).reshape(-1, 2) for v in (largest, sums))
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = (sums * factors(largest, states[:, :1])).astype(np.float32).sum(1)
+    states[:, 1] = np.where(np.isinf(states[:, 0]), 0, scaled)
+    return states
+
+
+def float32_exp(v):
+    """exp(v) as a float32 holds it."""
+    return np.exp(v).astype(np.float32)
+
+
+def one_turned(own, both, part):
+    """The factors of two parts, with the other sign in the exponent of this one."""
+    return float32_exp(np.where(np.arange(2) == part, both - own, own - both))
 
 
 def larger_sum(out, largest, sums):
@@ -274,6 +309,12 @@ def join_softmax(out, largest, sums):
         ),
         ("if both != -math.inf:", "if True:", "wrong_value"),
         ("in_a + in_b", "max(in_a, in_b)", "wrong_value"),
+        (
+            ("largest[a] - both", "largest[b] - both"),
+            ("sums[b] * math.exp(largest[b] - both)", "sums[b] * math.exp(largest[a] - both)"),
+            "wrong_value",
+        ),
+        (("largest[a] - both", "largest[a]"), ("largest[b] - both", "largest[b]"), "wrong_value"),
         ("i < out.shape[0]", "True", "missing_guard"),
         ("2 * i, 2 * i + 1", "i, i + out.shape[0]", "wrong_value"),
     ),
@@ -314,6 +355,26 @@ def join_softmax(out, largest, sums):
             "wrong_value",
             "The exponent has the wrong sign: its own largest value minus the common one.",
             other_sign,
+        ),
+        *(
+            Hypothesis(
+                "wrong_value",
+                f"The exponent of part 2 i{plus} has the wrong sign: its own largest value minus"
+                " the common one.",
+                partial(by_factors, factors=partial(one_turned, part=part)),
+            )
+            for part, plus in ((0, ""), (1, " + 1"))
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Each sum is multiplied by the factor of the other one.",
+            partial(by_factors, factors=lambda own, both: float32_exp(own[:, ::-1] - both)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The factor is exp(its own largest value), which may be infinite, or 0. It is"
+            " exp(its own largest value - the common one), which is never over 1.",
+            partial(by_factors, factors=lambda own, both: float32_exp(own)),
         ),
         Hypothesis(
             "wrong_value",
@@ -388,6 +449,32 @@ def slopes_of(scores, right, ones=1.0, sign=1, floor=-np.inf, of="row"):
     return sign * slopes
 
 
+def slopes_unlike(scores, right, powers=True, total=True, log=False):
+    """slopes_of with other mistakes.
+
+    powers, total: whether the largest score is subtracted in what is divided, and in the sum; a
+    total of None divides by nothing. log: whether logarithms of probabilities are stored.
+    """
+    rows = np.arange(len(scores))
+    scores = np.asarray(scores, np.float64)
+    shifted = scores - scores.max(1, keepdims=True)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        divided, added = (
+            np.exp(shifted if each else scores).astype(np.float32) for each in (powers, total)
+        )
+        slopes = divided if total is None else divided / added.sum(1, keepdims=True)
+        if log:
+            slopes = shifted - np.log(np.exp(shifted).sum(1, keepdims=True))
+    slopes[rows, right] -= 1
+    return slopes
+
+
+def slopes_by_thread(scores, right):
+    """slopes_of where the 1 is taken from all columns of the thread that is numbered `right`."""
+    ones = np.arange(SCORES_THREADS)[np.arange(scores.shape[1]) % SCORES_THREADS] == right[:, None]
+    return slopes_of(scores, right, ones=0) - ones
+
+
 LOSS = Exercise(
     id="fusion.loss",
     title="The gradient, in place of the scores",
@@ -427,8 +514,8 @@ def loss_gradient(scores, right):
     effort=4,
     probe=(2, 300),
     hints=(
-        "The row's softmax is the third kernel pass of `three_reads`. What has to be changed in"
-        " what it stores?",
+        "The row's softmax is the third loop of `three_reads`. What has to be changed in what it"
+        " stores?",
         "The sum is as in `three_reads`: `total += math.exp(scores[row, c] - largest)` for the"
         " thread's own columns, then `block_sum(total)`.",
         "Let the thread that stores column `right[row]` take the 1 away itself:"
@@ -454,6 +541,16 @@ def loss_gradient(scores, right):
         ("    largest = block_max(largest)\n", "    largest = np.float32(0)\n", "wrong_value"),
         ("largest = LOWEST", "largest = np.float32(0)", "wrong_value"),
         ("c == right[row]", "c == right[0]", "wrong_value"),
+        ("c == right[row]", "t == right[row]", "wrong_value"),
+        (" - largest)\n", ")\n", "wrong_value"),
+        (" - largest) / total", ") / total", "wrong_value"),
+        ((" - largest)\n", ")\n"), (" - largest) / total", ") / total"), "wrong_value"),
+        (" / total", "", "wrong_value"),
+        (
+            "math.exp(scores[row, c] - largest) / total",
+            "scores[row, c] - largest - math.log(total)",
+            "wrong_value",
+        ),
     ),
     hypotheses=(
         Hypothesis(
@@ -486,6 +583,40 @@ def loss_gradient(scores, right):
             "wrong_value",
             "The 1 is taken from the same column of every row: row r has its own, `right[r]`.",
             lambda scores, right: slopes_of(scores, np.full_like(right, right[0])),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "`right[row]` is a column, and is compared with the number of a thread here. A thread"
+            " has several columns: compare `c`.",
+            slopes_by_thread,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The largest score is not subtracted: exp(300) is infinite in float32 and exp(-300) is"
+            " 0, so that infinity / infinity or 0 / 0 is NaN.",
+            partial(slopes_unlike, powers=False, total=False),
+        ),
+        *(
+            Hypothesis(
+                "wrong_value",
+                f"The largest score is subtracted in {one} and not in {other}: the exponentials of"
+                " both must be relative to it.",
+                partial(slopes_unlike, powers=powers, total=not powers),
+            )
+            for one, other, powers in (
+                ("the sum", "what is divided by it", False),
+                ("what is divided by the sum", "the sum", True),
+            )
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The exponentials are not divided by their sum: a row's probabilities add up to 1.",
+            partial(slopes_unlike, total=None),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "These are logarithms of probabilities. The gradient has the probabilities themselves.",
+            partial(slopes_unlike, log=True),
         ),
     ),
 )
@@ -587,16 +718,18 @@ def rows_to_norm(rng, shape):
     return {"out": Out(shape), "x": x, "residual": residual, "gamma": gamma}
 
 
-def normed(out, x, residual, gamma, count=None, add=True, scale=True, inside=1e-5, behind=0):
+def normed(
+    out, x, residual, gamma, count=None, add=True, scale=True, inside=1e-5, behind=0, power=0.5
+):
     """The RMS norm of each row of the sum, in float64.
 
     count: by how many the sum of squares is divided. inside, behind: added to the mean under the
-    root, and to the root.
+    root, and to the root. power: 0.5 for a root; -0.5 multiplies by what should be divided by.
     """
     hidden = np.asarray(x, np.float64) + (residual if add else 0)
     squares = (hidden**2).sum(1, keepdims=True) / (count or x.shape[1])
     with np.errstate(invalid="ignore", divide="ignore"):
-        return hidden / (np.sqrt(squares + inside) + behind) * (gamma if scale else 1)
+        return hidden / ((squares + inside) ** power + behind) * (gamma if scale else 1)
 
 
 ADD_NORM = Exercise(
@@ -675,6 +808,17 @@ def add_norm(out, x, residual, gamma):
         ("        cuda.syncthreads()\n        if", "        if", "race"),
         ("* scale * gamma[c]", "* scale", "wrong_value"),
         (
+            "1 / math.sqrt(sums[0] / columns + np.float32(1e-5))",
+            "1 / (math.sqrt(sums[0] / columns) + np.float32(1e-5))",
+            "wrong_value",
+        ),
+        (
+            "math.sqrt(sums[0] / columns + np.float32(1e-5))",
+            "(sums[0] / columns + np.float32(1e-5))",
+            "wrong_value",
+        ),
+        ("* scale * gamma[c]", "/ scale * gamma[c]", "wrong_value"),
+        (
             "range(8):\n        c = t + 64 * k\n        if c < columns:\n            out",
             "range(4):\n        c = t + 64 * k\n        if c < columns:\n            out",
             "unwritten",
@@ -702,6 +846,16 @@ def add_norm(out, x, residual, gamma):
             "wrong_value",
             "1e-5 is added to the root. It belongs under it, to the mean of the squares.",
             lambda **given: normed(**given, inside=0, behind=1e-5),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The root is missing: each row is divided by the root of the mean square.",
+            partial(normed, power=1),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Each row is multiplied by the root of its mean square. Divide by it.",
+            partial(normed, power=-0.5),
         ),
         Hypothesis(
             "wrong_value",
@@ -789,7 +943,7 @@ def scaled_tensors(values, starts, factors, chunks):
 TABLE = Exercise(
     id="fusion.table",
     title="Many tensors, one launch",
-    minutes=4,
+    minutes=5,
     task=(
         "Tensor t is `values[starts[t]:starts[t + 1]]`. Each block multiplies one chunk of one"
         " tensor by that tensor's factor. `chunks[block]` says which: (tensor, number of the chunk"
@@ -823,6 +977,7 @@ def scale_all(values, starts, factors, chunks):
         ("starts[tensor] + ", "", "duplicate_work"),
         ("chunk * cuda.blockDim.x + ", "", "duplicate_work"),
         ("factors[tensor]", "factors[0]", "wrong_value"),
+        ("*= factors", "= factors", "wrong_value"),
         Wrong(scale_all_by_search, "wrong_value"),
     ),
     hypotheses=(
@@ -830,6 +985,18 @@ def scale_all(values, starts, factors, chunks):
             "wrong_value",
             "A tensor that has no chunk in the table is changed, too: `chunks` says what to do.",
             lambda values, starts, factors, chunks: values * np.repeat(factors, np.diff(starts)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The factor takes the value's place: multiply the value by it.",
+            lambda values, **given: np.where(
+                np.isin(
+                    np.repeat(np.arange(len(given["factors"])), np.diff(given["starts"])),
+                    given["chunks"][:, 0],
+                ),
+                np.repeat(given["factors"], np.diff(given["starts"])),
+                values,
+            ),
         ),
         Hypothesis(
             "wrong_value",

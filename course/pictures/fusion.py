@@ -94,7 +94,7 @@ def _steps_of_chunk(drawing, middle: float, bottom: float) -> None:
     ink = svg.strong(ACCENT)
     drawing.arrow(92, middle, 177, middle, colour=ink)
     drawing.text(134, middle - 12, "1 multiply", size=12)
-    drawing.text(305, middle - 1, "2 logits, then their gradient", colour=svg.ON_COLOUR)
+    drawing.text(305, middle - 1, "logits, then (2) their gradient", colour=svg.ON_COLOUR)
     drawing.arrow(432, middle, 517, middle, colour=ink)
     drawing.text(474, middle - 12, "3 multiply", size=12)
     ends = {"colour": ink, "thick": 1.5}

@@ -4,6 +4,8 @@ Each check returns its largest error and raises AssertionError where roundings d
 """
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from course.kernels.fusion import adamw, block, linear_cross_entropy
 from utils import has_gpu
@@ -25,6 +27,22 @@ def _near(
     error = (got.double() - exact).abs().max() / largest
     assert error <= most, f"{name}: error {error:.2g}, at most {most:.2g} is rounding"
     return error.item()
+
+
+def _all_near(*rows) -> float:
+    """The largest error of several results, each as `_near` takes it. If one is wrong, the
+    AssertionError has a line for each of them.
+    """
+    errors, lines = [], []
+    for row in rows:
+        try:
+            errors.append(_near(*row))
+            lines.append(f"{row[0]}: ✓ right")
+        except AssertionError as mistake:
+            lines.append(str(mistake))
+    if len(errors) < len(lines):
+        raise AssertionError("\n".join(lines))
+    return max(errors)
 
 
 # ---- AdamW
@@ -107,13 +125,13 @@ def _check_block(
         "dgamma": dgamma,
         "dbeta": dbeta,
     }
-    errors = [
-        _near("y", y, exact[0], 4 * HALF_STEP),
-        _near("hidden", hidden, exact[1], HALF_STEP),
+    gradients = [
+        (name, got[name], gradient, 4 * HALF_STEP)
+        for name, gradient in zip(got, wanted, strict=True)
     ]
-    for name, gradient in zip(got, wanted, strict=True):
-        errors.append(_near(name, got[name], gradient, 4 * HALF_STEP))
-    return max(errors)
+    return _all_near(
+        ("y", y, exact[0], 4 * HALF_STEP), ("hidden", hidden, exact[1], HALF_STEP), *gradients
+    )
 
 
 # ---- the loss
@@ -132,6 +150,59 @@ def check_linear_cross_entropy(chunk: int = 8) -> float:
     exact = (loss, *torch.autograd.grad(loss, leaves))
     names = ("loss", "dx", "dweights")
     return max(_near(*row, 1e-5) for row in zip(names, got, exact, strict=True))
+
+
+TOKENS, WIDTH, WORDS, AT_A_TIME = 69, 8, 40, 16
+
+
+class _NewArrays(TorchDispatchMode):
+    """Which of the tensors made inside of it is the largest; `torch.empty` is filled with NaN.
+
+    given: tensors from outside, whose views are not new.
+    """
+
+    def __init__(self, *given: torch.Tensor) -> None:
+        super().__init__()
+        self.given = {each.untyped_storage().data_ptr() for each in given}
+        self.largest, self.shape = 0, ()
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        for made in tree_leaves(result):
+            if not isinstance(made, torch.Tensor):
+                continue
+            if "empty" in str(function) and made.is_floating_point():
+                made.fill_(torch.nan)
+            storage = made.untyped_storage()
+            if storage.data_ptr() not in self.given and storage.nbytes() > self.largest:
+                self.largest, self.shape = storage.nbytes(), tuple(made.shape)
+        return result
+
+
+def tried_loop(loss_and_gradients) -> None:
+    """Say whether a loop over chunks gives the loss and both gradients, and the largest array that
+    it makes. Raises nothing.
+
+    loss_and_gradients: of (x, weights, right, chunk), as `linear_cross_entropy` has it.
+    """
+    x = torch.randn(TOKENS, WIDTH, device=DEVICE)
+    weights = torch.randn(WORDS, WIDTH, device=DEVICE)
+    right = torch.randint(WORDS, (TOKENS,), device=DEVICE)
+    exact = linear_cross_entropy.plain(x, weights, right)
+    arrays = _NewArrays(x, weights, right)
+    try:
+        with arrays:
+            got = loss_and_gradients(x, weights, right, AT_A_TIME)
+    except (TypeError, ValueError, RuntimeError, LearnerError) as mistake:
+        print(f"the loop stops: {mistake}")
+        return
+    for name, ours, theirs in zip(("loss", "dx", "dweights"), got, exact, strict=True):
+        near = torch.allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+        print(f"{name}: {'✓ right' if near else 'wrong'}")
+    allowed = max(AT_A_TIME * WORDS, WORDS * WIDTH, TOKENS * WIDTH) * x.element_size()
+    shape = " × ".join(map(str, arrays.shape))
+    verdict = "✓ no larger than" if arrays.largest <= allowed else "larger than"
+    print(f"largest array: {shape}, {verdict} a chunk's logits ({AT_A_TIME} × {WORDS})")
 
 
 CHECKS = {

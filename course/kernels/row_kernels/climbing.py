@@ -2,7 +2,7 @@
 
     judge = climbing.Softmax()
     judge.climb("online", online)      # your Numba kernel, beside CUDA C
-    judge.tried("online", online)      # right, or which row is not; without the second, the CUDA C
+    judge.tried("online", online)      # right, or which rows are not; without it, the CUDA C
 
 A Numba kernel that is given takes the place of the course's; CUDA C is built as the learner left it
 in its cell. Both are called "yours" where they differ.
@@ -16,6 +16,8 @@ from utils import compare, cuda, cuda_c, pick
 from utils.engine import has_gpu
 from utils.tools.diagnostics import LearnerError
 
+# rows that are not ordinary
+KINDS = {0: "with a -inf", 1: "with a NaN", 2: "of numbers far below 0"}
 LOW = -200  # a row of such values: exp(value) is 0 in float32
 
 
@@ -104,12 +106,14 @@ class Softmax:
         right = x.softmax(-1)
         near = torch.isclose(y, right, rtol=1e-4, atol=1e-7, equal_nan=True).all(-1)
         if not near.all():
-            row = int((~near).nonzero()[0])
-            kinds = {0: "with a -inf", 1: "with a NaN", 2: "of numbers far below 0"}
-            found, wanted = y[row, 0].item(), right[row, 0].item()
+            rows = (~near).nonzero()[:, 0].tolist()
+            firsts = {KINDS.get(row, "an ordinary one"): row for row in reversed(rows)}
             raise NotRight(
-                f"{label}: row {row} ({kinds.get(row, 'an ordinary one')}) begins with "
-                f"{found:.3g}, and {wanted:.3g} would be right"
+                "\n".join(
+                    f"{label}: row {row} ({kind}) begins with {y[row, 0].item():.3g}, and "
+                    f"{right[row, 0].item():.3g} would be right"
+                    for kind, row in sorted(firsts.items(), key=lambda item: item[1])
+                )
             )
 
 

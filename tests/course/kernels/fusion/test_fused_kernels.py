@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from course.kernels.fusion import adamw, block, in_chapter, rightness
+from course.kernels.fusion import adamw, block, in_chapter, linear_cross_entropy, rightness
 
 
 @pytest.mark.parametrize("name", rightness.CHECKS)
@@ -17,6 +17,40 @@ def test_a_wrong_result_is_noticed():
         rightness._near("dx", exact.float() * 1.1, exact, 2**-6)
     with pytest.raises(AssertionError, match="dx"):
         rightness._near("dx", exact.float() * torch.nan, exact, 2**-6)
+
+
+def test_all_results_are_named_if_one_is_wrong():
+    one = torch.ones(3, dtype=torch.float64)
+    assert rightness._all_near(("dx", one.float(), one, 1e-5)) == 0
+    with pytest.raises(AssertionError, match="dx: ✓ right\ndbias: error 1, "):
+        rightness._all_near(("dx", one.float(), one, 1e-5), ("dbias", 2 * one, one, 1e-5))
+
+
+def starter(x, weights, right, chunk):
+    return len(...)
+
+
+def whole(x, weights, right, chunk):
+    return linear_cross_entropy.plain(x, weights, right)
+
+
+def added_to_what_lay_there(x, weights, right, chunk):
+    loss, dx, dweights = linear_cross_entropy.loss_and_gradients(x, weights, right, chunk)
+    return loss, dx, torch.empty_like(dweights) + dweights
+
+
+@pytest.mark.parametrize(
+    "loop, said",
+    [
+        (linear_cross_entropy.loss_and_gradients, "dweights: ✓ right\nlargest array: 16 × 40, ✓"),
+        (whole, "dweights: ✓ right\nlargest array: 69 × 40, larger than"),
+        (added_to_what_lay_there, "dx: ✓ right\ndweights: wrong"),
+        (starter, "the loop stops: "),
+    ],
+)
+def test_a_loop_over_chunks_is_tried(loop, said, capsys):
+    rightness.tried_loop(loop)
+    assert said in capsys.readouterr().out
 
 
 def test_philox_gives_the_numbers_of_random123():

@@ -48,6 +48,23 @@ def test_a_maximum_that_begins_at_zero_is_found(capsys):
     assert "row 2 (of numbers far below 0) begins with nan" in said
 
 
+def test_a_row_of_each_kind_is_named(capsys):
+    @cuda.jit
+    def half(out, x):
+        for c in range(cuda.threadIdx.x, x.shape[1], cuda.blockDim.x):
+            out[cuda.blockIdx.x, c] = x[cuda.blockIdx.x, c] / 2
+
+    climbing.Softmax().tried("online", half)
+    rows = [line.split(" begins")[0] for line in capsys.readouterr().out.splitlines()[1:]]
+    kinds = (
+        "0 (with a -inf)",
+        "1 (with a NaN)",
+        "2 (of numbers far below 0)",
+        "3 (an ordinary one)",
+    )
+    assert rows == [f"Numba: row {kind}" for kind in kinds]
+
+
 def test_what_stands_for_a_missing_element_shows_where_rows_fill_the_block_too(
     monkeypatch, tmp_path, capsys
 ):
