@@ -505,7 +505,7 @@ def loss_gradient(scores, right):
     reference=slopes_of,
     specials="finite",  # the gradient of an infinite score is none
     powers=(),  # the text bounds scores
-    shapes=((1, 1), (2, 64), (1, 65), (3, 33), (3, 200), (1, 511)),
+    shapes=((1, 1), (2, 64), (1, 65), (3, 33), (3, 200), (2, 511)),
     fresh=some_numbers((1, 4), (1, 200)),
     launches=lambda shape: [Launch((shape[0], 1, 1), (SCORES_THREADS, 1, 1))],
     extents=lambda shape: (shape[0] * SCORES_THREADS, 1, 1),
