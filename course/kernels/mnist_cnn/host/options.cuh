@@ -1,6 +1,7 @@
 // Options come as name=value: files, batch size, learning rate, after how many steps to stop.
 #pragma once
 #include "errors.cuh"
+#include <climits>
 #include <string>
 
 struct Options {
@@ -33,12 +34,25 @@ struct Options {
         else if (name == "result")
             result = value;
         else if (name == "batch")
-            batch = atoi(value.c_str());
+            batch = whole(word, value);
         else if (name == "steps")
-            steps = atoi(value.c_str());
+            steps = whole(word, value);
         else if (name == "lr")
             lr = atof(value.c_str());
         else
             fail("unknown option %s", word.c_str());
+        if (steps < 1)
+            fail("%s: it must be at least 1", word.c_str());
+        if (lr < 0)
+            fail("%s: it must not be below 0, or every step goes uphill", word.c_str());
+    }
+
+    // A whole number with nothing behind it.
+    static int whole(const std::string& word, const std::string& value) {
+        char* end;
+        long number = strtol(value.c_str(), &end, 10);
+        if (value.empty() || *end != 0 || number < INT_MIN || number > INT_MAX)
+            fail("%s: it must be a whole number", word.c_str());
+        return number;
     }
 };

@@ -11,7 +11,7 @@ from course.kernels.mnist_cnn import drawing, files, naive_trainer, pytorch, tri
 from course.kernels.mnist_cnn.forward import Forward
 from tests.needs import cpp_compiler, without_gpu
 from utils.data import mnist
-from utils.tools import nvcc
+from utils.tools import nvcc, process
 
 SOLUTIONS = {id: exercises.EXERCISES[id] for id in naive_trainer.PARTS}
 
@@ -109,7 +109,11 @@ def test_the_drawn_examples_are_two_digits():
 def test_a_program_of_the_course_builds_where_it_stands(tmp_path):
     cpp_compiler()
     request = nvcc.Request(naive_trainer.TRAIN, output=tmp_path / "train", cpu=True)
-    assert nvcc.build(request).is_file()
+    program = nvcc.build(request)
+    assert program.is_file()
+    for word in ("batch=16x", "steps=-3", "lr=-1"):  # refused before any file is read
+        done = process.run([program, word], timeout=60)
+        assert done.returncode == 1 and done.output.startswith(f"{word}: it must"), done.output
 
 
 def test_the_rival_is_told_where_it_was_measured(capsys, monkeypatch):
