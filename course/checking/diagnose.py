@@ -93,10 +93,23 @@ def as_guessed(run, output, exercise):
 SOMETHING_ELSE = "The kernel runs and stays inside its arrays, but computes something else."
 
 
+OR_OUTSIDE = "The kernel runs, but computes something else, or reads past the end of an array."
+
+
 def wrong_value(bad, good, exercise):
     """What nothing else explains: what can be seen of it."""
     seen = by_pattern.observations(bad, good, exercise)
     return Finding("wrong_value", f"{SOMETHING_ELSE} {seen}".strip(), bad[0])
+
+
+def may_have_read_outside(run, exercise):
+    """Whether a CUDA C kernel, whose reads are not seen, made NaN of numbers: around its arrays
+    lies NaN.
+    """
+    inputs = [np.asarray(value) for value in plain(run.arguments).values()]
+    numbers = all(np.isfinite(array).all() for array in inputs if array.dtype.kind == "f")
+    made = run.actual.dtype.kind == "f" and np.isnan(run.actual).any()
+    return exercise.kind == "cuda_c" and numbers and bool(made)
 
 
 #: From the most telling to the most general.

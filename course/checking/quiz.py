@@ -1,5 +1,6 @@
 """Questions with an answer to pick or a number to type: widgets in a notebook, else plain text."""
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 
 from course.checking.text import marked_up
@@ -11,6 +12,7 @@ class Quiz:
     """A question: with `choices` (key -> text) the answer is a key, else a whole number.
 
     `explain` says, for a wrong answer, what is wrong with it; its entry None is for all others.
+    also: answers that are right, too, where the question asks for about so many.
     """
 
     id: str
@@ -20,6 +22,7 @@ class Quiz:
     explain: dict = field(default_factory=dict)
     choices: dict = field(default_factory=dict)
     unit: str = ""
+    also: Container = ()
 
     def reply(self, answer):
         """(right?, explanation) for an answer; "24,000" is 24000, and "A" is "a"."""
@@ -27,7 +30,7 @@ class Quiz:
             answer = answer.strip().lower().replace(",", "")
             if answer.isdecimal():
                 answer = int(answer)
-        if answer == self.answer:
+        if answer == self.answer or answer in self.also:
             return True, f"✓ Right. {self.explain_right}"
         otherwise = self.explain.get(None, "Have another look.")
         return False, f"○ Not this. {self.explain.get(answer, otherwise)}"

@@ -7,7 +7,12 @@ import traceback
 
 import numpy as np
 
-from course.checking.diagnose import SOMETHING_ELSE, diagnose
+from course.checking.diagnose import (
+    OR_OUTSIDE,
+    SOMETHING_ELSE,
+    diagnose,
+    may_have_read_outside,
+)
 from course.checking.text import shown
 from utils import has_gpu
 from utils.tools.diagnostics import unstyled
@@ -66,10 +71,14 @@ def tally(runs):
 def reject_if_wrong(runs, exercise, watched=None):
     """Reject if a run is wrong. watched: what stopped CUDA C, which may tell why."""
     finding = diagnose(runs, exercise)
-    if finding and finding.says.startswith(SOMETHING_ELSE):
+    if not finding:
+        return
+    says = finding.says
+    if says.startswith(SOMETHING_ELSE):
         reject_mistake(watched, OUTSIDE)
-    if finding:
-        raise Rejected(finding.reason, finding.says, run=finding.run)
+        if may_have_read_outside(finding.run, exercise):
+            says = says.replace(SOMETHING_ELSE, OR_OUTSIDE)
+    raise Rejected(finding.reason, says, run=finding.run)
 
 
 def parameters(exercise):

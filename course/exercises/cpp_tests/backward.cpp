@@ -12,7 +12,6 @@ typedef std::vector<float> Numbers;
 static int FEATURES, HIDDEN;
 static const int CLASSES = 10;
 enum { FC1, BIAS1, FC2, BIAS2, TENSORS };
-static const char* const NAMES[] = {"dw[FC1]", "dw[BIAS1]", "dw[FC2]", "dw[BIAS2]"};
 static int SIZE[TENSORS];
 static int blocks_called;
 
@@ -48,12 +47,37 @@ static Numbers drawn(int count) {
     return numbers;
 }
 
+// What an array holds that nobody has written: a NaN whose lowest bits say which array it was. A
+// sum that reads it keeps them.
+static const char* const ARRAYS[] = {"dw[FC1]", "dw[BIAS1]", "dw[FC2]", "dw[BIAS2]", "dp",
+                                     "dh",      "dlogits",   "losses",  "loss"};
+
+static float unwritten(int array) {
+    uint32_t bits = 0x7fc00000u + array + 1;
+    float number;
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
+static const char* array_of(float number) {
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    uint32_t array = (bits & 0x3fffffu) - 1;
+    return array < sizeof ARRAYS / sizeof *ARRAYS ? ARRAYS[array] : "";
+}
+
 // What the learner's launches left, against what they should have left.
 static void compare(const char* name, const Numbers& ours, const std::vector<double>& expected,
                     const std::vector<double>& without_relu) {
     bool no_relu = true;
     int wrong = -1;
     for (size_t i = 0; i < ours.size(); ++i) {
+        const char* from = std::isnan(ours[i]) ? array_of(ours[i]) : name;
+        if (*from && strcmp(from, name) != 0)
+            FAIL("unwritten",
+                 "`%s` is made of what nobody had written yet in `%s`. Which array should its "
+                 "launch read, and when?",
+                 name, from);
         if (std::isnan(ours[i]))
             FAIL("unwritten", "Element %zu of `%s` was never written. Which launch writes it?", i,
                  name);
@@ -68,8 +92,9 @@ static void compare(const char* name, const Numbers& ours, const std::vector<dou
              "`%s` is what comes when the gradient passes the ReLU everywhere: it may pass only "
              "where h is above 0, and before anything else reads dh.",
              name);
-    FAIL("wrong_value", "Element %d of `%s`: %g expected, %g found.", wrong, name, expected[wrong],
-         double(ours[wrong]));
+    const char* none = " No gradient passes the ReLU where h is 0: is `y` h, for all of dh?";
+    FAIL("wrong_value", "Element %d of `%s`: %g expected, %g found.%s", wrong, name,
+         expected[wrong], double(ours[wrong]), expected[wrong] == 0 ? none : "");
 }
 
 struct Slopes {  // of the two layers, in double
@@ -125,7 +150,7 @@ static void one_batch(int B) {
     Network net;
     for (int t = 0; t < TENSORS; ++t) {
         w[t] = drawn(SIZE[t]);
-        dw[t].assign(SIZE[t], NAN);
+        dw[t].assign(SIZE[t], unwritten(t));
         net.w[t] = w[t].data();
         net.dw[t] = dw[t].data();
     }
@@ -135,8 +160,9 @@ static void one_batch(int B) {
     std::vector<unsigned char> labels(B);
     for (unsigned char& label : labels)
         label = random_int(0, 9);
-    Numbers dp(p.size(), NAN), dh(h.size(), NAN), dlogits(logits.size(), NAN), losses(B, NAN);
-    Numbers loss(1, NAN), pixels(1), pooled(1), dx(1);
+    Numbers dp(p.size(), unwritten(4)), dh(h.size(), unwritten(5));
+    Numbers dlogits(logits.size(), unwritten(6)), losses(B, unwritten(7)), loss(1, unwritten(8));
+    Numbers pixels(1), pooled(1), dx(1);
     net.stream = expected_stream = 7;
     net.one = {pooled.data(), nullptr, nullptr, nullptr, {}, 1, 0};
     net.two = {p.data(), dx.data(), nullptr, nullptr, {}, 2, B * FEATURES};
@@ -156,7 +182,7 @@ static void one_batch(int B) {
     compare("loss", loss, {right.loss}, {NAN});
     compare("dlogits", dlogits, right.dlogits, std::vector<double>(B * CLASSES, NAN));
     for (int t : {FC2, BIAS2, FC1, BIAS1})
-        compare(NAMES[t], dw[t], right.dw[t], no_relu.dw[t]);
+        compare(ARRAYS[t], dw[t], right.dw[t], no_relu.dw[t]);
     compare("dh", dh, right.dh, no_relu.dh);
     if (blocks_called != 2)
         FAIL("unwritten", "Both blocks' backward must be called, each once.");

@@ -6,19 +6,31 @@
 #include <string>
 #include <vector>
 
-#define CHECK(call) (void)(call)
-typedef size_t cudaEvent_t;
+enum cudaError_t { cudaSuccess, cudaErrorNotReady };
+static const char* const ERRORS[] = {"cudaSuccess", "cudaErrorNotReady"};
+#define CHECK(call) check((call), #call)
+static void check(cudaError_t error, const char* what) {
+    if (error != cudaSuccess)
+        FAIL("wrong_value", "CHECK ends the program: `%s` says %s.", what, ERRORS[error]);
+}
+typedef size_t cudaEvent_t;  // the slot whose `done` it is; COPIED and more for `copied`
+static const cudaEvent_t COPIED = 1000;
 static const float NOT_YET = -12345;
 
 struct Slot {
     float* loss;
-    cudaEvent_t done;
+    cudaEvent_t done, copied;
 };
 static Slot* slots;  // two
 static std::vector<float> lost;  // of each step that has begun
 static size_t asked;  // until which step
+static bool polled;  // the last query said: not yet
 
-static int cudaEventSynchronize(cudaEvent_t done) {
+static cudaError_t cudaEventSynchronize(cudaEvent_t done) {
+    if (done >= COPIED)
+        FAIL("race",
+             "It waits for `copied`: then the batch has arrived, and the step that trains with it "
+             "may still be running. The step is over when `done` has happened.");
     size_t step = lost.size();  // the last one that used this slot
     while (step > 0 && (step - 1) % 2 != done)
         --step;
@@ -33,7 +45,24 @@ static int cudaEventSynchronize(cudaEvent_t done) {
              "nothing overlaps.",
              asked, step);
     *slots[done].loss = lost[step - 1];
-    return 0;
+    return cudaSuccess;
+}
+
+// Every other answer is that the event has not happened yet.
+static cudaError_t cudaEventQuery(cudaEvent_t done) {
+    polled = !polled;
+    return polled ? cudaErrorNotReady : cudaEventSynchronize(done);
+}
+
+static cudaError_t cudaDeviceSynchronize() {
+    if (lost.size() > asked)
+        FAIL("other_means",
+             "cudaDeviceSynchronize waits for all that the GPU has to do, step %zu included, which "
+             "has only begun: then nothing overlaps. Wait for the event of one step.",
+             lost.size());
+    for (size_t step = asked > 2 ? asked - 2 : 0; step < asked; ++step)
+        *slots[step % 2].loss = lost[step];
+    return cudaSuccess;
 }
 
 struct Stopped {
@@ -53,8 +82,8 @@ struct Stopped {
 static void trains(const std::vector<float>& steps, size_t ahead) {
     Slot* two = new Slot[2];  // on the heap: what is behind them is watched
     float memory[2] = {NOT_YET, NOT_YET};
-    two[0] = {&memory[0], 0};
-    two[1] = {&memory[1], 1};
+    two[0] = {&memory[0], 0, COPIED};
+    two[1] = {&memory[1], 1, COPIED + 1};
     slots = two;
     lost.clear();
     Losses losses;
