@@ -57,7 +57,7 @@ def some_shares(rng, shape):
 BIAS = Exercise(
     id="mnist_cnn.bias_gradient",
     title="The gradient of a bias",
-    minutes=4,
+    minutes=3,
     task=(
         "Write `sum_over_batch`: `total[n]` is the sum of column n of `share` [B, N]. The kernel"
         " below lets a thread work on each element of `share`, and all threads of a column add to"
@@ -120,6 +120,7 @@ __global__ void sum_over_batch(float* total, const float* share, int B, int N) {
         ("b < B", "b < min(B, 4096)", "only_small"),
         ("= sum;", "= sum / B;", "wrong_value"),
         ("b * N + n", "n * B + b", "wrong_value"),
+        ("b < B", "b < 64", "wrong_value"),
         ("n < N", "true", "missing_guard"),
     ),
 )
@@ -191,7 +192,7 @@ def conv_weight_inputs(rng, shape):
 CONV_WEIGHT = Exercise(
     id="mnist_cnn.conv_weight",
     title="The gradient of the weights",
-    minutes=9,
+    minutes=8,
     task=(
         "A thread has an image b, a filter k, a channel c and a row r of taps, and writes three"
         " numbers: for s = 0, 1, 2 the sum over all places (i, j) of"
@@ -436,13 +437,20 @@ __global__ void norm_backward(float* dx, const float* dy, const float* x, const 
         ),
         Hypothesis(
             "wrong_value",
-            "The term of the mean, dbeta / N, is missing.",
+            "The term of the mean, dbeta / N, is missing, or is 0, as whole numbers' 1 / N is.",
             lambda **a: norm_reference(**a, mean_term=0),
         ),
         Hypothesis(
             "wrong_value",
-            "The term of the deviation, normal * dgamma / N, is missing.",
+            "The term of the deviation, normal * dgamma / N, is missing, or is 0, as whole numbers'"
+            " 1 / N is.",
             lambda **a: norm_reference(**a, stretch_term=0),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "dgamma / N is taken out of every dy alike. It says how much of dy is like normal: take"
+            " out normal * dgamma / N.",
+            lambda **a: norm_reference(**{**a, "dbeta": a["dbeta"] + a["dgamma"]}, stretch_term=0),
         ),
         Hypothesis(
             "wrong_value",
@@ -495,6 +503,7 @@ __global__ void norm_backward(float* dx, const float* dy, const float* x, const 
         (" - dbeta[c] / N - normal * dgamma[c] / N", "", "wrong_value"),
         (" - dbeta[c] / N", "", "wrong_value"),
         (" - normal * dgamma[c] / N", "", "wrong_value"),
+        ("normal * dgamma[c]", "dgamma[c]", "wrong_value"),
         ("B * S;", "B;", "wrong_value"),
         ("N = B * S", "N = B * C * S", "wrong_value"),
         ("gamma[c] * invstd[c] * left", "invstd[c] * left", "wrong_value"),
@@ -624,6 +633,16 @@ __global__ void pool_backward(float* dx, const float* dy, const unsigned char* w
         ),
         Hypothesis(
             "wrong_value",
+            "n % 4 counts along a row of the picture. A window's places are in two rows of it: ask"
+            " u and v.",
+            lambda dx, dy, winner, N, H, W: np.where(
+                pool_spread(winner, H, W) == np.arange(N * H * W).reshape(N, H, W) % 4,
+                pool_spread(dy, H, W),
+                0,
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
             "The winner gets a quarter of the gradient, as in average pooling. It gets all of it.",
             lambda dx, dy, winner, N, H, W: pool_reference(dx, dy / 4, winner, N, H, W),
         ),
@@ -631,6 +650,7 @@ __global__ void pool_backward(float* dx, const float* dy, const unsigned char* w
     wrong=(
         ("if (winner[window] == place)\n            ", "", "wrong_value"),
         ("u % 2 * 2 + v % 2", "v % 2 * 2 + u % 2", "wrong_value"),
+        ("u % 2 * 2 + v % 2", "n % 4", "wrong_value"),
         ("if (u < 2 * h && v < 2 * w)", "", "out_of_bounds"),
         ("    dx[n] = gradient", "    if (gradient != 0)\n        dx[n] = gradient", "unwritten"),
         ("gradient = dy[window]", "gradient = dy[window] / 4", "wrong_value"),
@@ -724,6 +744,12 @@ def softmax(p, z):
         ),
         Hypothesis(
             "wrong_value",
+            "Where all ten logits are in the thousands below zero, even float64's exponentials are"
+            " 0: begin `largest` with `z[b, 0]`, not with 0.",
+            lambda p, z: softmax_with(z.astype(float), np.maximum(z.max(1, keepdims=True), 0)),
+        ),
+        Hypothesis(
+            "wrong_value",
             "Nothing is subtracted: the exponential of a large logit is infinite, and infinity over"
             " infinity is no number.",
             lambda p, z: softmax_with(z, 0),
@@ -784,7 +810,7 @@ INPUT_LINE = (
 BACKWARD = CppExercise(
     id="mnist_cnn.backward",
     title="The way back",
-    minutes=6,
+    minutes=5,
     path="build/backward.cuh",
     task=(
         "Three launches are missing from the way back through the two linear layers: the gradient"
@@ -836,6 +862,7 @@ void Network::backward(const unsigned char* labels, int B) {
         (INPUT_LINE, "", "unwritten"),
         ("(dw[BIAS2], dlogits, B, CLASSES)", "(dw[BIAS2], dlogits, B, HIDDEN)", "out_of_bounds"),
         ("(dw[BIAS2], dlogits, B, CLASSES)", "(dw[BIAS2], losses, B, 1)", "unwritten"),
+        ("(dw[BIAS2], dlogits, B, CLASSES)", "(dw[BIAS2], dh, B, CLASSES)", "unwritten"),
         ("(dh, dh, h, hidden)", "(dh, dh, dh, hidden)", "wrong_value"),
         (
             "(dp, dh, w[FC1], B, FEATURES, HIDDEN)",
@@ -880,8 +907,9 @@ WAIT = CppExercise(
     path="build/losses.cuh",
     task=(
         "Write `Losses::wait`. It waits until `steps` steps are done, and appends the loss of each"
-        " that is new to `values`. Step n, counted from 0, used `slots[n % 2]`: its event `done`"
-        " has happened when `*loss` holds its loss. A loss that is not a finite number ends the"
+        " that is new to `values`. Step n, counted from 0, used `slots[n % 2]`. Once the event"
+        " `done` of that slot has happened, its `*loss` is the step's loss, and"
+        " `cudaEventSynchronize` waits for an event. A loss that is not a finite number ends the"
         " program with `fail`, which takes what printf takes; the message begins with the step,"
         " counted from 1: `step 7: the loss is nan`. Do not wait for a later step: it has only just"
         " begun."
@@ -911,6 +939,9 @@ struct Losses {
     ),
     wrong=(
         ("            CHECK(cudaEventSynchronize(slot.done));\n", "", "race"),
+        ("cudaEventSynchronize(slot.done)", "cudaEventSynchronize(slot.copied)", "race"),
+        ("cudaEventSynchronize(slot.done)", "cudaDeviceSynchronize()", "other_means"),
+        ("cudaEventSynchronize(slot.done)", "cudaEventQuery(slot.done)", "wrong_value"),
         (
             ("            CHECK(cudaEventSynchronize(slot.done));\n", ""),
             (
@@ -1003,9 +1034,8 @@ Q_CURVE = one_of(
     (
         "It may be rounding: compare how far each is from a float64 run",
         (
-            "Rounding grows from step to step. How fast, float64 tells; a wrong gradient is "
-            "off from"
-            " the second step on."
+            "Rounding may decide a near tie, and then the distance jumps. How far, float64 tells; a"
+            " wrong gradient is off from the second step on."
         ),
     ),
     (
@@ -1068,6 +1098,7 @@ Q_LAUNCHES = Quiz(
         " one. How long does the step take, about?"
     ),
     answer=300,
+    also=range(301, 311),  # with what the last kernel takes
     unit="µs",
     explain_right="The CPU is the slower one: 60 · 5 µs, and the GPU waits in between.",
     explain={
