@@ -3,7 +3,8 @@
 Arguments: the .cu file, the kernel's name, a folder that holds jobs.pickle (a list of engines.Job)
 and their arrays (the file `arrays`, which both processes map), after how many seconds of CPU time a
 launch is given up, which ends the process with SIGXCPU, how many seconds all may take together, and
-perhaps "check", to watch every access. For each job that is done it writes N.json (with "check"
+perhaps "check", to watch every access, and after how many by the clock a launch is given up, which
+ends the process with SIGALRM. For each job that is done it writes N.json (with "check"
 what was counted, else null), or failure.json ([reason, message]) and stops.
 
 Without arguments it imports what that takes, and waits: for each message in its standard input, a
@@ -41,7 +42,7 @@ class Failure(Exception):
     """What stopped the launches: (reason, message)."""
 
 
-def main(path, kernel_name, folder, each, total, check=""):
+def main(path, kernel_name, folder, each, total, check="", clock="0"):
     folder = Path(folder)
     jobs = pickle.loads((folder / "jobs.pickle").read_bytes())
     try:
@@ -52,6 +53,7 @@ def main(path, kernel_name, folder, each, total, check=""):
         for number, (grid, block, zone, place, arguments) in enumerate(jobs):
             part = folder / f"{number}.part"
             limit(int(each))
+            signal.setitimer(signal.ITIMER_REAL, int(clock))  # 0: no limit
             launch(kernel, grid, block, zone, mapped(folder, place, writable=True), arguments)
             used = time.process_time() - begin
             if used > int(total):

@@ -29,6 +29,8 @@ from utils.tools import process
 
 CHILD_SECONDS = 600  # by the clock, on a busy computer: what is endless ends by its CPU time
 LAUNCH_SECONDS = 4  # of CPU time, for one launch; whole ones, so it may be nearly one more
+WAITING_SECONDS = 1  # the same where threads wait for others: most mistakes are waits without end
+WAITING_BY_CLOCK = 4  # and by the clock: who waits leaves the processor to others
 ORDER_SECONDS = 30  # for all launches of one order, which take a good computer two or three
 GPU_ORDER_SECONDS = 60  # where to wait for a GPU, which others may use, takes CPU time, too
 DEVICE_ALIGNMENT = 256  # bytes
@@ -274,13 +276,14 @@ def orders_in_cuda_c(seed, orders):
     return [{FORCE_CPU: "1", **order} for order in ({}, *shuffled)] + [{}]
 
 
-def run_cuda_c(path, kernel_name, cases, rng, environment, check=False):
+def run_cuda_c(path, kernel_name, cases, rng, environment, check=False, waits_for=None):
     """Launch a kernel of a .cu file for each case, in a child process.
 
     A case is (shape, launch, arguments, expected).
 
     A kernel that crashes or hangs can then take neither the notebook nor its CUDA context with it.
     check: watch every access, on the CPU runtime, and fail at the first race.
+    waits_for: of an exercise whose threads wait, `Exercise.awaited`.
     Returns (runs, failure); failure is None or (reason, message) of the first launch that did not
     return.
     """
@@ -300,16 +303,19 @@ def run_cuda_c(path, kernel_name, cases, rng, environment, check=False):
                 runs.append((run, arrays, before, zone, place))
         (folder / "jobs.pickle").write_bytes(pickle.dumps([tuple(job) for job in jobs]))
         order_seconds = GPU_ORDER_SECONDS if engine == "GPU" else ORDER_SECONDS
-        seconds = str(LAUNCH_SECONDS), str(order_seconds)
-        command = [str(path), kernel_name, str(folder), *seconds]
-        if check:
-            command.append("check")
+        each = min(WAITING_SECONDS, LAUNCH_SECONDS) if waits_for else LAUNCH_SECONDS
+        command = [str(path), kernel_name, str(folder), str(each), str(order_seconds)]
+        command += ["check" if check else "", str(WAITING_BY_CLOCK if waits_for else 0)]
         status, output = run_child(command, environment)
         done = collect_all(runs, folder)
         failure = folder / "failure.json"
         if failure.exists():
             return done, tuple(json.loads(failure.read_text()))
-    failure = failure_of(status, output)
+        failure = failure_of(status, output, each)
+        if waits_for and failure and failure[0] == "timeout" and not check:
+            _, arrays, _, zone, place = runs[len(done)]
+            says = waits_for(**left_behind(folder, place, arrays, zone))
+            failure = "timeout", f"One launch did not end, and was stopped. {says}"
     if failure is None and len(done) < len(jobs):
         why = f"It ended the program in launch {len(done) + 1} of {len(jobs)}. Is there an `exit`?"
         failure = "crashed", why
@@ -341,15 +347,31 @@ def stored_to(names, bits):
     return [name for number, name in enumerate(names) if bits >> number & 1]
 
 
-def failure_of(status, output):
-    """(reason, message) for a child process that ended without a message of its own, or None."""
+def left_behind(folder, place, arrays, zone):
+    """The arguments of a launch that was stopped, its arrays as they lay then."""
+    left = dict(arrays)
+    for name, flat in cuda_c_child.mapped(folder, place).items():
+        size, shape = arrays[name].size, arrays[name].shape
+        left[name] = flat[zone : zone + size].reshape(shape).copy()
+    return left
+
+
+def stopped_after(seconds):
+    """The sentence on a launch that was stopped after so many seconds of CPU time."""
+    return f"One launch was stopped after {seconds} second{'s' * (seconds > 1)}."
+
+
+def failure_of(status, output, each=LAUNCH_SECONDS):
+    """(reason, message) for a child process that ended without a message of its own, or None.
+
+    each: the seconds after which a launch is stopped.
+    """
     if status is None:
         return "not_checked", f"It was stopped after {CHILD_SECONDS} seconds, on a busy computer?"
     if status == loaded.GONE:
         return "not_checked", LOST_TWICE
-    if status == -signal.SIGXCPU:
-        why = f"One launch was stopped after {LAUNCH_SECONDS} seconds. Does every loop end?"
-        return "timeout", why
+    if status in (-signal.SIGXCPU, -signal.SIGALRM):
+        return "timeout", f"{stopped_after(each)} Does every loop end?"
     return ("crashed", died(status, output)) if status else None
 
 

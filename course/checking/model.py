@@ -275,6 +275,9 @@ class Exercise:
     workspace: tuple = ()  # names of arrays that a kernel may write, whatever it leaves there
     # threads may wait for what other blocks of the launch write: few enough, they run all at once
     waits: bool = False
+    # where they do: of a launch's arguments by name, with the arrays as they lay when the launch
+    # was stopped, the sentence that says who waits for what
+    awaited: Callable = None
     always: Always | None = None  # a promise about every moment, held at each store
     probe: tuple | None = None  # the shape at which it is counted who does the work
     # a shape, or several, for one launch each: more than 16 bits, or a block, can count

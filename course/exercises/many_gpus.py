@@ -226,6 +226,24 @@ def one_rank_did_not_wait(rank):
     return output
 
 
+def awaited_word(sum, numbers, inbox, flag, n):
+    """Which word a rank waits for, and what lies there."""
+    for rank, words in enumerate(inbox[: len(sum)]):
+        flags = words >> np.uint64(32)
+        missing = np.flatnonzero(flags != flag)
+        if missing.size:
+            i = missing[0]
+            return (
+                f"Rank {rank} waits for words with the flag {flag:#x} in the upper half. At index"
+                f" {i} of its inbox lies none yet: the upper half of the word there is"
+                f" {flags[i]:#x}, the lower {words[i] & np.uint64(0xFFFFFFFF):#x}."
+            )
+    return (
+        "All words that were sent lay in the inboxes, with this message's flag. Does the loop that"
+        " waits load its word again?"
+    )
+
+
 DID_NOT_WAIT = "A rank added what lay in its inbox before: it did not wait for this message's flag."
 EXCHANGE = Exercise(
     id="many_gpus.exchange",
@@ -271,6 +289,7 @@ EXCHANGE = Exercise(
     is_square=lambda shape: False,
     workspace=("inbox",),
     waits=True,
+    awaited=awaited_word,
     race_free=True,
     effort=10**6,  # who waits looks often
     traffic=10**6,
@@ -406,6 +425,21 @@ def half_a_ring(numbers, arrived, flags, n):
     return now
 
 
+def awaited_part(numbers, arrived, flags, n):
+    """What the flags say of parts that are waited for."""
+    due = 2 * len(flags) - 2
+    found = ", ".join(f"{left} for rank {rank}" for rank, left in enumerate(flags))
+    if all(flags == due):
+        return (
+            f"By the flags all parts, {due} for each rank, had been left. Does a rank wait for one"
+            " more, or for the very number of an earlier part, which has grown?"
+        )
+    return (
+        f"By the flags so many parts had been left: {found}; {due} are due to each. A rank waits"
+        " until its flag is the step's number or larger. Does the rank before it tell, and whom?"
+    )
+
+
 RING = Exercise(
     id="many_gpus.ring",
     title="The ring as a kernel",
@@ -450,6 +484,7 @@ RING = Exercise(
     is_square=lambda shape: False,
     workspace=("arrived", "flags"),
     waits=True,
+    awaited=awaited_part,
     shared_output=True,
     race_free=True,
     specials="finite",

@@ -34,6 +34,7 @@ from course.exercises import (
     beating_pytorch,
     first_kernels,
     libraries,
+    many_gpus,
     matmul,
     meet_the_gpu,
     mnist_cnn,
@@ -362,7 +363,11 @@ NO_K = replace(tensor_cores.WMMA_CU, "a + row * k + i", "a + row + i")
 NO_16_DOWN = replace(tensor_cores.WMMA_CU, "a + row * k + i", "a + blockIdx.y * k + i")
 NO_16_ACROSS = replace(tensor_cores.WMMA_CU, "b + i * n + column", "b + i * n + blockIdx.x")
 FIRST_COLUMN = replace(tensor_cores.REGISTERS_CU, "n + column + threadIdx.x / 4;", "n + column;")
+HALVES_SWAPPED = replace(many_gpus.EXCHANGE_CU, "flag) << 32 | bits", "bits) << 32 | flag")
+SPIES = replace(many_gpus.EXCHANGE_CU, "__uint_as_float(unsigned(w))", "numbers[other * n + i]")
 SLIPS = [
+    ("many_gpus.exchange", HALVES_SWAPPED, "lies none yet: the upper half"),
+    ("many_gpus.exchange", SPIES, "looked at the other's numbers"),
     ("libraries.spmv", LAST_LEFT_OUT, "last element of each row is left out"),
     ("libraries.spmv", SUM_REPLACED, "Only the last element of each row"),
     ("libraries.spmv", NO_VALUES, "without the matrix's values"),
