@@ -138,6 +138,26 @@ def on_device(arguments):
     return [cuda.to_device(one) if isinstance(one, np.ndarray) else one for one in arguments]
 
 
+LATE_CYCLES = 20_000_000  # some 10 ms of a GPU
+
+
+def come_late(arguments):
+    """Let tensors on a GPU have their values in a while, as if a kernel before still wrote them.
+
+    Until then they are zeros. Work that does not wait for the current stream reads those.
+    """
+    torch = sys.modules.get("torch")
+    late = [one for one in arguments if is_tensor(one) and one.is_cuda]
+    values = [torch.Tensor.clone(one) for one in late]
+    for one in late:
+        torch.Tensor.zero_(one)
+    if late:
+        torch.cuda.synchronize()
+        torch.cuda._sleep(LATE_CYCLES)
+    for one, value in zip(late, values, strict=True):
+        torch.Tensor.copy_(one, value)
+
+
 def alike(a, b):
     """Whether one array's values fit into the other's place."""
     if is_array(a) and is_array(b):

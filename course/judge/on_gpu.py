@@ -178,7 +178,7 @@ def timed_ones():
     """Cases whose time matters: each has the GPU alone."""
     patterns = {one.key: one for one in bank.patterns()}
     on_torch = replace(SOFTMAX_ON_TORCH, demands=replace(SOFTMAX_ON_TORCH.demands, library=()))
-    for key, reason in (("other_stream", "left_running"), ("persisting_cache", "holds_cache")):
+    for key, reason in (("other_stream", "does_not_wait"), ("persisting_cache", "holds_cache")):
         yield Case(key, patterns[key].path, SOFTMAX_ON_TORCH, ("refused", reason))
     yield Case("honest", PLAIN, on_torch, ("accepted", "no_rival"))
     yield Case("as fast as its rival", PLAIN, raced(on_torch, PLAIN), ("accepted", "fast: yes"))
@@ -230,12 +230,12 @@ def keep(path, told):
 
 def clock_facts():
     """What the judge's clock says of nothing, and of a softmax of a large matrix."""
+    import torch  # whose events are the clock
+
     clock = timed.clock()
     told = {"case": "the clock", "kind": type(clock).__name__}
     calls = {"nothing": (lambda: None, [tuple])}
     if has_gpu():
-        import torch
-
         x = torch.randn(4096, 4096, device="cuda")
         calls["softmax"] = (torch.softmax, [lambda: (x, 1)])
         told["GPU"] = engine.gpu().name

@@ -24,6 +24,7 @@ from course.judge.values import (
     shapes,
     values_of,
 )
+from course.judge.words import RIGHT, question_of
 from utils import has_gpu
 
 #: Errors of engines and Python -> the key of the reason
@@ -206,6 +207,7 @@ class Trials:
         if self.demands.strided:
             self.call("arrays with gaps", self.size, self.draw(self.size), strided=True)
         self.elsewhen()
+        self.late()
         self.larger()
 
     def ordinary(self):
@@ -221,6 +223,17 @@ class Trials:
             races = self.demands.race_free and traced < TRACED
             tried = self.call("", size, self.draw(size), spoil=spoil, races=races)
             tried.drawn = is_drawn
+
+    def late(self):
+        """Arguments whose values come only after the call was made, by work that was asked for
+        before: on a GPU a call need not wait for that, but its kernels must.
+        """
+        if self.dead or not has_gpu() or self.demands.launch:
+            return
+        label = "values that another kernel still writes"
+        tried = self.call(label, self.size, self.of_one_shape(), late=True)
+        if tried.reason is not None and question_of(tried.reason.key) == RIGHT:
+            tried.rename("does_not_wait")
 
     def middle(self):
         """The size of the largest call so far that took little time."""
@@ -462,6 +475,7 @@ class Trials:
             "order": None,
             "advance": "",
             "leftover": slot is not None,
+            "late": False,
             "device_arrays": demands.launch is not None and has_gpu(),
             **options,
             **how,

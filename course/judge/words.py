@@ -26,6 +26,7 @@ REASONS = {
     "strided": (RIGHT, "It is right only for arrays that lie in memory without gaps."),
     "property": (RIGHT, "A law does not hold that every right answer obeys."),
     "race": (RIGHT, "Two threads use the same memory in no order, and one of them writes: a race."),
+    "does_not_wait": (RIGHT, "It does not wait for work that its arguments come from."),
     "uninitialized": (RIGHT, "It uses memory that nobody has written."),
     "out_of_bounds": (RIGHT, "It touches memory outside of an array."),
     "crashed": (RIGHT, "It stopped with an error."),

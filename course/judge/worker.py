@@ -152,6 +152,8 @@ def call(candidate, message, desk, watch):
     work = launched(candidate, launch, called) if launch else candidate
     before = [arrays.digest(one) for one in arguments]
     notes = {}
+    if message["late"]:
+        arrays.come_late(called)
     with watch.during(message, notes):
         returned = work() if launch else work(*called)
     synchronize()
