@@ -19,13 +19,23 @@ BEGINS = re.compile(r"^(?=\S+:\d+: error: )", re.MULTILINE)
 MOST = 1e-4  # of the largest value: what float32 sums of a few hundred terms are off at most
 
 
-def tried(compute, exact, loads, most: float = MOST, places=None, slow_checks: bool = True) -> None:
+def tried(
+    compute,
+    exact,
+    loads,
+    most: float = MOST,
+    places=None,
+    slow_checks: bool = True,
+    goes_on: bool = False,
+) -> None:
     """Print whether a kernel of CUDA C is right as it stands now.
 
     compute: runs it and returns the result (NumPy or torch); exact: float64; loads: the cached
     function that builds its file; most: error allowed, as a share of the largest value.
     places(wrong): what to print of where it is wrong, from an array of bool like `exact`.
     slow_checks: False for a kernel that computes results for nothing from what nobody has written.
+    goes_on: after an access out of bounds compute again without the checks, as a GPU would. The
+    caller has left room around the arrays.
     """
     loads.cache_clear()
     try:
@@ -33,6 +43,10 @@ def tried(compute, exact, loads, most: float = MOST, places=None, slow_checks: b
             found = numbers(compute())
     except LearnerError as mistake:
         print(first_of(str(mistake)))
+        if goes_on and "[out-of-bounds]" in str(mistake):
+            loads.cache_clear()  # what it holds was built with the checks
+            unchecked = numbers(compute())
+            print("Without this check:", verdict(unchecked, numbers(exact), most, places))
     else:
         print(verdict(found, numbers(exact), most, places))
     finally:

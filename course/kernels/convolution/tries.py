@@ -16,6 +16,7 @@ SIDE = 5  # of the pictures' filter
 SIDE_OF_BANK = 3
 PART = 200, 300  # of the picture, on which results are compared with float64
 ROUNDED = 2**-7  # of the largest value: what rounding to 16 bits explains
+AROUND = 1024  # zeros before an array and behind it, where a wrong index may lead
 NO_WGMMA = "this GPU has no wgmma (compute capability 9.0 has)"
 
 
@@ -77,9 +78,11 @@ def of_first_channel(wrong: np.ndarray) -> str:
 def layer(kind: str, conv: Convolution) -> None:
     """Say whether implicit.cu is right as it stands now. kind: "y", "dx" or "dw".
 
-    Where it is wrong, a map of the first picture's first channel shows at which pixels.
+    Where it is wrong, a map of the first picture's first channel shows at which pixels, also on a
+    machine without a GPU, where an access out of bounds is named first.
     """
     t = tensors(conv, "cuda" if has_gpu() else "cpu", implicit.sixteen_bits())
+    t.update((name, amid_zeros(t[name])) for name in ("x", "w", "dy"))
     runs = {
         "y": lambda: implicit.forward(t["y"], t["x"], t["w"], conv),
         "dx": lambda: implicit.data_gradient(t["dx"], t["dy"], t["w"], conv),
@@ -91,7 +94,14 @@ def layer(kind: str, conv: Convolution) -> None:
         return t[kind]
 
     exact = references(t, conv, (kind,))[kind]
-    tried(compute, exact, implicit.module, ROUNDED, of_first_channel)
+    tried(compute, exact, implicit.module, ROUNDED, of_first_channel, goes_on=True)
+
+
+def amid_zeros(array: torch.Tensor) -> torch.Tensor:
+    """A copy of a contiguous array with AROUND zeros before it and behind it in memory."""
+    room = array.new_zeros(array.numel() + 2 * AROUND)
+    inside = room[AROUND:-AROUND].view(array.shape)
+    return inside.copy_(array)
 
 
 def patch(conv: Convolution) -> None:
