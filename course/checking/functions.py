@@ -11,6 +11,7 @@ from course.checking.rejected import Rejected, check_arity, crashed, parameters
 from course.checking.text import shown
 from utils.cpu.greenlets import greenlet
 
+MANY = 10**7  # rounds of a loop in Python that take about a second, or more
 SHOWN = 40  # numbers of a tuple that are still told one by one
 
 
@@ -71,6 +72,8 @@ def one_call(answer, exercise, arguments, budget):
         with budget.piece():
             # on a stack of its own: it cannot look at who calls it, and what they know
             got = plain(greenlet(run).switch(*given) if greenlet else run(*given))
+    except limits.TooLong as long:
+        raise Rejected("timeout", stopped(answer.__name__, arguments, long)) from None
     except Exception as error:
         raise crashed(engines.Stopped(error), answer) from None
     expected = call(exercise.reference, arguments)  # not before: it could be found
@@ -84,6 +87,22 @@ def one_call(answer, exercise, arguments, budget):
     return arguments, expected, got
 
 
+def stopped(name, arguments, long):
+    """What is said of a call that was stopped: which it was, and that numbers may be too large."""
+    this = called(name, arguments)
+    says = f"`{this}` was stopped after {long.seconds:g} seconds. Does every loop end?"
+    numbers = [value for value in arguments.values() if by_call.is_number(value)]
+    if any(abs(number) >= MANY for number in numbers):
+        return f"{says} Even if it does, counting so far takes too long: find a formula."
+    return says
+
+
+def called(name, arguments):
+    """A call as it is written."""
+    given = ", ".join(f"{parameter}={value}" for parameter, value in arguments.items())
+    return f"{name}({given})"
+
+
 def plain(value):
     """What an answer returned, without what a class of its own says of its length and items."""
     if inspect.iscoroutine(value):
@@ -95,12 +114,11 @@ def plain(value):
 def rejected_function(name, exercise, calls, bad):
     """The Rejected for a function some of whose calls were wrong, with the first of these."""
     arguments, expected, got = bad[0]
-    given = ", ".join(f"{parameter}={value}" for parameter, value in arguments.items())
-    called = f"{name}({given})"
-    evidence = f"`{called}` must return {difference(expected, got)}."
+    this = called(name, arguments)
+    evidence = f"`{this}` must return {difference(expected, got)}."
     returned = [got for _, _, got in bad]
     if all(value is None for value in returned):
-        return Rejected("no_return", f"`{called}` returned None. Is there a `return`?")
+        return Rejected("no_return", f"`{this}` returned None. Is there a `return`?")
     hint = no_number(got)
     if not hint and not exercise.real and any(map(holds_float, returned)):
         hint = "Whole numbers are needed: `//` divides into whole numbers."

@@ -132,16 +132,28 @@ def describe(run, exercise):
     wrong = ~right(run, exercise)
     if not wrong.any():
         return lines
-    index = tuple(int(i) for i in np.argwhere(wrong)[0])
+    first, index = first_to_show(wrong, run.expected)
     came = f"got {number(run.actual[index])}"
     if unwritten(run, exercise)[index]:
         came = "it was never written"
     expected = number(run.expected[index])
     lines.append(
-        f"First wrong element: index {where(index)}{made_of(run, index)}, expected {expected}, "
+        f"{first}: index {where(index)}{made_of(run, index)}, expected {expected}, "
         f"{came} ({int(wrong.sum()):,} of {wrong.size:,} are wrong)."
     )
     return lines
+
+
+def first_to_show(wrong, expected):
+    """What to call a wrong element, and its index: the first one, of numbers if there are any."""
+    numbers = wrong
+    if expected.dtype.kind == "f":
+        numbers = wrong & np.isfinite(expected)
+    first = tuple(int(i) for i in np.argwhere(wrong)[0])
+    if not numbers.any() or numbers[first]:
+        return "First wrong element", first
+    finite = tuple(int(i) for i in np.argwhere(numbers)[0])
+    return "First wrong element with a finite result", finite
 
 
 def made_of(run, index):

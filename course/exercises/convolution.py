@@ -32,7 +32,7 @@ OUT_SIZE = Exercise(
     task=(
         "A signal of `size` elements gets `padding` zeros at each end. A filter of `side` taps,"
         " `dilation` apart, moves along it by `stride`. Return how many places it has: 0 if it does"
-        " not fit at all."
+        " not fit at all. Find a formula: a size of 2^60 is tried, too, and nobody counts that far."
     ),
     starter="""
 def out_size(size, side, stride, padding, dilation):
@@ -119,6 +119,11 @@ def out_size(size, side, stride, padding, dilation):
             "(size + 2 * padding - (side - 1) * dilation - 1) // stride + 1",
             "wrong_value",
             "Where the filter does not fit there are 0 places.",
+        ),
+        (
+            "max(0, room // stride + 1)",
+            "sum(1 for place in range(0, room + 1, stride))",
+            "timeout",
         ),
     ),
 )
@@ -480,6 +485,7 @@ def gather(matrix, x, side, stride, padding):
             ("stride - padding + tap %", "stride + tap %"),
             "wrong_value",
         ),
+        (("row // q", "row // w"), ("row % q", "row % w"), "wrong_value"),
         ("if row < matrix.shape[0] and column", "if column", "missing_guard"),
     ),
     hypotheses=(
@@ -495,6 +501,13 @@ def gather(matrix, x, side, stride, padding):
             "Neighbouring places of the filter are `stride` pixels apart, not one.",
             lambda matrix, x, side, stride, padding: rows_of(
                 x, side, next_pixels(matrix.shape[0], x, side, stride, padding)
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "A line of the result has `q` places. You count places by the picture's width `w`.",
+            lambda matrix, x, side, stride, padding: rows_of(
+                x, side, corners_of(matrix.shape[0], x, side, stride, padding, across=x.shape[1])
             ),
         ),
         Hypothesis(
@@ -619,6 +632,17 @@ def layer_at(x, filters, side, corners):
     return (matrix @ filters.T.astype(np.float64)).astype(np.float32)
 
 
+def taps_backwards(filters, side, channels):
+    """The filters with their taps from the last one to the first."""
+    return filters.reshape(len(filters), side * side, channels)[:, ::-1].reshape(filters.shape)
+
+
+def as_planes(x):
+    """The picture that x is, if its pixels are taken to lie channel by channel."""
+    h, w, channels = x.shape
+    return x.reshape(channels, h, w).transpose(1, 2, 0)
+
+
 def results_of_layer(shape):
     """Filters and places: a thread each."""
     h, w, _, k, side, stride, padding = shape
@@ -734,6 +758,18 @@ __global__ void layer(float* y, const float* x, const float* filters, int h, int
             "        left[threadIdx.x][threadIdx.y] = number;",
             "wrong_value",
         ),
+        (
+            ("- padding + tap / side", "+ padding + tap / side"),
+            ("- padding + tap % side", "+ padding + tap % side"),
+            "wrong_value",
+        ),
+        ("x[(i * w + j) * c + at % c]", "x[(at % c * h + i) * w + j]", "wrong_value"),
+        ("int tap = at / c", "int tap = side * side - 1 - at / c", "wrong_value"),
+        (
+            ("int i = row / q", "int i = threadIdx.y / q"),
+            ("int j = row % q", "int j = threadIdx.y % q"),
+            "wrong_value",
+        ),
         Wrong(NO_PRODUCT, "other_means"),
     ),
     hypotheses=(
@@ -756,6 +792,43 @@ __global__ void layer(float* y, const float* x, const float* filters, int h, int
             "A line of the result has `q` places. You count places by the picture's width `w`.",
             lambda y, x, filters, h, w, c, k, side, stride, padding: layer_at(
                 x, filters, side, corners_of(y.shape[0], x, side, stride, padding, across=w)
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The first place of the filter begins `padding` pixels before the picture, not behind"
+            " its edge.",
+            lambda y, x, filters, h, w, c, k, side, stride, padding: layer_at(
+                x,
+                filters,
+                side,
+                corners_of(y.shape[0], x, side, stride, padding) + 2 * padding,
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The taps are counted backwards: tap 0 meets the first pixel of a window.",
+            lambda y, x, filters, h, w, c, k, side, stride, padding: layer_of(
+                y, x, taps_backwards(filters, side, c), h, w, c, k, side, stride, padding
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "You read `x` as if the pixels of a channel lay together. Here the channels of a pixel"
+            " do: the channel counts last.",
+            lambda y, x, filters, h, w, c, k, side, stride, padding: layer_of(
+                y, as_planes(x), filters, h, w, c, k, side, stride, padding
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Each block takes the places of the first one: `row` counts through all blocks,"
+            " `threadIdx.y` begins at 0 in each.",
+            lambda y, x, filters, h, w, c, k, side, stride, padding: layer_at(
+                x,
+                filters,
+                side,
+                corners_of(y.shape[0], x, side, stride, padding)[np.arange(y.shape[0]) % 16],
             ),
         ),
         Hypothesis(
@@ -850,7 +923,7 @@ SLOPES = Exercise(
         " the picture, zeros beyond its edges. Given `dy`, the derivative (slope) of the loss by"
         " each result, write `dx`, its derivative by each pixel: which results did this pixel go"
         " into, and by which tap? The launch has a thread for each element of `dx`. Leave out what"
-        " lies beyond the edges instead of multiplying it by 0."
+        " lies beyond the edges: a slope may be infinite, and 0 times infinity is NaN."
     ),
     starter="""%%writefile build/slopes.cu
 // dy: h x w. taps: side x side, side odd. The forward pass was "same":
