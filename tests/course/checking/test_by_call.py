@@ -3,6 +3,8 @@
 import pytest
 
 from course.checking.by_call import observations
+from course.checking.functions import stopped
+from course.checking.limits import TooLong
 
 
 def calls(answer, reference, *given):
@@ -53,3 +55,10 @@ def test_wrong_calls_say_what_they_share(case):
 def test_a_single_wrong_call_shares_nothing():
     tried = calls(lambda a, b: a if a != 7 else 0, lambda a, b: a, *SOME)
     assert observations(tried, [one for one in tried if one[1] != one[2]]) == ""
+
+
+@pytest.mark.parametrize("size, formula", [(8, False), (2**60, True)])
+def test_a_call_that_was_stopped_is_shown(size, formula):
+    says = stopped("places", {"size": size}, TooLong(4))
+    assert says.startswith(f"`places(size={size})` was stopped after 4 seconds.")
+    assert says.endswith("find a formula.") == formula

@@ -12,6 +12,7 @@ import pytest
 from course.checking.diagnose import diagnose
 from course.checking.engines import Run
 from course.checking.model import Exercise, Launch, Out
+from course.checking.report import first_to_show
 
 BLOCK = 4
 COPY = Exercise(
@@ -281,3 +282,10 @@ def test_a_thread_has_as_many_elements_as_the_text_gives_it():
 def test_in_a_grid_that_is_too_small_a_thread_may_have_more_elements():
     too_small = run(9, blocks=2, most_of_one_thread=2)
     assert diagnose([too_small], replace(COPY, elements=1)) is None
+
+
+def test_a_finite_wrong_element_is_shown_before_an_infinite_one():
+    wrong = np.array([False, True, True])
+    assert first_to_show(wrong, np.array([1, np.inf, 2.0]))[1] == (2,)
+    assert first_to_show(wrong, np.array([1, np.inf, np.inf])) == ("First wrong element", (1,))
+    assert first_to_show(wrong, np.array([1, 2, 3])) == ("First wrong element", (1,))

@@ -39,6 +39,21 @@ def test_nothing_is_raised(capsys):
     assert capsys.readouterr().out.split("\n")[:2] == ["line 3 is wrong", verdict(EXACT, EXACT)]
 
 
+def test_what_a_gpu_would_compute_is_shown_after_a_read_out_of_bounds(capsys):
+    runs = []
+
+    def compute():
+        runs.append(1)
+        if len(runs) == 1:
+            raise LearnerError("this reads before `x` [out-of-bounds]")
+        return EXACT + 1
+
+    tried(compute, EXACT, module, goes_on=True)
+    said = capsys.readouterr().out
+    assert said.startswith("this reads before `x`")
+    assert "Without this check: wrong: 6 of 6 values." in said
+
+
 def test_of_many_errors_the_first_is_told_and_the_others_are_counted():
     one = "/a/tile.cu:20: error: two threads use it [data-race]\n    in kernel `matmul`"
     two = "/a/tile.cu:16: error: another"
