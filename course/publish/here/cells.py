@@ -9,7 +9,7 @@ import symtable
 CHAPTERS = ("first_kernels",)
 #: What needs a compiler, a widget or a clock; it is shown as it was recorded
 ELSEWHERE = re.compile(
-    r"^\s*[%!]|\bcuda_c\b|\bmachine_code\b|\binteract\b|\bexercises\.(predict|quiz)\b|\.cu\"|_c\b",
+    r"^\s*[%!]|\bcuda_c\b|\bmachine_code\b|\binteract\b|\bexercises\.(predict|quiz)\b|\.cu\"|\btorch\b",
     re.MULTILINE,
 )
 
@@ -21,8 +21,12 @@ def live(notebook):
     """
     made = []
     last = {}  # name -> number in `made` of the cell that defines it
+    missing = set()  # names that only cells define which do not run here
     for cell in notebook.cells:
-        if cell.cell_type != "code" or ELSEWHERE.search(cell.source):
+        if cell.cell_type != "code":
+            continue
+        if ELSEWHERE.search(cell.source) or used(cell.source) & missing - last.keys():
+            missing |= defined_by(cell.source)
             continue
         direct = {last[name] for name in used(cell.source) if name in last}
         needs = sorted(direct.union(*(made[number]["numbers"] for number in direct)))
@@ -31,6 +35,14 @@ def live(notebook):
         if "raises-exception" not in cell.metadata.get("tags", []):
             last.update(dict.fromkeys(defined(ast.parse(cell.source)), len(made) - 1))
     return [{key: cell[key] for key in ("id", "source", "needs")} for cell in made]
+
+
+def defined_by(source):
+    """The names that a cell defines; none of one that is no Python."""
+    try:
+        return defined(ast.parse(source))
+    except SyntaxError:  # `%nvcc`
+        return set()
 
 
 def used(source):

@@ -129,9 +129,11 @@ LEFT_OUT = ("course/authoring", "course/copies", "course/judge", "course/publish
 LEFT_OUT_TOO = ("course/recording", "utils/cpu/cuda_c/include", "utils/cpu/cuda_c/runtime")
 IN_PAGE = "course/publish/here/in_page.py"
 DATA = (
+    "assets/data/*.json",
     "assets/data/picture.png",
     "assets/data/mnist/*.gz",
-    "assets/results/nvidia-h200.json",
+    "assets/recorded/*.json",
+    "assets/results/*.json",
     "pyproject.toml",
 )
 #: Packages of the environment without compiled parts that the course imports

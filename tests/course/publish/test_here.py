@@ -65,6 +65,22 @@ for exercise in EXERCISES.of("first_kernels"):
         said[exercise.id] = [check_answer(exercise, answer, 1).reason for answer in answers]
 print(json.dumps(said))
 """
+ALL_CELLS = """def failed_of(cells):
+    import json
+    import in_page
+
+    failed = {{}}
+    for id, source in cells:
+        done = json.loads(in_page.run(id, source))
+        if done["failed"]:
+            failed[id] = done["outputs"][-1]["data"]
+    in_page.shown.clear()
+    return json.dumps(failed)
+
+
+said = failed_of({})
+print(said)
+"""
 FILM = """import hashlib
 import json
 import numpy as np
@@ -185,6 +201,19 @@ def test_every_answer_gets_the_reason_that_it_gets_elsewhere(live):
     wanted = {each.id: ["", *(wrong.reason for wrong in each.wrong)] for each in known}
     got = json.loads(said(live, "ceil", ALL_ANSWERS))
     assert {id: [reason or "" for reason in reasons] for id, reasons in got.items()} == wanted
+
+
+@AT_NIGHT
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("key", cells.CHAPTERS)
+def test_every_cell_that_the_page_offers_runs(live, key):
+    (chapter,) = (each for each in WRITTEN if each.key == key)
+    reader = site.readers_notebook(f"chapters/{chapter.name}.ipynb", set())
+    known = [[cell["id"], cell["source"]] for cell in cells.live(reader)]
+    failed = json.loads(said(live, "ceil", ALL_CELLS.format(known)))
+    tagged = {c.id for c in reader.cells if "raises-exception" in c.metadata.get("tags", [])}
+    assert len(known) > 40
+    assert set(failed) == tagged & {id for id, _ in known}, failed
 
 
 @AT_NIGHT
