@@ -1086,6 +1086,8 @@ def test_a_question_takes_an_answer_as_people_write_it():
     assert exercises.QUIZZES["ecosystem.q_fused"].reply("24,000")[0]
     assert exercises.QUIZZES["ecosystem.q_place"].reply(" A")[0]
     assert not exercises.QUIZZES["ecosystem.q_place"].reply("B")[0]
+    about = exercises.QUIZZES["mnist_cnn.q_launches"]
+    assert about.reply("303")[0] and not about.reply("311")[0]
 
 
 def test_a_question_renders_as_text_and_as_widgets(tmp_path, monkeypatch):
