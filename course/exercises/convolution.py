@@ -882,13 +882,20 @@ __global__ void slopes(float* dx, const float* dy, const float* taps, int h, int
 """
 
 
-def slopes_of(dx, dy, taps, h, w, side, turned=True, centred=True):
-    """The data gradient in float64: dy filtered with the filter turned."""
-    half = side // 2
-    zeros = (half, half) if centred else (side - 1, 0)
-    around = np.pad(dy.astype(np.float64), zeros)
-    windows = np.lib.stride_tricks.sliding_window_view(around, (side, side))
-    there = np.lib.stride_tricks.sliding_window_view(np.pad(np.ones_like(dy), zeros), (side, side))
+def slopes_of(dx, dy, taps, h, w, side, turned=True, moved=0):
+    """The data gradient in float64: dy filtered with the filter turned.
+
+    moved: how far further up and left than they should the windows begin.
+    """
+    before = side // 2 + moved
+    zeros = before, max(0, side - 1 - before)
+
+    def windows_of(slopes):
+        around = np.pad(slopes, zeros)[: h + side - 1, : w + side - 1]
+        return np.lib.stride_tricks.sliding_window_view(around, (side, side))
+
+    windows = windows_of(dy.astype(np.float64))
+    there = windows_of(np.ones_like(dy))
     its = taps[::-1, ::-1] if turned else taps
     products = windows * its.astype(np.float64)
     return products.sum((2, 3), where=there == 1).astype(np.float32)
@@ -974,6 +981,7 @@ __global__ void slopes(float* dx, const float* dy, const float* taps, int h, int
         ("i - r + half", "i + r - half", "wrong_value"),
         ("int y = i - r + half", "int y = i - r", "wrong_value"),
         (("i - r + half", "i - r"), ("j - s + half", "j - s"), "wrong_value"),
+        (("i - r + half", "i - r - half"), ("j - s + half", "j - s - half"), "wrong_value"),
         (
             "            if (y >= 0 && y < h && x >= 0 && x < w)\n",
             "",
@@ -1011,7 +1019,14 @@ __global__ void slopes(float* dx, const float* dy, const float* taps, int h, int
         Hypothesis(
             "wrong_value",
             "`half` is missing: the middle tap, not the first one, lies on the pixel itself.",
-            lambda dx, dy, taps, h, w, side: slopes_of(dx, dy, taps, h, w, side, centred=False),
+            lambda dx, dy, taps, h, w, side: slopes_of(dx, dy, taps, h, w, side, moved=side // 2),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "`half` has the wrong sign. From `i = y + r - half` follows `y = i - r + half`.",
+            lambda dx, dy, taps, h, w, side: slopes_of(
+                dx, dy, taps, h, w, side, moved=side // 2 * 2
+            ),
         ),
     ),
 )
