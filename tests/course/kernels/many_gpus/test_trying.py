@@ -55,7 +55,8 @@ def test_who_was_waited_for_is_named():
 @pytest.mark.parametrize(
     "name, old, new, says",
     [
-        ("leave_flags", "    __syncthreads();\n", "", "two threads use the same global memory"),
+        ("leave_flags", "    __syncthreads();\n", "", "before the fence a __syncthreads()"),
+        ("leave_flags", "__syncthreads", "__threadfence", "a fence alone does not do"),
         ("one_shot", "peers.after(k)", "peers.rank", "waited in vain for data words"),
         ("one_shot", "i * each, count, sum.two()", "i * each, count, mine", "wrong: "),
     ],

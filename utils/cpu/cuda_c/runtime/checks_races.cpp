@@ -166,13 +166,15 @@ const char* index_of(const Grid& g, unsigned tid) {
 static const char* cure_between_blocks(const Access& a, const Block& b) {
     unsigned fenced = published(a, true);
     if (!fenced && counts.atomics)
-        return "Blocks run in any order. Where a counter says that the other one is done, a "
-               "__threadfence() must stand between its access and the count";
+        return "Blocks run in any order. Where a counter or a flag says that the other one is "
+               "done, a __threadfence() must stand between its access and that, and before the "
+               "fence a __syncthreads(), if another thread of its block counts or sets the flag";
     if (!fenced)
         return "Blocks run in any order: use atomic operations, or two kernels";
     if (fence_of(heard(), b.linear) < fenced)
-        return "The other one has a __threadfence() behind it, but this block has seen nothing "
-               "that was counted or set after that fence";
+        return "The other one has a fence behind it, or a release, but this block has seen nothing "
+               "that was counted or set after that. (Where another thread of its block counts or "
+               "sets the flag, a fence alone does not do: a __syncthreads() must stand before)";
     return "This block has seen what the other one counted or set, but may still read what was "
            "there before: a __threadfence() must stand between. Does what it has seen decide that "
            "it goes on? If not, another order of the blocks breaks it";
