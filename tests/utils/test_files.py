@@ -1,5 +1,6 @@
 """Files are written whole, what kills leave is removed, and caches keep within their bound."""
 
+import fcntl
 import os
 import shutil
 import signal
@@ -104,7 +105,7 @@ def test_a_pipe_with_a_scratch_folders_name_is_not_waited_for(tmp_path):
 
 def test_a_scratch_folder_that_was_taken_for_abandoned_is_made_again(tmp_path, monkeypatch):
     """Another process may look between the making of a folder and its lock."""
-    lock = files.fcntl.flock
+    lock = fcntl.flock
     waited = []
 
     def late(descriptor, how):
@@ -113,7 +114,7 @@ def test_a_scratch_folder_that_was_taken_for_abandoned_is_made_again(tmp_path, m
             waited[0].rmdir()
         lock(descriptor, how)
 
-    monkeypatch.setattr(files.fcntl, "flock", late)
+    monkeypatch.setattr(fcntl, "flock", late)
     with files.scratch_folder(tmp_path) as folder:
         assert folder.is_dir() and folder != waited[0]
 

@@ -282,14 +282,14 @@ class Trace:
     def problems(self):
         """What is wrong, in a few lines each: error, skipped barriers, races, mistakes."""
         problems = []
-        own = self._function.__code__.co_filename
+        own = self._function.__code__.co_filename if self._function else None
         if self.error is not None:
             problems.append(f"STOPPED: {self.error}\n  The counts below go as far as that.")
         for row in self.barriers:
             if row.skipped:
                 some = ", ".join(self.thread_name(thread) for thread in row.skipped[:3])
                 rest = f" and {len(row.skipped) - 3:,} more" if len(row.skipped) > 3 else ""
-                file = f" of {file_name(row.filename)}" if row.filename != own else ""
+                file = "" if own in (None, row.filename) else f" of {file_name(row.filename)}"
                 problems.append(
                     f"BARRIER SKIPPED: line {row.line}{file}, {row.code}\n"
                     f"  Not reached by {some}{rest}, though others of the block wait there."

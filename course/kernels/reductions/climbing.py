@@ -31,7 +31,7 @@ SIZES = (0, 1, 33, 1025, 5_003)
 SMALL = 1025  # elements that are watched closely
 ROUNDING = 1e-5
 RUNS = 30
-RUNS_ON_CPU = 4
+RUNS_ON_CPU = 8
 SECONDS = 60  # of a try without a GPU: far more than a kernel needs that comes to its end
 FEW = 12_000  # elements of a run on the CPU: twelve blocks, whose order then shows in the bits
 
