@@ -224,6 +224,8 @@ def make_venv(kind):
     made_for = text_of(STAMP).split()[:1] or [kind]
     if made_for == [kind] and is_at_home() and works(str(VENV_PYTHON), "-m", "pip", "--version"):
         return
+    if os.path.islink(str(VENV)):  # to make it anew would empty the folder of whoever owns it
+        fail("%s is a link to %s: remove the link, then run it again" % (VENV, VENV.resolve()))
     free = shutil.disk_usage(str(ROOT)).free / 1e9
     if free < GIGABYTES[kind]:
         fail(

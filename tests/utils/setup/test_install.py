@@ -338,6 +338,15 @@ def test_no_venv_module(project, monkeypatch, tmp_path):
     assert "no venv module" in (said := message(project)) and "apt install python3-venv" in said
 
 
+def test_an_environment_of_another_folder_is_not_emptied(project, tmp_path):
+    """`.venv` may be a link to somebody's: to make that anew would empty it."""
+    theirs = tmp_path / "theirs" / "kept"
+    theirs.mkdir(parents=True)
+    project.VENV.symlink_to(theirs.parent)
+    assert "remove the link" in message(project)
+    assert theirs.exists()
+
+
 def test_a_disk_too_small_is_noticed_before_anything_is_written(project, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: types.SimpleNamespace(free=10**9))
     needed = project.GIGABYTES["cpu"]
