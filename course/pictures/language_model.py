@@ -238,7 +238,7 @@ def at_once(config: Config, tokens: int):
 
 DECODE = "llm/decode/1/"
 #: Of what each way is called in the results, the words for those that are ours
-OURS = {"ours": "ours: one kernel", "ours, plain": "ours: kernels in a graph"}
+OURS = {"ours": "ours: one kernel", "ours_plain": "ours: kernels in a graph"}
 
 
 def decode_times():
@@ -249,7 +249,7 @@ def decode_times():
     if not found:
         print("not recorded yet")
         return None
-    micro = {OURS.get(name, f"PyTorch: {name}"): in_micro(entry) for name, entry in found.items()}
+    micro = {way_to_decode(name): in_micro(entry) for name, entry in found.items()}
     micro = dict(sorted(micro.items(), key=lambda pair: -pair[1]))
     whose = next(iter(found.values()))["gpu"]
     title = f"one token, 1.24 billion weights, {whose}"
@@ -261,6 +261,16 @@ def decode_times():
     axes.invert_yaxis()
     plain(axes, title)
     return fig
+
+
+def way_to_decode(name: str) -> str:
+    """In words, how a token was computed; name: of the recorded result."""
+    if name in OURS:
+        return OURS[name]
+    mode, _, attention = name.rpartition("_")
+    words = {"": name, "graph": "in one graph", "default_and_graph": "compiled, in one graph"}
+    told = words.get(mode, mode.replace("_and_graph", ", in one graph").replace("_", " "))
+    return f"PyTorch: {told}" + (f" ({attention})" if mode else "")
 
 
 def in_micro(entry: dict) -> float:

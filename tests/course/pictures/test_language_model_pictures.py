@@ -95,9 +95,13 @@ def test_recorded_times_are_told_in_micro(monkeypatch):
         return {"name": f"llm/decode/1/{name}", "value": value, "unit": "ms", "gpu": "a GPU"}
 
     times = [entry("ours/time", 0.64), entry("eager/time", 10.6), entry("time", 0.64)]
+    times += [entry("ours_plain/time", 2), entry("default_and_graph_cudnn/time", 1)]
     monkeypatch.setattr(results, "load", lambda: [*times, entry("ours/bandwidth", 1)])
     alt = pictures.decode_times().alt
-    assert alt.endswith("a GPU: PyTorch: eager 10,600 µs, ours: one kernel 640 µs")
+    assert alt.endswith(
+        "a GPU: PyTorch: eager 10,600 µs, ours: kernels in a graph 2,000 µs, "
+        "PyTorch: compiled, in one graph (cudnn) 1,000 µs, ours: one kernel 640 µs"
+    )
     monkeypatch.setattr(results, "load", list)
     assert pictures.decode_times() is None
 
