@@ -178,7 +178,6 @@ KNOWN = {
     "chapters/beating_pytorch.ipynb": {"bring": 1},
     "chapters/first_kernels.ipynb": {"no x, no y": 1, "telegram": 1},
     "chapters/memory.ipynb": {"bring": 2, "per": 1, "telegram": 1},
-    "chapters/mnist_cnn.ipynb": {"per": 1},
     "chapters/profiling.ipynb": {"bring": 1, "telegram": 2},
     "chapters/synchronization.ipynb": {"no x, no y": 1},
     "course/exercises/first_kernels.py": {"telegram": 1},
