@@ -155,6 +155,8 @@ def mark_counted(runs, watched):
     counts_of = {id(run.arguments): run.counts for run in watched}
     for run in runs:
         run.counts = run.counts or counts_of.get(id(run.arguments))
+        if run.counts:
+            run.most_of_one_thread = engines.most_of_one_thread(run)
 
 
 def reject_failure(failure, runs, exercise):

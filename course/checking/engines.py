@@ -322,6 +322,11 @@ def run_cuda_c(path, kernel_name, cases, rng, environment, check=False, waits_fo
     return done, failure
 
 
+def most_of_one_thread(run):
+    """How many elements of the output one thread has stored to, of a run that was counted."""
+    return run.counts["most_stored"] // run.actual.itemsize
+
+
 def collect_all(runs, folder):
     """The runs of which the child process has left a result, with their evidence."""
     done = []
@@ -334,7 +339,7 @@ def collect_all(runs, folder):
         output = output_name(run.arguments)
         collect(run, arrays, before, after, zone, output)
         if run.counts:
-            run.most_of_one_thread = run.counts["most_stored"] // run.actual.itemsize
+            run.most_of_one_thread = most_of_one_thread(run)
             # one that holds in the end what it held before was changed all the same
             stored = stored_to(list(before), run.counts["stored"])
             run.modified += [n for n in stored if n != output and n not in run.modified]
