@@ -71,7 +71,7 @@ class Prover:
                 theirs,
                 rtol=1e-9,
                 atol=1e-9,
-                name=what,
+                name=f"{what}, against autograd",
                 quiet=True,
             )
             spots = [self._place(mine.shape) for _ in range(places)]
@@ -82,6 +82,7 @@ class Prover:
                 np.array(slopes),
                 rtol=1e-5,
                 atol=1e-6,
+                name=f"{what}, against finite differences",
                 quiet=True,
             )
         size = " × ".join(map(str, inputs[0].shape))
