@@ -30,7 +30,7 @@ PARTS = {
 FUNCTIONS = {"backward.cuh": "Network::backward", "losses.cuh": "Losses::wait"}
 
 STEPS = 100  # that are compared with float64
-JUMP = 1e-4  # a distance that rounding alone reaches only once a decision was another
+JUMP = 1e-4  # the distance beyond which a step is told
 
 #: On the way back, what writes the gradient of each tensor, and what stands between it and the one
 #: before.
@@ -100,15 +100,15 @@ def watched(mine: Mapping[str, Path], start, images, labels) -> None:
 
 
 def whose(theirs: Mapping[str, Path]) -> str:
-    """A sentence: how many of the trainer's kernels are the learner's, and which."""
+    """A sentence: which of the trainer's kernels and functions are the learner's."""
     kernels = KERNEL.findall("".join(map(_text, TRAIN.parent.glob("*.cuh"))))
     solved = [name.removesuffix(".cuh") for name in theirs if name not in FUNCTIONS]
-    are = "is" if len(solved) == 1 else "are"
-    says = f"{len(solved)} of the {len(kernels)} kernels {are} yours: {', '.join(solved)}"
-    if not solved:
-        says = f"all {len(kernels)} kernels are the course's: a solved exercise takes its place"
     functions = [FUNCTIONS[name] for name in theirs if name in FUNCTIONS]
-    says += f"; and of the program {' and '.join(functions)}" if functions else ""
+    mine = [f"{len(solved)} of the {len(kernels)} kernels ({', '.join(solved)})"] if solved else []
+    if mine or functions:
+        says = f"yours: {' and '.join(mine + functions)}; the rest is the course's"
+    else:
+        says = f"all {len(kernels)} kernels are the course's: a solved exercise takes its place"
     changed = yours.note(TRAIN)
     return says + (f". In cells, {changed}" if changed else "")
 

@@ -45,7 +45,7 @@ def test_it_says_whose_its_parts_are(here, capsys):
     solve("mnist_cnn.norm_backward")
     solve("mnist_cnn.wait")
     naive_trainer.assemble(exercises.solved_files("mnist_cnn"))
-    says = "1 of the 19 kernels is yours: norm_backward; and of the program Losses::wait\n"
+    says = "yours: 1 of the 19 kernels (norm_backward) and Losses::wait; the rest is the course's\n"
     assert capsys.readouterr().out == says
     text = Path("build/train.cu").read_text()
     assert f'#include "{here / "build" / "norm_backward.cu"}"  // yours' in text
@@ -64,8 +64,8 @@ def test_all_solutions_together_are_a_right_trainer(here, some, capsys):
         solve(id)
     naive_trainer.tried(exercises.solved_files("mnist_cnn"), *some)
     says = capsys.readouterr().out
-    assert "4 of the 19 kernels are yours" in says
-    assert "Network::backward and Losses::wait" in says
+    assert "yours: 4 of the 19 kernels (" in says
+    assert ") and Network::backward and Losses::wait; the rest is the course's" in says
     assert "✓ one step on 5 digits: all ten gradients agree with autograd's" in says
 
 
