@@ -4,6 +4,7 @@ Each check returns its largest error and raises AssertionError where roundings d
 """
 
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -156,7 +157,8 @@ TOKENS, WIDTH, WORDS, AT_A_TIME = 69, 8, 40, 16
 
 
 class _NewArrays(TorchDispatchMode):
-    """Which of the tensors made inside of it is the largest; `torch.empty` is filled with NaN.
+    """Which of the tensors made inside of it is the largest, and the most bytes that are there at
+    one time; `torch.empty` is filled with NaN.
 
     given: tensors from outside, whose views are not new.
     """
@@ -165,6 +167,7 @@ class _NewArrays(TorchDispatchMode):
         super().__init__()
         self.given = {each.untyped_storage().data_ptr() for each in given}
         self.largest, self.shape = 0, ()
+        self.alive, self.most = {}, 0  # bytes of each storage, and the most of all together
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))
@@ -174,14 +177,19 @@ class _NewArrays(TorchDispatchMode):
             if "empty" in str(function) and made.is_floating_point():
                 made.fill_(torch.nan)
             storage = made.untyped_storage()
-            if storage.data_ptr() not in self.given and storage.nbytes() > self.largest:
+            if storage.data_ptr() in self.given:
+                continue
+            self.alive[StorageWeakRef(storage)] = storage.nbytes()
+            if storage.nbytes() > self.largest:
                 self.largest, self.shape = storage.nbytes(), tuple(made.shape)
+        self.alive = {each: size for each, size in self.alive.items() if not each.expired()}
+        self.most = max(self.most, sum(self.alive.values()))
         return result
 
 
 def tried_loop(loss_and_gradients) -> None:
-    """Say whether a loop over chunks gives the loss and both gradients, and the largest array that
-    it makes. Raises nothing.
+    """Say whether a loop over chunks gives the loss and both gradients, the largest array that it
+    makes, and whether it keeps those of old chunks. Raises nothing.
 
     loss_and_gradients: of (x, weights, right, chunk), as `linear_cross_entropy` has it.
     """
@@ -199,10 +207,14 @@ def tried_loop(loss_and_gradients) -> None:
     for name, ours, theirs in zip(("loss", "dx", "dweights"), got, exact, strict=True):
         near = torch.allclose(ours, theirs, rtol=1e-4, atol=1e-5)
         print(f"{name}: {'✓ right' if near else 'wrong'}")
-    allowed = max(AT_A_TIME * WORDS, WORDS * WIDTH, TOKENS * WIDTH) * x.element_size()
+    chunk = AT_A_TIME * WORDS * x.element_size()
+    results = x.nbytes + weights.nbytes
+    allowed = max(chunk, x.nbytes, weights.nbytes)
     shape = " × ".join(map(str, arrays.shape))
     verdict = "✓ no larger than" if arrays.largest <= allowed else "larger than"
     print(f"largest array: {shape}, {verdict} a chunk's logits ({AT_A_TIME} × {WORDS})")
+    if arrays.largest <= allowed and arrays.most > results + 4 * chunk:  # there are five chunks
+        print("but the chunks' arrays stay in memory together: something keeps those of old chunks")
 
 
 CHECKS = {

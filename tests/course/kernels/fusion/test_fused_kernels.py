@@ -34,6 +34,13 @@ def whole(x, weights, right, chunk):
     return linear_cross_entropy.plain(x, weights, right)
 
 
+def all_chunks_kept(x, weights, right, chunk):
+    kept = [x[start : start + chunk] @ weights.T for start in range(0, len(x), chunk)]
+    results = linear_cross_entropy.loss_and_gradients(x, weights, right, chunk)
+    kept.clear()  # until here they were in memory
+    return results
+
+
 def added_to_what_lay_there(x, weights, right, chunk):
     loss, dx, dweights = linear_cross_entropy.loss_and_gradients(x, weights, right, chunk)
     return loss, dx, torch.empty_like(dweights) + dweights
@@ -44,13 +51,16 @@ def added_to_what_lay_there(x, weights, right, chunk):
     [
         (linear_cross_entropy.loss_and_gradients, "dweights: ✓ right\nlargest array: 16 × 40, ✓"),
         (whole, "dweights: ✓ right\nlargest array: 69 × 40, larger than"),
+        (all_chunks_kept, "a chunk's logits (16 × 40)\nbut the chunks' arrays stay in memory"),
         (added_to_what_lay_there, "dx: ✓ right\ndweights: wrong"),
         (starter, "the loop stops: "),
     ],
 )
 def test_a_loop_over_chunks_is_tried(loop, said, capsys):
     rightness.tried_loop(loop)
-    assert said in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert said in printed
+    assert ("stay in memory" in printed) == (loop is all_chunks_kept)
 
 
 def test_philox_gives_the_numbers_of_random123():
