@@ -32,8 +32,8 @@ FUNCTIONS = {"backward.cuh": "Network::backward", "losses.cuh": "Losses::wait"}
 STEPS = 100  # that are compared with float64
 JUMP = 1e-4  # the distance beyond which a step is told
 
-#: On the way back, what writes the gradient of each tensor, and what stands between it and the one
-#: before.
+#: On the way back, what must be launched for the gradient of each tensor, in this order, where the
+#: gradients before it are right.
 WAY_BACK = {
     "fc2.bias": "cross_entropy, sum_over_batch",
     "fc2.weight": "linear_backward_weight",
@@ -135,7 +135,8 @@ def check_step(
         if not error < 1e-3:  # NaN, too. (A difference of float32 weights has lost some digits)
             raise check.CheckError(
                 f"{name}: its gradient is off by {error:.0%}, the first on the way back. "
-                f"Since the one before it ran: {kernels}"
+                f"For it the program must launch, in this order: {kernels}. "
+                "Is each there, and right?"
             )
     print(f"✓ one step on {len(labels)} digits: all ten gradients agree with autograd's")
 

@@ -1,5 +1,6 @@
 """The naive trainer is made of the learner's parts, and a wrong one is found by its gradient."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -76,7 +77,20 @@ def test_a_part_that_went_wrong_later_is_found(here, some, capsys):
     naive_trainer.tried(exercises.solved_files("mnist_cnn"), *some)
     says = capsys.readouterr().out
     assert "conv2.weight: its gradient is off by" in says
-    assert "norm_backward" in says
+    needs = "in this order: norm_backward, conv_backward_weight, sum_over_batch. Is each there"
+    assert needs in says
+
+
+def test_what_the_way_back_names_is_what_the_program_launches():
+    launch = re.compile(r"(\w+)<<<")
+    folder = naive_trainer.TRAIN.parent
+    block = launch.findall((folder / "block.cuh").read_text().split("Block::backward")[1])
+    launches = launch.findall((folder / "backward.cuh").read_text()) + block + block
+    named = [kernels.split(", ") for kernels in naive_trainer.WAY_BACK.values()]
+    for kernels in named:
+        left = iter(launches)
+        assert all(kernel in left for kernel in kernels), f"not launched in this order: {kernels}"
+    assert set(launches) == set(sum(named, []))
 
 
 @pytest.mark.parametrize("name", tried.CHECKS)
