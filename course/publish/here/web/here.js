@@ -11,6 +11,7 @@ const byId = new Map(cells.map((cell) => [cell.id, cell]));
 let worker = null;
 let ready = null;
 let busy = false;
+let wanted = null; // the cell whose button was pressed
 
 const key = (cell) => `cuda-course:here:${chapter}:${cell.id}`;
 
@@ -56,7 +57,7 @@ function heard(data, done) {
   if (data.kind === "ran") ran(byId.get(data.id), data);
   if (data.kind === "idle") rest("Python is ready.");
   if (data.kind === "broken") {
-    rest(`Something went wrong: ${data.words}`);
+    rest(`Something went wrong: ${data.words}. Run a cell to try again.`);
     end();
   }
 }
@@ -77,10 +78,25 @@ function end() {
 function ran(cell, data) {
   cell.done = data.failed ? null : cell.text.value;
   if (data.progress) keep(PROGRESS, data.progress);
-  cell.output.replaceChildren(...data.outputs.map(shown));
-  cell.output.hidden = data.outputs.length === 0;
+  show(cell, data.outputs.map(shown));
+  if (data.failed && cell !== wanted) show(wanted, [elsewhere(cell)]);
   cell.recorded?.remove();
   cell.recorded = null;
+}
+
+function show(cell, blocks) {
+  cell.output.replaceChildren(...blocks);
+  cell.output.hidden = blocks.length === 0;
+}
+
+function elsewhere(cell) {
+  const block = document.createElement("pre");
+  const link = document.createElement("a");
+  block.className = "here-error";
+  link.textContent = "A cell that this one needs";
+  link.href = `#${cell.text.id}`;
+  block.append(link, " ended with an error, so this one did not run.");
+  return block;
 }
 
 function shown(output) {
@@ -110,6 +126,8 @@ async function run(cell) {
   await ready;
   const before = cell.needs.map((id) => byId.get(id));
   const todo = [...before.filter((other) => other.done !== other.text.value), cell];
+  wanted = cell;
+  for (const each of todo) show(each, []);
   worker.postMessage({ kind: "run", cells: todo.map((c) => ({ id: c.id, source: c.text.value })) });
 }
 
@@ -126,6 +144,7 @@ function open(cell) {
   const place = document.querySelector(`.tag_here-${CSS.escape(cell.id)}`);
   const input = place.querySelector(".cell_input");
   const text = document.createElement("textarea");
+  text.id = `here-${cell.id}`;
   text.spellcheck = false;
   text.autocapitalize = "off";
   text.setAttribute("aria-label", `Python, cell ${cell.id}`);
