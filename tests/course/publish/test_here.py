@@ -237,6 +237,15 @@ def test_an_endless_kernel_is_stopped_and_the_next_cell_runs(live):
 
 @AT_NIGHT
 @pytest.mark.timeout(1800)
+def test_a_cell_says_that_one_it_needs_has_failed(live):
+    who = live.page.locator(".tag_here-who")
+    who.locator("textarea").fill("def who(a")
+    assert "needs ended with an error" in said(live, "who-print")
+    who.get_by_role("button", name="As it was").click()
+
+
+@AT_NIGHT
+@pytest.mark.timeout(1800)
 def test_what_is_written_stays_in_the_browser(live):
     live.page.locator(".tag_here-ceil textarea").fill("print(6 * 7)")
     live.page.reload()
