@@ -432,7 +432,8 @@ __global__ void norm_backward(float* dx, const float* dy, const float* x, const 
     hypotheses=(
         Hypothesis(
             "wrong_value",
-            "Both terms are missing: every x also acts through the mean and the deviation.",
+            "Both terms are missing, or are 0, as whole numbers' 1 / N is: every x also acts"
+            " through the mean and the deviation.",
             lambda **a: norm_reference(**a, mean_term=0, stretch_term=0),
         ),
         Hypothesis(
@@ -501,6 +502,11 @@ __global__ void norm_backward(float* dx, const float* dy, const float* x, const 
     ),
     wrong=(
         (" - dbeta[c] / N - normal * dgamma[c] / N", "", "wrong_value"),
+        (
+            "dbeta[c] / N - normal * dgamma[c] / N",
+            "1 / (B * S) * (dbeta[c] + normal * dgamma[c])",  # 0 of whole numbers
+            "wrong_value",
+        ),
         (" - dbeta[c] / N", "", "wrong_value"),
         (" - normal * dgamma[c] / N", "", "wrong_value"),
         ("normal * dgamma[c]", "dgamma[c]", "wrong_value"),
