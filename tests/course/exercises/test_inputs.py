@@ -262,6 +262,9 @@ UNTOLD = {
         "mnist_cnn.softmax z: 0 where it is tiny",
         "beating_pytorch.head bias: 0 where it is tiny",
     ),
+    "the text says that no score is further from 0 than 400": (
+        "fusion.loss scores: cut where it is huge",
+    ),
     "it has the code of 0, or the largest code, anyway": (
         "low_precision.saturate x: 0 where it is tiny",
         "low_precision.saturate x: cut where it is huge",
