@@ -173,6 +173,22 @@ __device__ inline void read_of_rows(T (&v)[passes], const T* of_rows, long long 
         v[pass] = row_of_pass(pass) < rows ? of_rows[first + row_of_pass(pass)] : T(0);
 }
 
+// v = exp(v - the row's largest number); returns the row's sum of these, and that number.
+__device__ inline float exponentials(float (&v)[values], float& largest) {
+    largest = Max::neutral();
+#pragma unroll
+    for (int j = 0; j < values; ++j)
+        largest = fmaxf(largest, v[j]);
+    largest = warp_reduce<Max>(largest);
+    float sum = 0;
+#pragma unroll
+    for (int j = 0; j < values; ++j) {
+        v[j] = expf(v[j] - largest);
+        sum += v[j];
+    }
+    return warp_reduce<Add>(sum);
+}
+
 // ---- sums over rows
 
 // Write one row of partial sums a block: of each column over all rows that the block had.

@@ -26,18 +26,8 @@ __device__ inline void cross_entropy(float* losses, float* log_sums, Element* dx
         if (row < here && target[pass] >= 0 && target[pass] < columns)
             logit = float(staged()[row * columns + target[pass]]);
 
-        float largest = Max::neutral();
-#pragma unroll
-        for (int j = 0; j < values; ++j)
-            largest = fmaxf(largest, v[j]);
-        largest = warp_reduce<Max>(largest);
-        float sum = 0;
-#pragma unroll
-        for (int j = 0; j < values; ++j) {
-            v[j] = expf(v[j] - largest);
-            sum += v[j];
-        }
-        sum = warp_reduce<Add>(sum);
+        float largest;
+        float sum = exponentials(v, largest);
         float log_sum = logf(sum);
 
         if (member() == 0 && row < here) {

@@ -12,18 +12,8 @@ extern "C" __global__ void SHAPED softmax_short(Element* out, const Element* x, 
         int row = row_of_pass(pass);
         float v[values];
         read_row(v, row, here, Max::neutral());
-        float largest = Max::neutral();
-#pragma unroll
-        for (int j = 0; j < values; ++j)
-            largest = fmaxf(largest, v[j]);
-        largest = warp_reduce<Max>(largest);
-        float sum = 0;
-#pragma unroll
-        for (int j = 0; j < values; ++j) {
-            v[j] = expf(v[j] - largest);
-            sum += v[j];
-        }
-        float scale = 1 / warp_reduce<Add>(sum);
+        float largest;
+        float scale = 1 / exponentials(v, largest);
 #pragma unroll
         for (int j = 0; j < values; ++j)
             v[j] *= scale;
