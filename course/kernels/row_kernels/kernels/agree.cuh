@@ -2,30 +2,9 @@
 //
 // GROUP, a macro, is how many threads share a row.
 #pragma once
+#include "operators.cuh"
 
 constexpr int row_lanes = GROUP < 32 ? GROUP : 32;  // lanes of a warp that have the same row
-
-__device__ inline float infinity() {
-    return __uint_as_float(0x7f800000);
-}
-
-struct Add {
-    __device__ static float neutral() {
-        return 0;
-    }
-    __device__ static float combine(float a, float b) {
-        return a + b;
-    }
-};
-
-struct Max {
-    __device__ static float neutral() {
-        return -infinity();
-    }
-    __device__ static float combine(float a, float b) {
-        return fmaxf(a, b);
-    }
-};
 
 template <typename Op>
 __device__ inline float combine(float a, float b) {

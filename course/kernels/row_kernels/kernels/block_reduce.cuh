@@ -1,28 +1,7 @@
 // One value of each thread of a block becomes one for all: in warps by shuffles, then across warps
 // through shared memory. The block has whole warps, 32 at most.
 #pragma once
-
-__device__ inline float infinity() {
-    return __uint_as_float(0x7f800000);
-}
-
-struct Add {
-    __device__ static float neutral() {
-        return 0;
-    }
-    __device__ static float combine(float a, float b) {
-        return a + b;
-    }
-};
-
-struct Max {
-    __device__ static float neutral() {
-        return -infinity();
-    }
-    __device__ static float combine(float a, float b) {
-        return fmaxf(a, b);
-    }
-};
+#include "operators.cuh"
 
 template <typename Op>
 __device__ inline float warp_reduce(float v) {
