@@ -376,7 +376,8 @@ def failure_of(status, output, each=LAUNCH_SECONDS):
     if status == loaded.GONE:
         return "not_checked", LOST_TWICE
     if status in (-signal.SIGXCPU, -signal.SIGALRM):
-        return "timeout", f"{stopped_after(each)} Does every loop end?"
+        seconds = WAITING_BY_CLOCK if status == -signal.SIGALRM else each
+        return "timeout", f"{stopped_after(seconds)} Does every loop end?"
     return ("crashed", died(status, output)) if status else None
 
 
