@@ -34,9 +34,10 @@ def answer(box, rival, trials, found) -> Answer:
     boxes = {"candidate": box} | ({"rival": rival} if rival else {})
     turns = {name: [] for name in boxes}
     for turn in range(TURNS):
+        inputs = inputs_of(trials, size)
         for name in list(boxes)[:: -1 if turn % 2 else 1]:
             try:
-                turns[name].append(timed(boxes[name], trials, size))
+                turns[name].append(timed(boxes[name], trials.demands, inputs))
             except NotTimed as error:
                 key = "not_timed" if name == "candidate" else "no_rival"
                 verdict = NO if name == "candidate" else UNKNOWN
@@ -75,15 +76,19 @@ def slower(milliseconds):
     return [Reason.of("slower", says)]
 
 
-def timed(box, trials, size):
+def inputs_of(trials, size):
+    """Some sets of arguments, anew: the candidate and its rival are given the same ones."""
+    sets = [trials.draw(size) for _ in range(SETS)]
+    return [[plain_of(trials.filled(value)) for value in one] for one in sets]
+
+
+def timed(box, demands, inputs):
     """What a process tells of its calls, and how long the judge waited for one of them.
 
-    Raises NotTimed.
+    inputs: sets of arguments. Raises NotTimed.
     """
-    sets = [trials.draw(size) for _ in range(SETS)]
-    plain = [[plain_of(trials.filled(value)) for value in one] for one in sets]
-    packed = [list(map(sandbox.pack, one)) for one in plain]
-    launch = trials.demands.launch(*plain[0]) if trials.demands.launch else None
+    packed = [list(map(sandbox.pack, one)) for one in inputs]
+    launch = demands.launch(*inputs[0]) if demands.launch else None
     device_arrays = launch is not None and has_gpu()
     asked(box, "prepare", sets=packed, launch=launch, device_arrays=device_arrays)
     waited = []

@@ -161,7 +161,8 @@ def report(name, reasons, trials, seed, speed=None):
     tried = {"calls": len(trials.done), "sizes": [str(one.size) for one in trials.done][:40]}
     found = by_question[FAST].values()
     if speed is None:
-        speed = answer(found) if found else unknown("no_gpu", sentence("no_gpu"))
+        why = "wrong" if has_gpu() else "no_gpu"
+        speed = answer(found) if found else unknown(why, sentence(why))
     return Report(
         candidate=name,
         right=answer(by_question[RIGHT].values(), tried),

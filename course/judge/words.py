@@ -34,6 +34,7 @@ REASONS = {
     "timeout": (RIGHT, "It did not finish in time."),
     # ---- fast
     "no_gpu": (FAST, "There is no GPU here, so nothing is timed."),
+    "wrong": (FAST, "Only what is right is timed."),
     "no_rival": (FAST, "It was raced with nobody, so its time alone says nothing."),
     "slower": (FAST, "It is slower than its rival."),
     "not_timed": (FAST, "It fails when it is timed."),
