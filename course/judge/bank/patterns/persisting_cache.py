@@ -16,7 +16,7 @@ STREAMING, PERSISTING = 1, 2  # CUaccessProperty
 
 driver = ctypes.CDLL("libcuda.so.1")
 torch.zeros(1, device="cuda")  # from now on there is a context
-driver.cuCtxSetLimit(PERSISTING_L2, ctypes.c_size_t(32 << 20))
+driver.cuCtxSetLimit(PERSISTING_L2, ctypes.c_size_t(24 << 20))
 
 
 class Window(ctypes.Structure):
@@ -33,7 +33,7 @@ class Window(ctypes.Structure):
 
 
 def candidate(x):
-    window = Window(x.data_ptr(), min(x.nbytes, 32 << 20), 1.0, PERSISTING, STREAMING)
+    window = Window(x.data_ptr(), min(x.nbytes, 24 << 20), 1.0, PERSISTING, STREAMING)
     stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
     driver.cuStreamSetAttribute(stream, ACCESS_POLICY_WINDOW, ctypes.byref(window))
     shifted = torch.exp(x - x.max(dim=1, keepdim=True).values)
