@@ -3,7 +3,8 @@
 The method is the usual one for GPU kernels (compare ``triton.testing.do_bench`` and nvbench): every
 repeat first overwrites the L2 cache, which also keeps the GPU busy while Python prepares the
 launch, so that the launch's own cost does not leak into the time; then one event before and one
-after the work, on the stream that the work runs on.
+after the work, on the stream that the work runs on. Where others use the same GPU, this waits for
+its turn (`utils.gpu_queue`).
 
 Without a GPU nothing is timed: a simulator's time is not speed. The work is run once, so that the
 cell is known to work, and the recorded result of a real GPU is shown instead, if there is one.
@@ -21,7 +22,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from utils import sizes
+from utils import gpu_queue, sizes
 from utils.engine import gpu, has_gpu
 from utils.quantities import format_ms
 
@@ -189,8 +190,9 @@ def benchmark(
     given = (launch,) if launch else ()
     if not has_gpu():
         return _run_once(fn, name, bytes, flops, given)
-    samples = _measure({"": fn}, stream)[""]
-    return _finish(name, samples, bytes, flops, dtype, given)
+    with gpu_queue.turn():
+        samples = _measure({"": fn}, stream)[""]
+        return _finish(name, samples, bytes, flops, dtype, given)
 
 
 def _run_once(fn, name, bytes, flops, launches=()) -> Timing:
@@ -302,8 +304,9 @@ def compare(
             timings[label] = _run_once(fn, path(label), bytes, flops, given(label))
         return Comparison(timings)
     timings = {}
-    for label, samples in _measure(dict(rivals), stream).items():
-        timings[label] = _finish(path(label), samples, bytes, flops, dtype, given(label))
+    with gpu_queue.turn():
+        for label, samples in _measure(dict(rivals), stream).items():
+            timings[label] = _finish(path(label), samples, bytes, flops, dtype, given(label))
     return Comparison(timings)
 
 
@@ -334,10 +337,20 @@ def _measure(
 
     queue = _numba_stream(stream)
     flush = _l2_flush()
-    estimate = 0.0
     for fn in work.values():
         fn()  # compiles, loads modules, creates library handles
         cuda.synchronize()
+    with gpu_queue.turn() as turn:
+        turn.start()
+        return _clocked(work, queue, flush, turn)
+
+
+def _clocked(work, queue, flush, turn) -> dict[str, list[float]]:
+    """The same of work that has run once, while nobody else is timed."""
+    from numba import cuda
+
+    estimate = 0.0
+    for fn in work.values():
         start = time.perf_counter()
         fn()
         # an asynchronous error of the kernel is raised here, before anything is timed
@@ -352,6 +365,9 @@ def _measure(
     pairs = {label: [] for label in work}
     draw = random.Random(0)
     for _ in rounds:
+        if turn.renew():  # others ran meanwhile
+            for fn in work.values():
+                fn()
         for label in _drawn(draw, work):
             start = cuda.event(timing=True)
             end = cuda.event(timing=True)
@@ -412,11 +428,13 @@ def copy_bandwidth() -> float:
     count = min(4 << 30, free // 8) // 4  # the larger, the less the copy's beginning and end count
     source = cuda.device_array(count, "float32")
     target = cuda.device_array(count, "float32")
-    start = time.perf_counter()
-    while time.perf_counter() - start < WAKE:
-        target.copy_to_device(source)
-        cuda.synchronize()
-    samples = _measure({"copy": lambda: target.copy_to_device(source)}, 0)["copy"]
+    with gpu_queue.turn() as turn:
+        turn.start()
+        start = time.perf_counter()
+        while time.perf_counter() - start < WAKE:
+            target.copy_to_device(source)
+            cuda.synchronize()
+        samples = _measure({"copy": lambda: target.copy_to_device(source)}, 0)["copy"]
     return 2 * source.nbytes / statistics.median(samples) * 1e3
 
 
