@@ -234,6 +234,62 @@ def at_once(config: Config, tokens: int):
     return fig
 
 
+# ---- memory's rest, on a toy's clock
+
+PARTS, PIECES = 6, 8  # parts of a token, and pieces of weights of each
+MULTIPLY, BARRIER = 0.125, 1.5  # ticks: for a piece, and until all blocks have a part's row
+Piece = tuple[float, float, float, float]  # copied from, to; multiplied from, to
+
+
+def pieces_on_a_clock(copying: float, slots: int, ahead: bool) -> list[Piece]:
+    """When each piece of a token's weights is copied, and when it is multiplied.
+
+    copying: ticks for a piece. slots: pieces that have room at a time. ahead: whether the next
+    part's pieces may be copied before its row is there, as one kernel does for the whole token.
+    """
+    done, row = [], 0.0  # row: from when on the part's row is there
+    for number in range(PARTS * PIECES):
+        if number and number % PIECES == 0:
+            row = done[-1][3] + BARRIER
+        begins = done[-1][1] if done else 0.0
+        if number >= slots:
+            begins = max(begins, done[number - slots][3])
+        if not ahead:
+            begins = max(begins, row)
+        copied = begins + copying
+        multiplies = max(copied, row, done[-1][3] if done else 0.0)
+        done.append((begins, copied, multiplies, multiplies + MULTIPLY))
+    return done
+
+
+def ring(slots: int, bits: int):
+    """A token on a toy's clock, kernel by kernel and in one kernel with a ring of so many slots."""
+    copying = bits / 32
+    ways = {
+        "kernel by kernel": pieces_on_a_clock(copying, PIECES, ahead=False),
+        "one kernel": pieces_on_a_clock(copying, slots, ahead=True),
+    }
+    took = {way: done[-1][3] for way, done in ways.items()}
+    busy = PARTS * PIECES * copying
+    told = [
+        f"{way} {time:.1f} ticks, {busy / time:.0%} of them copying" for way, time in took.items()
+    ]
+    title = f"slots {slots}, {bits} bits: {'; '.join(told)}"
+    drawing = svg.Drawing(WIDE + 60, 218, alt=title)
+    pixels = 580 / max(pieces_on_a_clock(0.5, 1, ahead=True)[-1][3], *took.values())
+    for line, done in enumerate(ways.values()):
+        y = 14 + 102 * line
+        drawing.text_from(10, y, told[line], size=14)
+        for name, x_from, top in (("copy", 0, y + 16), ("multiply", 2, y + 46)):
+            drawing.text(92, top + 12, name, size=13, anchor="end")
+            for number, piece in enumerate(done):
+                begins, ends = piece[x_from : x_from + 2]
+                colour = (BLUE, YELLOW, GREEN)[number // PIECES % 3]
+                width = max(1.0, pixels * (ends - begins) - 0.5)
+                drawing.box(102 + pixels * begins, top, width, 24, fill=colour)
+    return drawing
+
+
 # ---- as recorded
 
 DECODE = "llm/decode/1/"
@@ -258,6 +314,40 @@ def decode_times():
     bars = axes.barh(list(micro), list(micro.values()), color=ACCENT, height=0.7)
     axes.bar_label(bars, [f"{time:,.0f}" for time in micro.values()], padding=3)
     axes.set(xlabel="µs", xlim=(0, 1.15 * max(micro.values())))
+    axes.invert_yaxis()
+    plain(axes, title)
+    return fig
+
+
+#: The ways to a token's price: what is said, the recorded time of a step, the people it serves
+PRICES = (
+    ("PyTorch, as it comes", f"{DECODE}eager/time", 1),
+    ("PyTorch, compiled, in one graph", f"{DECODE}default_and_graph_cudnn/time", 1),
+    ("one kernel", f"{DECODE}ours/time", 1),
+    ("one kernel, 4 bits", "llm/decode_bits/1/4_bits/time", 1),
+    ("one kernel, shared by 8 people", "llm/decode/8/ours/time", 8),
+)
+
+
+def price():
+    """A token's recorded time by the ways of the chapter; None, and words, where none is."""
+    entries = results.together(*(name for _, name, _ in PRICES))
+    found = {
+        words: (in_micro(entry) / people, entry["gpu"])
+        for (words, _, people), entry in zip(PRICES, entries, strict=True)
+        if entry
+    }
+    if not found:
+        print("not recorded yet")
+        return None
+    micro = {words: time for words, (time, _) in found.items()}
+    whose = next(iter(found.values()))[1]
+    title = f"one token, 1.24 billion weights, {whose}"
+    said = ", ".join(f"{words} {time:,.0f} µs" for words, time in micro.items())
+    fig, axes = chart(8, 1 + 0.4 * len(micro), alt=f"{title}: {said}")
+    bars = axes.barh(list(micro), list(micro.values()), color=ACCENT, height=0.7)
+    axes.bar_label(bars, [f"{time:,.0f}" for time in micro.values()], padding=3)
+    axes.set(xlabel="µs for each token", xlim=(0, 1.15 * max(micro.values())))
     axes.invert_yaxis()
     plain(axes, title)
     return fig

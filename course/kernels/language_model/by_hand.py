@@ -32,3 +32,9 @@ def taken(model, begins: str) -> tuple[np.ndarray, list[dict[str, np.ndarray]]]:
     own = {name: weight.double().cpu().numpy() for name, weight in weights.items()}
     layers = [{name: own[name][i] for name in STACKED} for i in range(config.layers)]
     return own["embedding"][known.encode(begins)], layers
+
+
+def head(model) -> tuple[np.ndarray, np.ndarray]:
+    """(the last norm's weight, the table of all tokens' rows, which is the head, too)."""
+    weights = model[1]
+    return weights["norm"].double().cpu().numpy(), weights["embedding"].double().cpu().numpy()

@@ -114,3 +114,41 @@ def test_losses_are_told():
 
 def test_bytes_come_before_merges():
     assert len(KNOWN) == BYTES + 2
+
+
+def test_on_the_toy_s_clock_a_row_goes_through_all_parts():
+    for slots, ahead in ((1, True), (4, True), (8, False)):
+        done = pictures.pieces_on_a_clock(0.5, slots, ahead)
+        for n in range(1, len(done)):
+            (_, copied, _, before), (begins, _, multiplies, _) = done[n - 1 : n + 1]
+            new_part = n % pictures.PIECES == 0
+            row = before + pictures.BARRIER * new_part
+            assert multiplies >= row, "a part begins when its row is there"
+            assert begins >= (row if new_part and not ahead else copied), "one copy at a time"
+            assert n < slots or begins >= done[n - slots][3], "a slot is free once it is multiplied"
+
+
+def test_a_ring_fills_at_barriers_and_then_the_row_sets_the_pace():
+    took = {
+        (slots, bits): pictures.pieces_on_a_clock(bits / 32, slots, ahead=True)[-1][3]
+        for slots in (1, 4, 8)
+        for bits in (16, 4)
+    }
+    kernels = {
+        b: pictures.pieces_on_a_clock(b / 32, pictures.PIECES, False)[-1][3] for b in (16, 4)
+    }
+    assert took[1, 16] > kernels[16] > took[4, 16] == took[8, 16], "four slots are enough"
+    assert took[8, 4] > took[8, 16] / 2, "a quarter of the bytes takes over half of the time"
+    assert f"one kernel {took[4, 16]:.1f} ticks, 99% of them copying" in pictures.ring(4, 16).alt
+
+
+def test_a_price_is_each_reader_s(monkeypatch):
+    def known(*names):
+        entry = {"value": 0.8, "unit": "ms", "gpu": "a GPU"}
+        return [entry if "/8/" in name or "eager" in name else None for name in names]
+
+    monkeypatch.setattr(results, "together", known)
+    alt = pictures.price().alt
+    assert alt.endswith("a GPU: PyTorch, as it comes 800 µs, one kernel, shared by 8 people 100 µs")
+    monkeypatch.setattr(results, "together", lambda *names: [None] * len(names))
+    assert pictures.price() is None

@@ -41,3 +41,11 @@ def test_what_is_taken_are_a_text_s_rows_and_the_weights_of_each_layer():
     assert np.array_equal(x, weights["embedding"][tokens].double().cpu().numpy())
     assert len(layers) == config.layers
     assert np.array_equal(layers[2]["qkv"], weights["qkv"][2].double().cpu().numpy())
+
+
+def test_the_head_is_the_last_norm_and_the_table_that_tokens_are_looked_up_in():
+    small = speak.model()
+    gain, table = by_hand.head(small)
+    tokens = small[2].encode("The threads of a")
+    assert np.array_equal(table[tokens], by_hand.taken(small, "The threads of a")[0])
+    assert np.array_equal(gain, small[1]["norm"].double().cpu().numpy())
