@@ -15,6 +15,7 @@ class NoTurn:
     """Where there is no queue: nothing is waited for."""
 
     waited = 0.0
+    drawn = began = None
 
     def start(self) -> bool:
         """Nothing to wait for."""

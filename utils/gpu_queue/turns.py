@@ -26,7 +26,7 @@ class Turn:
         self.folder = folder
         self.device = device
         self.place = None
-        self.began = None
+        self.drawn = self.began = None  # by the clock of all processes, time.monotonic
         self.waited = 0.0
 
     def start(self) -> bool:
@@ -48,6 +48,7 @@ class Turn:
 
     def _wait(self):
         self.place = Place(checked(self.folder), self.device)
+        self.drawn = time.monotonic()
         view = View(self.place, SECONDS + GRACE)
         notice = words.Notice()
         try:
