@@ -9,10 +9,12 @@ from course.judge.values import plain_of
 from utils import has_gpu
 
 ROUNDS = 30
-SETS = 3
+SETS = 2
 TURNS = 4
 #: The rest of the device may be done this share later than the call's own stream, or these ms
 LATER, LATER_MS = 0.25, 0.05
+#: What half the interquartile range may be: this share of the median, or these ms
+STEADY, STEADY_MS = 0.5, 0.02
 #: A time that is told may be this share of what the judge's own clock says of many calls
 TOLD = 0.3
 #: Milliseconds of one call, below which the judge's clock sees nothing but the way there and back
@@ -34,10 +36,10 @@ def answer(box, rival, trials, found) -> Answer:
     boxes = {"candidate": box} | ({"rival": rival} if rival else {})
     turns = {name: [] for name in boxes}
     for turn in range(TURNS):
-        inputs = inputs_of(trials, size)
+        packed, launch = inputs_of(trials, size)
         for name in list(boxes)[:: -1 if turn % 2 else 1]:
             try:
-                turns[name].append(timed(boxes[name], trials.demands, inputs))
+                turns[name].append(timed(boxes[name], packed, launch))
             except NotTimed as error:
                 key = "not_timed" if name == "candidate" else "no_rival"
                 verdict = NO if name == "candidate" else UNKNOWN
@@ -51,6 +53,8 @@ def answer(box, rival, trials, found) -> Answer:
     reasons += beyond_the_roof(demands, trials, size, typical["candidate"])
     if rival is not None:
         evidence["times_as_fast"] = typical["rival"] / typical["candidate"]
+        if not reasons and (unsteady := of_spreads(spreads)):
+            return Answer(UNKNOWN, (unsteady,), evidence)
         reasons += [] if reasons else slower(spreads)
     unique = {reason.key: reason for reason in reasons}
     if unique or rival is not None:
@@ -65,6 +69,15 @@ def spread_of(samples):
     return {"median": middle, "least": min(samples), "spread": (high - low) / 2}
 
 
+def of_spreads(milliseconds):
+    """The reason where times vary too much to be compared, else None."""
+    for name, told in milliseconds.items():
+        if told["spread"] > max(STEADY * told["median"], STEADY_MS):
+            says = f"The {name} takes {told['median']:.4g} ± {told['spread']:.4g} ms."
+            return Reason.of("unsteady", says)
+    return None
+
+
 def slower(milliseconds):
     """The reason where the rival takes less time: by more than both spread, or less than the
     candidate's fastest run."""
@@ -77,18 +90,19 @@ def slower(milliseconds):
 
 
 def inputs_of(trials, size):
-    """Some sets of arguments, anew: the candidate and its rival are given the same ones."""
+    """(Some sets of arguments, packed anew, their launch); a rival is given the same ones."""
     sets = [trials.draw(size) for _ in range(SETS)]
-    return [[plain_of(trials.filled(value)) for value in one] for one in sets]
+    launch = trials.demands.launch
+    launch = launch(*map(plain_of, sets[0])) if launch else None
+    filled = [[plain_of(trials.filled(value)) for value in one] for one in sets]
+    return [list(map(sandbox.pack, one)) for one in filled], launch
 
 
-def timed(box, demands, inputs):
+def timed(box, packed, launch):
     """What a process tells of its calls, and how long the judge waited for one of them.
 
-    inputs: sets of arguments. Raises NotTimed.
+    packed, launch: as from `inputs_of`. Raises NotTimed.
     """
-    packed = [list(map(sandbox.pack, one)) for one in inputs]
-    launch = demands.launch(*inputs[0]) if demands.launch else None
     device_arrays = launch is not None and has_gpu()
     asked(box, "prepare", sets=packed, launch=launch, device_arrays=device_arrays)
     waited = []

@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import io
+import linecache
 import os
 import re
 import sys
@@ -151,6 +152,11 @@ def by_value(function):
             py_func = getattr(value, "py_func", None)
             if type(value).__module__ == "utils.cpu.numba_cuda.dispatcher" and py_func:
                 return kernel_again, (py_func, value.device)
+            if type(value).__module__ == "triton.runtime.jit" and hasattr(value, "raw_src"):
+                if value.fn.__module__.startswith("triton."):
+                    return getattr, (sys.modules[value.fn.__module__], value.fn.__name__)
+                lines = linecache.getlines(value.fn.__code__.co_filename)
+                return triton_kernel_again, (value.fn, lines)
             return super().reducer_override(value)
 
     module = sys.modules.get(own)
@@ -175,6 +181,15 @@ def kernel_again(py_func, device):
     from numba import cuda
 
     return cuda.jit(py_func, device=True) if device else cuda.jit(py_func)
+
+
+def triton_kernel_again(function, lines):
+    """A Triton kernel on the other side, whose compiler asks for the lines of its file."""
+    import triton
+
+    name = function.__code__.co_filename
+    linecache.cache.setdefault(name, (sum(map(len, lines)), None, lines, name))
+    return triton.jit(function)
 
 
 def message(handed_in, demands):

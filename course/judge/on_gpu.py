@@ -3,7 +3,7 @@
     python -m course.judge.on_gpu --out FILE [--budget SECONDS] [--workers N]
 
 First, alone on the GPU, what is timed: streams, caches, clocks, rivals, bare kernels, a task in
-KernelBench's form. Then, several at a time, the twelve envelopes, the patterns, and right answers
+KernelBench's form, the twelve envelopes. Then, several at a time, the patterns, and right answers
 of the course as far as the seconds reach. Each result is a line of JSON in FILE as soon as it is
 known: what was expected, what was said, and the times.
 """
@@ -184,7 +184,7 @@ def timed_ones():
     yield Case("as fast as its rival", PLAIN, raced(on_torch, PLAIN), ("accepted", "fast: yes"))
     yield Case("half as fast", TWICE, raced(on_torch, PLAIN), ("right: yes", "slower"))
     yield Case("twice as fast", PLAIN, raced(on_torch, TWICE), ("accepted", "fast: yes"))
-    yield Case("a clock of its own", OWN_CLOCK, on_torch, ("patched", "clock_differs"))
+    yield Case("a clock of its own", OWN_CLOCK, on_torch, ("patched", "looks_around"))
     yield Case("bare CUDA C", SCALE_CU, bare(), ("accepted",))
     yield Case("bare Numba", SCALE_NUMBA, bare(), ("accepted",))
     yield Case("bare Triton", SCALE_TRITON, bare(triton=True), ("accepted",))
@@ -194,14 +194,14 @@ def timed_ones():
     library = tasks.without_library(task)
     yield Case("KernelBench's form", MODEL_NEW, library, ("right: yes", "honest: yes"))
     yield Case("KernelBench's form, a stream", ANOTHER_STREAM, library, ("refused",))
-
-
-def others():
-    """Cases that may share the GPU."""
     says = {"wrong": ("right: no",), "cheating": ("honest: no",), "slow": ("slower",)}
     for one in bank.envelopes():
         expected = says.get(one.verdict, ("accepted",))
         yield Case(f"envelope {one.number}", one.path, ORDER, expected)
+
+
+def others():
+    """Cases that may share the GPU."""
     for one in bank.patterns():
         if one.needs == "nothing":
             expected = ("refused", f"{one.fails}: no")

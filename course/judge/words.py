@@ -36,6 +36,7 @@ REASONS = {
     "no_gpu": (FAST, "There is no GPU here, so nothing is timed."),
     "wrong": (FAST, "Only what is right is timed."),
     "no_rival": (FAST, "It was raced with nobody, so its time alone says nothing."),
+    "unsteady": (FAST, "Its times vary too much: something else uses this GPU."),
     "slower": (FAST, "It is slower than its rival."),
     "not_timed": (FAST, "It fails when it is timed."),
     "too_fast": (FAST, "Its time is shorter than this GPU can move the bytes or do the work."),

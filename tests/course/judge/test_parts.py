@@ -125,6 +125,9 @@ def test_a_clock_of_the_host_sees_each_call_and_two_clocks_that_differ_are_named
     keys = [[reason.key for reason in one] for one in found]
     assert keys == [[], ["left_running"], ["clock_differs"], ["holds_cache"]]
     assert fast.of_clocks([told, told | {"each": 0.0}]) == []  # a busy machine, in one turn alone
+    steady, shaken = ({"median": 1.0, "spread": spread} for spread in (0.1, 0.6))
+    assert fast.of_spreads({"candidate": steady, "rival": steady}) is None
+    assert "The rival" in fast.of_spreads({"candidate": steady, "rival": shaken}).says
     assert fast.beyond_the_roof(Demands(), SimpleNamespace(draw=lambda n: ()), 1, 1.0) == []
 
 
