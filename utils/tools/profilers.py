@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from utils import engine, results
+from utils import engine, gpu_queue, results
 from utils.files import ASSETS
 from utils.plots import ACCENT, BLOCK_COLOURS, INK, chart
 from utils.tools import process
@@ -303,7 +303,9 @@ class ToolFailed(RuntimeError):
 
 
 def _run(tool, arguments, may_fail=False) -> str:
-    done = process.run([find(tool), *arguments], timeout=SECONDS)
+    with gpu_queue.turn() as turn:
+        turn.start()
+        done = process.run([find(tool), *arguments], timeout=SECONDS)
     if "ERR_NVGPUCTRPERM" in done.output:
         raise ToolFailed(f"{tool} was refused: {COUNTERS}")
     if done.returncode and not may_fail:
