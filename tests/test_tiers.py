@@ -71,6 +71,24 @@ def test_by_day_most_notebooks_say_no_estimates(monkeypatch, tier, name, left_ou
     assert all((ROOT / "chapters" / each).is_file() for each in tiers.ESTIMATED)
 
 
+@pytest.mark.parametrize(
+    "tier, name, source, runs",
+    [
+        ("test", "06_memory.ipynb", 'exercises.check("memory.split", split)', False),
+        ("test", "06_memory.ipynb", "split = 3", True),
+        ("test", "06_memory.ipynb", 'x = exercises.check("memory.split", split)', True),
+        ("test", tiers.HANDED_IN[0], 'exercises.check("first_kernels.rotate", "a.cu")', True),
+        ("nightly", "06_memory.ipynb", 'exercises.check("memory.split", split)', True),
+    ],
+)
+def test_by_day_most_notebooks_hand_in_no_starter(tier, name, source, runs):
+    cell, path = SimpleNamespace(source=source), ROOT / "chapters" / name
+    unmarked = {"get_closest_marker": lambda name: None, "nodeid": f"chapters/{name}::Cell 1"}
+    item = SimpleNamespace(cell=cell, path=path, **unmarked)
+    assert tiers.belongs(item, tier) == runs
+    assert path.is_file()
+
+
 def test_a_mark_without_a_reason_is_refused(run):
     tests = "import pytest\n\n@pytest.mark.nightly\ndef test_a(): pass\n"
     assert 'test_a: nightly("why") needs a reason' in run(tests, "--tier=test")

@@ -210,14 +210,14 @@ def test_a_rejection_shows_what_it_found(reason):
     assert "<svg " in check_answer(exercise, wrong.answer).picture
 
 
-BY_THE_NOTEBOOK = pytest.mark.nightly("by day the notebook checks it, which raises nothing")
+OF_A_KIND = pytest.mark.nightly("by day a starter of each kind, and one chapter's notebook")
 
 
 def starters():
-    """pytest.param(exercise) of each; by day the first of a kind, and all in their notebooks."""
+    """pytest.param(exercise) of each; by day the first of a kind (at night notebooks, too)."""
     kinds = set()
     for exercise in ALL:
-        marks = [BY_THE_NOTEBOOK] if exercise.kind in kinds else []
+        marks = [OF_A_KIND] if exercise.kind in kinds else []
         kinds.add(exercise.kind)
         yield pytest.param(exercise, marks=marks)
 
