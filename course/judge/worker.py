@@ -218,11 +218,23 @@ def launched(kernel, launch, arguments):
     """A function that launches a bare kernel."""
     grid, *rest = launch
     if rest and isinstance(rest[0], dict):  # Triton
+        allocate_for_descriptors()
         return lambda: kernel[tuple(grid)](*arguments, **rest[0])
     configured = kernel[(grid, *rest)] if len(rest) < 2 else kernel[(grid, rest[0], 0, rest[1])]
     if type(kernel).__module__ == "utils.cuda_c":
         configured = kernel[(grid, *rest)]
     return lambda: configured(*arguments)
+
+
+def allocate_for_descriptors():
+    """Give Triton memory for tensor descriptors that a kernel makes: whoever launches one must."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+
+        def allocate(size, alignment, stream):
+            return torch.empty(size, dtype=torch.int8, device="cuda")
+
+        sys.modules["triton"].set_allocator(allocate)
 
 
 def synchronize():
