@@ -100,6 +100,7 @@ def test_a_ring_is_one_attention(case, ranks, zigzag):
     assert 0 < bench_ring.check_virtual(case, ranks, zigzag)
 
 
+@pytest.mark.nightly("by day the same checks without the command")
 @pytest.mark.skipif(has_gpu(), reason="devices that the processor plays")
 def test_the_command_checks_on_devices_of_their_own(tmp_path):
     out = tmp_path / "ring.jsonl"

@@ -5,7 +5,7 @@ import pytest
 from course.kernels.convolution import hopper
 from tests.compiling import compiled, needs_nvcc
 
-#: (file, architecture, flags); of a file's ways the first one by day
+#: (file, architecture, flags); the first one by day
 CASES = [
     ("classic.cu", "sm_75", ()),
     ("depthwise.cu", "sm_80", ("-DSIDE=7",)),
@@ -28,18 +28,13 @@ CASES = [
 ]
 
 
-ANOTHER_WAY = pytest.mark.nightly("the file compiles, by day in one of its ways")
-
-
-def cases():
-    """CASES, marked after the first one of each file."""
-    files = set()
-    for case in CASES:
-        yield pytest.param(*case, marks=[ANOTHER_WAY] if case[0] in files else [])
-        files.add(case[0])
+OTHERS = pytest.mark.nightly("by day one of the folder's files; all compile for the CPU")
+BY_DAY, *AT_NIGHT = CASES
 
 
 @needs_nvcc
-@pytest.mark.parametrize("file, arch, flags", cases())
+@pytest.mark.parametrize(
+    "file, arch, flags", [BY_DAY, *(pytest.param(*case, marks=OTHERS) for case in AT_NIGHT)]
+)
 def test_compiles(file, arch, flags, tmp_path):
     compiled(hopper.KERNELS / file, tmp_path, arch, "-Werror", "all-warnings", *flags)

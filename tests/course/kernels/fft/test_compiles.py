@@ -18,12 +18,16 @@ CODES = {
     "any_length.cu": [other_plans.AnyLength(1009).code],
     "by_hand.cu": [],
 }
-OLDER = pytest.mark.nightly("by day for one architecture")
+OTHERS = pytest.mark.nightly("by day one of the folder's files; all compile for the CPU")
+BY_DAY = "by_hand.cu", "sm_90"
+CASES = [(file, arch) for file in CODES for arch in ("sm_90", "sm_75")]
 
 
 @needs_nvcc
-@pytest.mark.parametrize("arch", ["sm_90", pytest.param("sm_75", marks=OLDER)])
-@pytest.mark.parametrize("file", CODES)
+@pytest.mark.parametrize(
+    "file, arch",
+    [pytest.param(*case, marks=[] if case == BY_DAY else [OTHERS]) for case in CASES],
+)
 def test_compiles(file, arch, tmp_path):
     templates = [f"{code[-1]}({PARAMETERS[file]})" for code in CODES[file]]
     compiled(instances(FOLDER / file, templates, tmp_path), tmp_path, arch)

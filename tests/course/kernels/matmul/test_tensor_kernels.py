@@ -65,6 +65,7 @@ def test_every_switch_compiles_without_spills(tmp_path, name, flags):
     unspilled(tensor.KERNELS / f"{name}.cu", tmp_path, "sm_90a", *flags.split())
 
 
+@pytest.mark.nightly("by day two others compile, and the CPU runtime builds it")
 @needs_nvcc
 def test_before_ampere_wmma_takes_float16(tmp_path):
     unspilled(tensor.KERNELS / "wmma.cu", tmp_path, "sm_75", "-DHALF")

@@ -32,13 +32,17 @@ FOR_HOPPER = {
     "sum_cluster.cu": [],
     "scan_ring.cu": [f"{scans.Ring().expression('float')}({SCANNED})"],
 }
-OLDER = pytest.mark.nightly("by day for one architecture")
+OTHERS = pytest.mark.nightly("by day one of the folder's files; all compile for the CPU")
+BY_DAY = "scan_lookback.cu", "sm_90"
 CASES = [(file, "sm_90") for file in (*TEMPLATES, *FOR_HOPPER)]
-CASES += [pytest.param(file, "sm_75", marks=OLDER) for file in TEMPLATES]
+CASES += [(file, "sm_75") for file in TEMPLATES]
 
 
 @needs_nvcc
-@pytest.mark.parametrize("file, arch", CASES)
+@pytest.mark.parametrize(
+    "file, arch",
+    [pytest.param(*case, marks=[] if case == BY_DAY else [OTHERS]) for case in CASES],
+)
 def test_compiles(file, arch, tmp_path):
     templates = {**TEMPLATES, **FOR_HOPPER}[file]
     compiled(instances(kernels.FOLDER / file, templates, tmp_path), tmp_path, arch)
