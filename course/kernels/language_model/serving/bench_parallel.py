@@ -196,9 +196,11 @@ def keep(name: str, ranks: int, times: dict, predicted_speedup: float) -> None:
         place = f"llm/tensor_parallel/{ranks}/{name}/{label}"
         results.record(place, medians[label] / 1e3, "s", around[label] / 1e3)
         print(f"{place} {1e3 * medians[label]:.1f} µs ± {1e3 * around[label]:.1f}", flush=True)
+    whole = f"llm/tensor_parallel/{ranks}/{name}/speedup"
+    results.record(f"{whole}/predicted", predicted_speedup, "1")
     value = medians["alone"] / medians["together"]
     spread = value * sum(around[label] / medians[label] for label in times)
-    places = [f"llm/tensor_parallel/{ranks}/{name}/speedup"]
+    places = [whole]
     if name == HEADLINE:
         places.append(f"llm/tensor_parallel/{ranks}/speedup")
     for place in places:

@@ -7,6 +7,7 @@ each layer. The head's rows are shared out as well.
 Source: Shoeybi et al., Megatron-LM (2019).
 """
 
+import re
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -182,6 +183,26 @@ def latency(ranks: int) -> float:
         if entry:
             return entry["value"]
     return 4 * TRIP
+
+
+def recorded() -> str:
+    """A line for each recorded race of one device against several, of every GPU."""
+    lines = []
+    for entry in results.everything():
+        whole = re.fullmatch(r"(llm/tensor_parallel/(\d+)/(\w+))/speedup", entry["name"])
+        if not whole:
+            continue
+        place, ranks, model = whole.groups()
+        alone, together, told = (
+            results.find(f"{place}/{what}", gpu=entry["gpu"])
+            for what in ("alone", "together", "speedup/predicted")
+        )
+        line = (
+            f"{ranks} x {entry['gpu']}, {model}: {1e6 * together['value']:,.0f} µs for"
+            f" {1e6 * alone['value']:,.0f} µs on one, {entry['value']:.2f} times as fast"
+        )
+        lines.append(line + (f" (told before: {told['value']:.2f})" if told else ""))
+    return "\n".join(lines)
 
 
 # ---- ranks in one process
