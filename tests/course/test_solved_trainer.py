@@ -40,7 +40,7 @@ def test_each_socket_has_a_solution(tmp_path):
     assert all(f"void {name}(" in path.read_text() for name, path in files.items())
 
 
-@pytest.mark.nightly("test_sockets trains with the same solutions by day")
+@pytest.mark.nightly("test_sockets takes two steps with the same solutions by day")
 @without_gpu("there the command measures")
 def test_a_toy_row(tmp_path):
     """On the CPU runtime: the four kernels run in the step, its losses are PyTorch's."""

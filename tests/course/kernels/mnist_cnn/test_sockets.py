@@ -89,28 +89,31 @@ def test_a_wrong_value_is_found_before_training(tmp_path, name, old, new):
     assert re.search(r"at \[.*: got .*expected ", str(error.value))
 
 
-def with_a_helper_each(folder):
-    """The good ones, each with a helper of the same name."""
-    text = "#include <cfloat>\n__device__ float relu(float x) { return x; }\n"
-    for name, path in files("good").items():
-        (folder / f"{name}.cu").write_text(text + path.read_text())
-    return {name: folder / f"{name}.cu" for name in files("good")}
+def solved(folder, begin=""):
+    """The exercises' solutions as files in a folder, behind this text each."""
+    of_kernels = {each.kernel_name: each.solution for each in beating_pytorch.EXERCISES}
+    for name in SOCKETS:
+        (folder / f"{name}.cu").write_text(begin + of_kernels[name])
+    return {name: folder / f"{name}.cu" for name in SOCKETS}
 
 
-OTHERWISE = pytest.mark.nightly("by day the good ones in a graph; each slow one is checked alone")
+A_HELPER = "#include <cfloat>\n__device__ float relu(float x) { return x; }\n"
+OTHERWISE = pytest.mark.nightly("by day the solutions in a graph; the course's are checked alone")
 
 
 @pytest.mark.parametrize(
     "which, graph",
     [
-        ("good", True),
+        ("solved", True),
+        pytest.param("solved", False, marks=OTHERWISE),
         pytest.param("slow", False, marks=OTHERWISE),
         pytest.param("good", False, marks=OTHERWISE),
+        pytest.param("good", True, marks=OTHERWISE),
         pytest.param("slow", True, marks=OTHERWISE),
     ],
 )
 def test_the_step_stays_what_it_was_and_helpers_may_have_one_name(which, graph, tmp_path):
-    own = with_a_helper_each(tmp_path) if which == "good" else files("slow")
+    own = solved(tmp_path, A_HELPER) if which == "solved" else files(which)
     batch = 200 if has_gpu() else 3
     weights, images, labels = problem(batch)
     results = []
@@ -138,14 +141,10 @@ def test_what_they_do_not_hand_on_is_said():
         fast.Trainer(weights, 2, 0.1, gradients=True, mine={"update": SOCKETS["update"].good})
 
 
+@pytest.mark.nightly("by day two of their steps are the same, to the last digits")
 def test_with_the_exercises_solutions_it_learns_as_pytorch_does(tmp_path):
     """The gate, as a toy: zeros and ones without a GPU; PyTorch in fp32 beside it."""
-    mine = {}
-    for exercise in beating_pytorch.EXERCISES:
-        if exercise.kernel_name in SOCKETS:
-            mine[exercise.kernel_name] = tmp_path / f"{exercise.kernel_name}.cu"
-            mine[exercise.kernel_name].write_text(exercise.solution)
-    assert set(mine) == set(SOCKETS)
+    mine = solved(tmp_path)
     batch, steps, kinds, rate = (256, 100, 10, 0.05) if has_gpu() else (2, 8, 2, 0.01)
     images, labels = data.mnist(subset=True)
     chosen = labels < kinds
