@@ -10,7 +10,7 @@ TESTS = $(IN_VENV) .venv/bin/python -m pytest -p tests.tiers -p tests.spent -p t
 WHOLE = -n logical --maxprocesses=4 --dist loadfile --no-loadscope-reorder --max-worker-restart=0 \
         --nbval-lax --nbval-cell-timeout=600 tests course chapters
 
-.PHONY: help lab update answers check chapter format tables test nightly mutants faults slides site book doctor record race address lock sbom release-check install clean
+.PHONY: help lab hub update answers check chapter format tables test nightly mutants faults slides site book doctor record race address lock sbom release-check install clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s%s\n", $$1, $$2}' Makefile
@@ -18,6 +18,9 @@ help: ## show this list
 lab: install ## open your copy of the course in JupyterLab (the first time it installs everything)
 	-@.venv/bin/python -m course.copies
 	exec .venv/bin/python -m utils.setup.lab $(FLAGS)
+
+hub: install ## a JupyterHub for a class on this machine, with a board for whoever teaches: sudo make hub (course/instructors.md)
+	exec .venv/bin/python -m course.hub $(FLAGS)
 
 update: install ## fetch the newest course; what you wrote stays (plain git pull and make lab do, too)
 	.venv/bin/python -m course.copies --update

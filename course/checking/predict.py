@@ -6,10 +6,10 @@ they come.
 """
 
 import html
-import os
 import re
 
-from course import progress
+from course import classroom, progress
+from course.classroom import chapter_here
 from utils.plots import widget_view
 
 TAG = "predict"  # of the cell with the question
@@ -26,6 +26,13 @@ class Prediction:
     def __init__(self, choices=(), unit=""):
         self.choices, self.unit = tuple(map(str, choices)), unit
         self.when = progress.moment()
+        self.where = {"chapter": chapter_here(), "cell": classroom.cell_here()}
+
+    def committed(self, given):
+        """Tell the class's board, where the learner has joined one: a choice, or the number."""
+        answer = given if self.choices else number_in(given)
+        if answer is not None:
+            classroom.tell("predict", answer=answer, **self.where)
 
     def reply(self, given):
         """What is said once the learner has committed to an answer."""
@@ -46,6 +53,7 @@ class Prediction:
             return "Both have to be numbers to be kept."
         said = {"guess": guess, "was": was, "unit": self.unit, "chapter": chapter_here()}
         progress.record_prediction(self.when, said)
+        classroom.tell("predict", answer=guess, was=was, **self.where)
         return f"Kept: you said {guess:g}, it was {was:g}{away(guess, was)}."
 
     def __repr__(self):
@@ -86,6 +94,7 @@ class Prediction:
 
         def commit(given):
             tell(self.reply(given))
+            self.committed(given)
             if self.choices:
                 after.children = _was_it_so(lambda right: tell(self.keep_choice(given, right)))
             elif number_in(given) is not None:
@@ -132,12 +141,6 @@ def away(guess, was):
     if guess <= 0 or was <= 0:
         return ""
     return f", a factor of {max(guess / was, was / guess):.2g}"
-
-
-def chapter_here():
-    """The name of the notebook that runs this, as far as Jupyter says so; "" elsewhere."""
-    path = os.environ.get("JPY_SESSION_NAME", "")
-    return re.sub(r"^\d+_", "", os.path.basename(path).removesuffix(".ipynb"))
 
 
 def _choice_buttons(choices, commit):

@@ -24,12 +24,17 @@ class Quiz:
     unit: str = ""
     also: Container = ()
 
-    def reply(self, answer):
-        """(right?, explanation) for an answer; "24,000" is 24000, and "A" is "a"."""
+    def normal(self, answer):
+        """An answer as it is compared: "24,000" is 24000, and "A" is "a"."""
         if isinstance(answer, str):
             answer = answer.strip().lower().replace(",", "")
             if answer.isdecimal():
                 answer = int(answer)
+        return answer
+
+    def reply(self, answer):
+        """(right?, explanation) for an answer, as `normal` has it."""
+        answer = self.normal(answer)
         if answer == self.answer or answer in self.also:
             return True, f"✓ Right. {self.explain_right}"
         otherwise = self.explain.get(None, "Have another look.")
@@ -60,10 +65,13 @@ class QuizView:
 
     def answer(self, given):
         """Reply to an answer, and record a right one."""
-        right, text = self.quiz.reply(given)
-        if right:
-            from course import progress
+        from course import classroom, progress
 
+        right, text = self.quiz.reply(given)
+        picked = self.quiz.normal(given)
+        if type(picked) is int or picked in list(self.quiz.choices):  # never what somebody writes
+            classroom.tell("quiz", quiz=self.quiz.id, answer=picked)
+        if right:
             progress.record_quiz(self.quiz.id)
         return text
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from course import classroom
 from course.chapters import CHAPTERS
 from course.checking.checker import check_answer, is_starter
 from course.checking.guesses import guesses
@@ -96,6 +97,9 @@ def check(id, answer, *, seed=None, strict=False):
     """
     exercise = _find(id, EXERCISES)
     outcome = check_answer(exercise, answer, seed)
+    if not outcome.untouched:
+        told = {"exercise": exercise.id, "status": outcome.status, "reason": outcome.reason}
+        classroom.tell("check", **told)
     if strict and not outcome.solved:
         raise NotSolved(repr(outcome))
     if outcome.solved:

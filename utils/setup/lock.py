@@ -4,6 +4,9 @@ Run it after each change of the pins (constraints.txt) or of what pyproject.toml
 not built for CUDA has one version everywhere: constraints-cuda12.txt takes it over first. The
 lists hold for every Python and machine that the course supports; the installer takes nothing else.
 `uv`, which makes them, is needed here alone: `pip install uv`.
+
+locks/hub.txt lists what `make hub` needs beyond all that, from locks/hub.in: versions that it names
+already stay. The Hub's proxy has a list of npm's own, locks/proxy (`npm update` there renews it).
 """
 
 import re
@@ -19,6 +22,7 @@ HEADER = """\
 # {constraints}: change those, not this.
 """
 
+HUB = "locks/hub.txt"
 PIN = re.compile(r"^([\w.-]+)==(\S+)", re.MULTILINE)
 BUILT_FOR_CUDA = ("nvidia-", "cuda-", "torch", "triton")  # how the names of such packages begin
 
@@ -47,6 +51,16 @@ def command(kind: str) -> list[str]:
     return words + [word for extra in extras for word in ("--extra", extra)]
 
 
+def hub_command() -> list[str]:
+    """The uv line for what `make hub` adds: nothing that the course has itself."""
+    words = [shutil.which("uv") or "uv", "pip", "compile", "locks/hub.in", "--universal", "--quiet"]
+    words += ["--generate-hashes", "--python-version", ".".join(map(str, install.OLDEST))]
+    words += ["--constraints", install.CONSTRAINTS["cpu"], "--output-file", HUB]
+    words += ["--no-header", "--no-annotate"]
+    pins = PIN.findall((ROOT / install.CONSTRAINTS["cpu"]).read_text())
+    return words + [f"--no-emit-package={name}" for name, _ in pins]
+
+
 def main() -> int:
     """Write all lists; returns the exit status."""
     default, cuda12 = (ROOT / install.CONSTRAINTS[kind] for kind in ("cpu", "cuda12"))
@@ -63,7 +77,7 @@ def main() -> int:
         write_whole(ROOT / name, HEADER.format(constraints=install.CONSTRAINTS[kind]) + done.stdout)
         packages = re.findall(r"^[\w.-]+==", done.stdout, re.MULTILINE)
         print(f"{name}: {len(packages)} packages, {done.stdout.count('sha256:')} files")
-    return 0
+    return subprocess.run(hub_command(), cwd=ROOT, stdout=subprocess.DEVNULL).returncode
 
 
 if __name__ == "__main__":

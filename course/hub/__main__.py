@@ -1,0 +1,193 @@
+"""``make hub``: a JupyterHub for a class, on this machine.
+
+make hub                                       for this machine alone
+make hub FLAGS="--ip 0.0.0.0 --cert FILE --key FILE"     for the network, by TLS
+make hub FLAGS=--open                          whoever signs up is let in at once
+python -m course.hub stop                      end all learners' servers, after the Hub
+python -m course.hub forget                    delete what the board keeps of the class
+python -m course.hub forget --everything       and all accounts with their homes, too
+"""
+
+import argparse
+import os
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+from course.hub import accounts, limits, provide, settings
+from course.hub.settings import Settings, Unsafe
+from utils.files import ROOT
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Command line; returns the exit status, unless it becomes the Hub."""
+    os.umask(0o022)
+    options = parser().parse_args(arguments)
+    try:
+        {"start": start, "stop": stop, "forget": forget}[options.verb](options)
+    except (Unsafe, accounts.Strange, provide.NotInstalled) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """What can be said on the command line."""
+    default = Settings()
+    made = argparse.ArgumentParser(prog="python -m course.hub", description="A Hub for a class.")
+    made.add_argument("verb", nargs="?", choices=("start", "stop", "forget"), default="start")
+    say = made.add_argument
+    say("--ip", default=default.ip, help="where it listens; other than loopback needs TLS")
+    say("--port", type=int, default=default.port)
+    say("--cert", default="", metavar="FILE", help="a TLS certificate with its chain (PEM)")
+    say("--key", default="", metavar="FILE", help="the certificate's key (PEM)")
+    say("--instructor", action="append", metavar="NAME", help="who teaches; again for another one")
+    say("--open", action="store_true", help="let in at once whoever signs up")
+    say("--trusting", action="store_true", help="without root: all learners are one account")
+    size = settings.bytes_of
+    say("--memory", type=size, default=default.memory, metavar="2G", help="for each learner")
+    say("--cpus", type=float, default=default.cpus, help="cores' worth for each learner")
+    say("--processes", type=int, default=default.processes, help="for each learner, with threads")
+    say(
+        "--file",
+        type=size,
+        default=default.file,
+        metavar="4G",
+        help="the largest file of a learner",
+    )
+    say(
+        "--idle", type=int, default=default.idle, help="seconds after which an idle server is ended"
+    )
+    say("--place", type=Path, help="where accounts and homes are kept")
+    say("--everything", action="store_true", help="with forget: accounts and homes, too")
+    return made
+
+
+def chosen(options) -> Settings:
+    """The settings that somebody chose."""
+    place = options.place
+    if place is None:
+        place = ROOT / "my" / "hub" if options.trusting else settings.PLACE
+    return Settings(
+        ip=options.ip,
+        port=options.port,
+        cert=str(Path(options.cert).resolve()) if options.cert else "",
+        key=str(Path(options.key).resolve()) if options.key else "",
+        instructors=tuple(options.instructor or Settings.instructors),
+        open=options.open,
+        trusting=options.trusting,
+        memory=options.memory,
+        cpus=options.cpus,
+        processes=options.processes,
+        file=options.file,
+        idle=options.idle,
+        place=str(place.resolve()),
+    )
+
+
+def start(options) -> None:
+    """Become the Hub."""
+    hub = chosen(options)
+    settings.refuse_unsafe(hub, root=os.geteuid() == 0)
+    provide.provide()
+    prepare(hub)
+    first = not (hub.secret / "jupyterhub.sqlite").exists()
+    password = accounts.new_password() if first else ""
+    print(first_steps(hub, password), flush=True)
+    become(hub, password)
+
+
+def prepare(hub: Settings) -> None:
+    """Make the Hub's folders and the board's account."""
+    hub.secret.mkdir(parents=True, exist_ok=True, mode=0o700)
+    hub.secret.chmod(0o700)
+    hub.homes.mkdir(exist_ok=True)
+    if not hub.own.exists():
+        from course.hub.config import OWN
+
+        hub.own.write_text(OWN)
+        hub.own.chmod(0o600)
+    if hub.trusting:
+        hub.board.mkdir(exist_ok=True, mode=0o700)
+    else:
+        accounts.ensure(accounts.BOARD, hub.board)
+        settings.refuse_unreadable(ROOT, accounts.BOARD)
+        for folder in (sys.prefix, sys.base_prefix):
+            settings.refuse_unreadable(Path(folder), accounts.BOARD)
+
+
+def first_steps(hub: Settings, password: str) -> str:
+    """What is printed when the Hub starts: where it is, what to do, and what is limited."""
+    who = hub.instructors[0]
+    log_in = f"as {who}"
+    if password:
+        log_in += f", password {password} (then change it: {hub.address}/hub/change-password)"
+    let_in = "" if hub.open else f"; let them in at {hub.address}/hub/authorize"
+    limited, unlimited = limits.in_words(hub, limits.has_systemd())
+    lines = [
+        f"\nThe Hub: {hub.address}{'' if hub.cert else '  (this machine alone)'}",
+        f"  1. Log in {log_in}",
+        f"  2. Learners open the address and choose Sign up{let_in}",
+        f"  3. The board: {hub.address}/services/board/ (and the wall, for the projector)",
+        f"  Your institution's accounts (OAuth) and other settings: {hub.own}",
+        "Limited: " + "; ".join(limited),
+        "Not limited: " + "; ".join(unlimited),
+        "Ctrl-C ends the Hub and leaves notebooks at work: `make hub` finds them again, and "
+        f"`{sys.executable} -m course.hub stop` ends them\n",
+    ]
+    return "\n".join(lines)
+
+
+def become(hub: Settings, password: str = "") -> None:
+    """Replace this process by JupyterHub."""
+    os.environ[settings.SETTINGS] = str(hub.write())
+    if password:
+        os.environ["CUDA_COURSE_FIRST_PASSWORD"] = password
+    os.chdir(hub.secret)
+    file = Path(__file__).with_name("jupyterhub_config.py")
+    words = ["-m", "jupyterhub", "-f", str(file), "--log-level=WARN"]
+    os.execv(sys.executable, [sys.executable, *words])
+
+
+def stop(options) -> None:
+    """End all servers of learners, once the Hub has ended."""
+    hub = chosen(options)
+    if is_running(hub):
+        raise Unsafe("the Hub still runs: end it first (Ctrl-C)")
+    ended = accounts.end_all(hub.homes)
+    print(f"ended: {', '.join(ended) or 'nobody had a server'}")
+
+
+def forget(options) -> None:
+    """Delete what the board keeps; with --everything accounts, homes and the Hub itself, too."""
+    hub = chosen(options)
+    from course.hub.board.store import Store
+
+    file = hub.board / "class.sqlite"
+    if file.exists():
+        store = Store(file)
+        store.forget()
+        store.close()
+        print("The board has forgotten the class")
+    if not options.everything:
+        return
+    if is_running(hub):
+        raise Unsafe("the Hub still runs: end it first (Ctrl-C)")
+    gone = accounts.remove(hub.homes)
+    for folder in (hub.secret, hub.board, hub.homes):
+        shutil.rmtree(folder, ignore_errors=True)
+    print(f"{len(gone)} learners' accounts with their homes, and the Hub's own, are deleted")
+
+
+def is_running(hub: Settings) -> bool:
+    """Whether the Hub that these settings name runs."""
+    try:
+        os.kill(int((hub.secret / "hub.pid").read_text()), signal.SIG_DFL)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+"""Unix accounts of a class, and the accounts by which people log in to the Hub."""
+
+import contextlib
+import hashlib
+import pwd
+import re
+import secrets
+import subprocess
+from pathlib import Path
+
+import psutil
+
+from course.hub.settings import NAME, Settings
+
+PREFIX = "class-"  # of a learner's Unix account: nobody's name in the Hub is root's or the board's
+BOARD = "cuda-course-board"  # the board's Unix account
+PASSWORD_LENGTH = 8
+
+
+class Strange(RuntimeError):
+    """An account is there that is none of this class's."""
+
+
+def unix_name(name: str) -> str:
+    """The Unix account of a Hub's account; of one with a longer or stranger name, such as an
+    address for mail, what can stand in a Unix name and a hash of all of it.
+    """
+    if re.fullmatch(NAME, name):
+        return PREFIX + name
+    kept = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:12]
+    return f"{PREFIX}{kept}--{hashlib.sha256(name.encode()).hexdigest()[:10]}"
+
+
+def ensure(account: str, home: Path) -> pwd.struct_passwd:
+    """Make a Unix account with a home that nobody else can read, unless it is there. Needs root.
+
+    Strange where an account of that name has another home: it is somebody else's.
+    """
+    try:
+        found = pwd.getpwnam(account)
+    except KeyError:
+        home.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
+        subprocess.run(
+            ["useradd", "--create-home", "--home-dir", str(home), "--shell", "/bin/bash"]
+            + ["--user-group", "--skel", "/dev/null", account],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        found = pwd.getpwnam(account)
+        home.chmod(0o700)
+    if Path(found.pw_dir) != home:
+        raise Strange(f"the Unix account {account} is not this class's: its home is {found.pw_dir}")
+    return found
+
+
+def of_class(homes: Path) -> list[pwd.struct_passwd]:
+    """All Unix accounts whose home is in `homes`."""
+    return [each for each in pwd.getpwall() if Path(each.pw_dir).parent == homes]
+
+
+def end_all(homes: Path) -> list[str]:
+    """End all processes of the class's accounts; the names of those who had some."""
+    ended = []
+    for each in of_class(homes):
+        if [_end(process) for process in psutil.process_iter(["uids"]) if _is_of(process, each)]:
+            ended.append(each.pw_name)
+    return ended
+
+
+def remove(homes: Path) -> list[str]:
+    """Delete the class's Unix accounts with their homes; their names."""
+    end_all(homes)
+    gone = of_class(homes)
+    for each in gone:
+        subprocess.run(
+            ["userdel", "--remove", each.pw_name], check=True, capture_output=True, text=True
+        )
+    return [each.pw_name for each in gone]
+
+
+def _is_of(process, account):
+    uids = process.info["uids"]
+    return uids is not None and uids.real == account.pw_uid
+
+
+def _end(process):
+    with contextlib.suppress(psutil.Error):
+        process.kill()
+        process.wait(10)
+    return True
+
+
+def new_password() -> str:
+    """A password to read aloud: no letters that look alike."""
+    return "".join(secrets.choice("abcdefghjkmnpqrstuvwxyz23456789") for _ in range(12))
+
+
+def authenticator(settings: Settings, first_password: str):
+    """A class of NativeAuthenticator whose instructors' accounts exist from the beginning.
+
+    Else whoever signs up first under an instructor's name would teach. first_password: what they
+    log in with the first time; of no effect on an account that is there.
+    """
+    import bcrypt
+    from nativeauthenticator import NativeAuthenticator
+    from nativeauthenticator.orm import UserInfo
+
+    class ClassAuthenticator(NativeAuthenticator):
+        def add_new_table(self):
+            super().add_new_table()
+            for name in settings.instructors:
+                if not self.user_exists(name):
+                    hashed = bcrypt.hashpw(first_password.encode(), bcrypt.gensalt())
+                    self.db.add(UserInfo(username=name, password=hashed, is_authorized=True))
+            self.db.commit()
+
+        def validate_username(self, username):
+            return bool(re.fullmatch(NAME, username)) and super().validate_username(username)
+
+    return ClassAuthenticator

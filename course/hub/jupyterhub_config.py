@@ -1,0 +1,20 @@
+"""What JupyterHub reads first; `python -m course.hub` starts it with this file.
+
+The settings are in the file that the variable CUDA_COURSE_HUB names.
+"""
+
+import os
+
+
+def _configure():
+    from course.hub import config, settings
+
+    chosen = settings.read()
+    config.configure(c, chosen, os.environ.pop("CUDA_COURSE_FIRST_PASSWORD", ""))  # noqa: F821
+    if chosen.own.is_file():
+        load_subconfig(str(chosen.own))  # noqa: F821
+
+
+if "get_config" in globals():  # else a test has only imported it
+    c = get_config()  # noqa: F821
+    _configure()
