@@ -5,6 +5,7 @@ import re
 import sys
 from types import SimpleNamespace
 
+import nbformat
 import pytest
 
 from tests import tiers
@@ -71,8 +72,15 @@ def test_by_day_most_notebooks_say_no_estimates(monkeypatch, tier, name, left_ou
     assert all((ROOT / "chapters" / each).is_file() for each in tiers.ESTIMATED)
 
 
+def runs(tier, name, id, source="split = 3"):
+    """Whether a tier runs such a cell of a notebook."""
+    unmarked = {"get_closest_marker": lambda name: None, "nodeid": f"chapters/{name}::Cell 1"}
+    cell, path = SimpleNamespace(id=id, source=source), ROOT / "chapters" / name
+    return tiers.belongs(SimpleNamespace(cell=cell, path=path, **unmarked), tier)
+
+
 @pytest.mark.parametrize(
-    "tier, name, source, runs",
+    "tier, name, source, expected",
     [
         ("test", "06_memory.ipynb", 'exercises.check("memory.split", split)', False),
         ("test", "06_memory.ipynb", "split = 3", True),
@@ -81,12 +89,18 @@ def test_by_day_most_notebooks_say_no_estimates(monkeypatch, tier, name, left_ou
         ("nightly", "06_memory.ipynb", 'exercises.check("memory.split", split)', True),
     ],
 )
-def test_by_day_most_notebooks_hand_in_no_starter(tier, name, source, runs):
-    cell, path = SimpleNamespace(source=source), ROOT / "chapters" / name
-    unmarked = {"get_closest_marker": lambda name: None, "nodeid": f"chapters/{name}::Cell 1"}
-    item = SimpleNamespace(cell=cell, path=path, **unmarked)
-    assert tiers.belongs(item, tier) == runs
-    assert path.is_file()
+def test_by_day_most_notebooks_hand_in_no_starter(tier, name, source, expected):
+    assert runs(tier, name, "check-split", source) == expected
+    assert (ROOT / "chapters" / name).is_file()
+
+
+@pytest.mark.parametrize("name", tiers.AT_NIGHT)
+def test_a_cell_waits_for_the_night_where_a_test_stands_for_it(name):
+    cells = {cell.id for cell in nbformat.read(ROOT / "chapters" / name, 4).cells}
+    for id, test in tiers.AT_NIGHT[name].items():
+        assert id in cells and (ROOT / test).is_file()
+        assert runs("nightly", name, id) and not runs("test", name, id)
+    assert runs("test", name, "another")
 
 
 def test_a_mark_without_a_reason_is_refused(run):

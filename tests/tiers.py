@@ -10,7 +10,7 @@ leaves out nothing. Without this plugin pytest runs what it is given, whole.
 
 What stands beside a clock, an estimate, takes longer than many a cell: by day notebooks leave it
 out, but for those in ESTIMATED. So they do with the check of a starter, which shows that it is not
-solved, but for those in HANDED_IN.
+solved, but for those in HANDED_IN, and with a few dear cells for which a test stands, in AT_NIGHT.
 
 --shard=2/4 takes the second of four parts, --seed=N repeats a night's inputs.
 """
@@ -64,6 +64,22 @@ ESTIMATED = "08_profiling.ipynb", "24_estimates.ipynb"
 HANDED_IN = ("05_first_kernels.ipynb",)
 #: A cell that does nothing but that
 HANDS_IN = re.compile(r"exercises\.check\([^()]*\)\s*")
+#: Cells that run at night alone, by their ids, and the test that says by day what they show
+AT_NIGHT = {
+    "10_reductions.ipynb": {  # sums in eight orders each
+        "bits-count": "tests/course/kernels/reductions/test_climbing.py",
+    },
+    "18_pytorch_extensions.ipynb": {  # the package is installed once more
+        "colleague-yours": "tests/course/extensions/test_extensions.py",
+    },
+    "19_mnist_cnn.ipynb": dict.fromkeys(  # a whole training; by day one step
+        ("torch-train-run", "run", "run-check", "curve", "rounding-run", "speed"),
+        "tests/course/kernels/mnist_cnn/test_naive_trainer.py",
+    ),
+    "20_beating_pytorch.ipynb": {  # ten steps; by day two
+        "learn": "tests/course/kernels/mnist_cnn/test_sockets.py",
+    },
+}
 
 
 def part(text: str) -> tuple[int, int]:
@@ -113,17 +129,20 @@ def belongs(item, tier: str) -> bool:
         if not (mark.args and isinstance(mark.args[0], str)):
             raise pytest.UsageError(f'{item.nodeid}: nightly("why") needs a reason')
         return tier == "nightly"
-    if hands_in(item) and item.path.name not in HANDED_IN:
+    if waits(item):
         return tier == "nightly"
     if tier == "check" and item.nodeid.startswith(SAMPLED):
         return item.get_closest_marker("quick") is not None
     return tier != "check" or is_fast(item.nodeid)
 
 
-def hands_in(item) -> bool:
-    """Whether it is a notebook's cell that checks an answer, and does nothing else."""
+def waits(item) -> bool:
+    """Whether it is a notebook's cell that runs at night alone."""
     cell = getattr(item, "cell", None)  # nbval's
-    return cell is not None and HANDS_IN.fullmatch(cell.source) is not None
+    if cell is None:
+        return False
+    hands_in = HANDS_IN.fullmatch(cell.source) and item.path.name not in HANDED_IN
+    return bool(hands_in) or cell.id in AT_NIGHT.get(item.path.name, ())
 
 
 def unit(nodeid: str) -> str:
