@@ -103,6 +103,15 @@ def test_a_cell_waits_for_the_night_where_a_test_stands_for_it(name):
     assert runs("test", name, "another")
 
 
+@pytest.mark.parametrize("name", tiers.LESS)
+def test_a_cell_does_less_by_day(name):
+    cells = {cell.id: cell for cell in nbformat.read(ROOT / "chapters" / name, 4).cells}
+    for id, (words, fewer) in tiers.LESS[name].items():
+        before = cells[id].source
+        tiers.shorten(SimpleNamespace(cell=cells[id], path=ROOT / "chapters" / name))
+        assert before.count(words) == 1 and cells[id].source == before.replace(words, fewer)
+
+
 def test_a_mark_without_a_reason_is_refused(run):
     tests = "import pytest\n\n@pytest.mark.nightly\ndef test_a(): pass\n"
     assert 'test_a: nightly("why") needs a reason' in run(tests, "--tier=test")

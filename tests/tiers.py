@@ -55,6 +55,8 @@ LARGE = (
     "tests/course/exercises/test_exercises.py",
     "tests/course/exercises/test_more_answers.py",
 )
+#: and what others do less of by day
+LESS = {"19_mnist_cnn.ipynb": {"run": ("lr={lr}", "lr={lr} steps=8")}}
 
 #: As in utils/timing.py, which would load NumPy before a worker's threads are counted
 NO_ESTIMATES = "CUDA_COURSE_NO_ESTIMATES"
@@ -72,8 +74,8 @@ AT_NIGHT = {
     "18_pytorch_extensions.ipynb": {  # the package is installed once more
         "colleague-yours": "tests/course/extensions/test_extensions.py",
     },
-    "19_mnist_cnn.ipynb": dict.fromkeys(  # a whole training; by day one step
-        ("torch-train-run", "run", "run-check", "curve", "rounding-run", "speed"),
+    "19_mnist_cnn.ipynb": dict.fromkeys(  # what came of a whole training; by day of one step
+        ("torch-train-run", "run-check", "curve", "rounding-run", "speed"),
         "tests/course/kernels/mnist_cnn/test_naive_trainer.py",
     ),
     "20_beating_pytorch.ipynb": {  # ten steps; by day two
@@ -145,6 +147,13 @@ def waits(item) -> bool:
     return bool(hands_in) or cell.id in AT_NIGHT.get(item.path.name, ())
 
 
+def shorten(item) -> None:
+    """Let a notebook's cell do as much as LESS has it."""
+    cell = getattr(item, "cell", None)
+    if cell is not None and cell.id in LESS.get(item.path.name, ()):
+        cell.source = cell.source.replace(*LESS[item.path.name][cell.id])
+
+
 def unit(nodeid: str) -> str:
     """What one worker runs in one go: a file, or a chapter's tests of a large one."""
     file, _, test = nodeid.partition("::")
@@ -162,6 +171,9 @@ def pytest_collection_modifyitems(config, items):
     chosen = {item for item in in_tier if unit(item.nodeid) in mine}
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = [item for item in items if item in chosen]
+    if config.option.tier != "nightly":
+        for item in items:
+            shorten(item)
 
 
 @pytest.hookimpl(tryfirst=True)
