@@ -132,7 +132,19 @@ def test_what_a_gpu_printed_is_what_was_derived():
     assert {name: derive.PROGRAMS[name]() for name in PROGRAMS} == expected
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in mistakes.FOLDER.glob("*.cu")))
+LIKE_ANOTHER = pytest.mark.nightly("by day one mistake of each kind, with each set of checks")
+
+
+def broken():
+    """pytest.param(name) of each broken program, by day the first of which so much is expected."""
+    seen = set()
+    for source in sorted(mistakes.FOLDER.glob("*.cu")):
+        words, _, mode = mistakes.expectation(source)
+        yield pytest.param(source.stem, marks=[LIKE_ANOTHER] if (words, mode) in seen else [])
+        seen.add((words, mode))
+
+
+@pytest.mark.parametrize("name", broken())
 def test_mistake_is_found(name):
     source = mistakes.FOLDER / f"{name}.cu"
     if name in CLANG_MISSES and not is_gcc(compiler()):

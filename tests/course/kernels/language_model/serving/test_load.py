@@ -21,6 +21,7 @@ def test_ten_thousand_clients(model, pytestconfig):
     assert {200, 400, 404, 413, 429} <= set(found.statuses)
 
 
+@pytest.mark.nightly("by day the test is run, and not with what it must notice")
 def test_another_text_is_noticed(monkeypatch):
     monkeypatch.setattr(load, "alone", lambda model: lambda prompt, most: "another text")
     found = load.run("checksum", 20)

@@ -3,13 +3,13 @@
 import json
 import signal
 import socket
-import subprocess
 import sys
 import time
 
 import pytest
 import requests
 
+from course.kernels.language_model.serving import __main__ as command
 from course.kernels.language_model.serving.asking import Limits
 from course.kernels.language_model.serving.engine import Engine
 from course.kernels.language_model.serving.load import NONSENSE, Watched
@@ -19,7 +19,6 @@ from course.kernels.language_model.serving.server import Background, Server, Ser
 from course.kernels.language_model.serving.text import ByteTokens, Writing, overlap
 from tests.course.kernels.language_model.serving.alone import by_checksum
 from tests.processes import wait_until
-from utils.tools.process import python_environment
 
 BLOCKS = 40
 
@@ -220,20 +219,17 @@ def test_a_model_that_fails_ends_no_server(running, stream):
     assert ask(running, prompt="Once").status_code == 200
 
 
-def test_a_port_in_use(running):
+def test_a_port_in_use(running, monkeypatch):
     port = running.server.port
     with pytest.raises(ServerError, match=f"port {port} is in use: end what uses it"):
         Server(running.engine, ByteTokens(), port=port)
     with pytest.raises(ServerError, match="in use"):
         Background(running.engine, ByteTokens(), port=port).__enter__()
-    module = "course.kernels.language_model.serving"
-    command = [sys.executable, "-m", module, "--model", "checksum", "--port", str(port)]
-    ended = subprocess.run(command, capture_output=True, text=True, env=python_environment())
-    assert ended.returncode == 1
-    assert (
-        ended.stderr.strip()
-        == f"port {port} is in use: end what uses it, or choose another with --port"
-    )
+    monkeypatch.setattr(sys, "argv", ["serving", "--model", "checksum", "--port", str(port)])
+    with pytest.raises(SystemExit) as ended:
+        command.main()
+    says = f"port {port} is in use: end what uses it, or choose another with --port"
+    assert ended.value.code == says
 
 
 def test_it_ends_when_all_have_their_answers():
