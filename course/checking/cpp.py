@@ -10,6 +10,7 @@ import re
 import signal
 import sys
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from course.checking.model import Exercise
@@ -30,6 +31,13 @@ NO_SANITIZERS = (
     "This compiler has no sanitizers, and the check needs them: `sudo dnf install libasan "
     "libubsan` (Fedora), `sudo apt install libclang-rt-dev` (clang on Debian and Ubuntu)."
 )
+
+# Variables that nobody sets get a pattern where the compiler can do that (g++ 12, clang 16).
+PATTERN = "-ftrivial-auto-var-init=pattern"
+# What a compiler warns of where it follows a variable through the code
+UNSET = re.compile(r"answer\.h:(\d+):\d+: warning: .*?[‘'](\w+)[’'].*\buninitialized\b")
+# `*out[i]`, where a statement begins or after = ( , and not a product
+STAR_FIRST = re.compile(r"(?:^|[=(,;])\s*(\*(\w+)\[(\w+)\])")
 
 # A launch of CUDA's, which becomes launched({grid, block}, kernel)(arguments)
 LAUNCH = re.compile(r"\b(\w+)\s*<<<(.*?)>>>", re.DOTALL)
@@ -83,11 +91,37 @@ def run(path, tests, seed, launches=False):
             done = process.run(command, timeout=PATIENCE, cwd=folder, env=environment)
         except process.Timeout:
             return "timeout", f"It was stopped after {PATIENCE} seconds. What does it wait for?", ""
+        never_set = _never_set(folder, TESTS / tests) if "FAIL wrong_value" in done.output else ""
     if len(done.output) > process.MAX_OUTPUT // 2:
         return "flood", f"It printed {len(done.output):,} characters or more.", ""
     if done.returncode == -signal.SIGXCPU:
         return "timeout", f"It was stopped after {RUN_SECONDS} seconds. Does every loop end?", ""
-    return _judge(done, path)
+    failure = _judge(done, path)
+    return (failure[0], failure[1] + never_set, failure[2]) if failure else None
+
+
+@cache
+def _takes_pattern(command):
+    """Whether this compiler gives variables that nobody sets a pattern."""
+    asked = [*command, PATTERN, "-x", "c++", "-E", os.devnull]
+    return process.run(asked, timeout=COMPILE_SECONDS).returncode == 0
+
+
+def _never_set(folder, tests):
+    """What the compiler warns of variables that are read before they are set; "" if nothing."""
+    from utils.cpu.cuda_c.build import compiler
+
+    warn = ["-O1", "-Wuninitialized", "-Wmaybe-uninitialized", "-Wno-unknown-warning-option"]
+    command = [*compiler(), "-std=c++17", *warn, f"-I{folder}", "-c", str(tests), "-o", os.devnull]
+    try:
+        log = process.run(command, timeout=COMPILE_SECONDS).output
+    except process.Timeout:
+        return ""
+    unset = UNSET.search(log)
+    if not unset:
+        return ""
+    line, name = unset.groups()
+    return f" The compiler warns: `{name}` may be read in line {line} before it is set."
 
 
 def _compile(folder, path, tests):
@@ -96,6 +130,7 @@ def _compile(folder, path, tests):
     try:
         options = ["-std=c++17", "-g1", "-w", f"-I{folder}"]  # -g1: a report names lines alone
         libraries = system_libraries(sys.platform == "linux", wraps_heap=False)
+        options += [PATTERN] if _takes_pattern(tuple(compiler())) else []
         command = [*compiler(), *options, str(tests), *libraries, "-o", str(folder / "tests")]
     except BuildError as error:
         first, _, rest = str(error).partition("\n")
@@ -127,11 +162,22 @@ def _judge(done, path):
     code = excerpt(path, int(line[1])).rstrip() if line else ""
     for pattern, reason in FOUND:
         if re.search(pattern, output):
-            return reason, _telling(output), code
+            return reason, _telling(output) + _star_first(path, line), code
     if done.returncode == 0:
         why = "The program ended before its tests did. Is there an `exit` in your code?"
         return "crashed", why, ""
     return "crashed", f"{process.exit_reason(done.returncode)}. {output.strip()[-300:]}", code
+
+
+def _star_first(path, line):
+    """A sentence where the line at fault has `*out[i]`, which takes the element first; else ""."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    found = line and STAR_FIRST.search(lines[int(line[1]) - 1])
+    if not found:
+        return ""
+    text, name, index = found.groups()
+    meant = f"for the array that `{name}` points to write `(*{name})[{index}]`"
+    return f" `{text}` is `*({name}[{index}])`: {meant}."
 
 
 def _telling(report):

@@ -67,6 +67,8 @@ void mean_max(const int* a, int n, float* mean, int* largest) {
             "    n = (short)n;\n    long long sum",
             "wrong_value",
         ),
+        ("long long sum = 0", "double sum", "wrong_value"),
+        ("long long sum = 0", "float sum = 0", "wrong_value"),
     ),
 )
 
@@ -81,12 +83,12 @@ BLOCKS = """
 BLOCKS_EXERCISE = CppExercise(
     id="c_for_cuda.blocks",
     title="A macro that holds",
-    minutes=5,
+    minutes=4,
     path="build/blocks.h",
     task=(
         "Repair the macro `BLOCKS(n, block)`: how many blocks of `block` threads cover `n`"
         " elements? It must hold whatever is put in (`BLOCKS(a - b, 64 + c)`) and wherever it"
-        " stands (`2 * BLOCKS(n, 256)`)."
+        " stands (`2 * BLOCKS(n, 256)`). `n` may be a long long."
     ),
     starter="""
 %%writefile build/blocks.h
@@ -145,7 +147,7 @@ BODY = "((size_t)z * height + y) * width + x"
 INDEX_EXERCISE = CppExercise(
     id="c_for_cuda.index",
     title="One picture in a long stack",
-    minutes=8,
+    minutes=5,
     path="build/index.h",
     task=(
         "Pictures of `height` rows and `width` columns lie in memory one behind another, row-major."
@@ -204,7 +206,7 @@ MALLOC = "*out = (float*)malloc(n * sizeof(float));"
 ALLOCATE_EXERCISE = CppExercise(
     id="c_for_cuda.allocate",
     title="Your own cudaMalloc",
-    minutes=10,
+    minutes=7,
     path="build/allocate.h",
     task=(
         "Write `allocate(float **out, int n, float value)` in the manner of cudaMalloc: memory for"
@@ -241,6 +243,11 @@ int allocate(float** out, int n, float value) {
         ("(float*)malloc(", "(float*)realloc(&n, ", "dangling"),
         ("malloc(n * sizeof(float))", "malloc(n * sizeof(out))", "wrong_size"),
         ("i < n;", "i <= n;", "out_of_bounds"),
+        (
+            "    for (int i = 0; i < n; ++i)\n        (*out)[i] = value;\n",
+            "    __builtin_memset(*out, value, n * sizeof(float));\n",
+            "wrong_value",
+        ),
         (MALLOC, "static float mine[100];\n    *out = mine;", "dangling"),
         (MALLOC, "float mine[100];\n    *out = mine;", "dangling"),
         ("(*out)[i]", "*out[i]", "out_of_bounds"),
@@ -307,6 +314,7 @@ void report(const char* file, int line, const char* text, int error);  // the ch
         ),
         (("do {", "{   "), ("} while (0)", "}"), "does_not_compile"),
         ("return error_;", "", "wrong_value"),
+        ("return error_;", "__builtin_exit(error_);", "wrong_value"),
         ("#call, error_", '"call", error_', "wrong_value"),
         ("error_ != 0", "error_ == 0", "wrong_value"),
         Wrong(TRY.replace("error_", "error"), "wrong_value"),
@@ -404,6 +412,75 @@ struct DeviceArray {
     ),
 )
 
+# ---- mistakes: a leak, an index, memory that nobody set
+
+MISTAKES = """
+// How often the commonest of the n bytes in `a` occurs.
+int most(const unsigned char* a, int n) {
+    int* counts = new int[256]();
+    for (int i = 0; i < n; ++i)
+        ++counts[a[i]];
+    int best = 0;
+    for (int byte = 0; byte < 256; ++byte)
+        if (counts[byte] > best)
+            best = counts[byte];
+    delete[] counts;
+    return best;
+}
+"""
+CLEARED = "new int[256]();"
+
+MISTAKES_EXERCISE = CppExercise(
+    id="c_for_cuda.mistakes",
+    title="Three mistakes",
+    minutes=7,
+    path="build/most.h",
+    task=(
+        "`most` counts how often each byte occurs in `a`, and returns the largest of the counts."
+        " It looks well, and yet it makes three mistakes of this section. Repair it until neither"
+        " the result nor a sanitizer says anything against it."
+    ),
+    starter="""
+%%writefile build/most.h
+// How often the commonest of the n bytes in `a` occurs.
+int most(const unsigned char* a, int n) {
+    int* counts = new int[256];
+    for (int i = 0; i <= n; ++i)
+        ++counts[a[i]];
+    int best = 0;
+    for (int byte = 0; byte < 256; ++byte)
+        if (counts[byte] > best)
+            best = counts[byte];
+    return best;
+}
+""",
+    solution=MISTAKES,
+    tests="mistakes.cpp",
+    hints=(
+        "Run the check: its report names one mistake at a time. What does each line of it say?",
+        "An array of n bytes has the elements 0 to n - 1. And what do fresh counts hold?",
+        "What `new[]` gives, `delete[]` takes back, after its last use.",
+    ),
+    wrong=(
+        ("i < n", "i <= n", "out_of_bounds"),
+        (CLEARED, "new int[256];", "wrong_value"),
+        (
+            ("int* counts = new int[256]();", "int counts[256];"),
+            ("    delete[] counts;\n", ""),
+            "wrong_value",
+        ),
+        ("    delete[] counts;\n", "", "leak"),
+        ("delete[] counts", "delete counts", "wrong_free"),
+        (
+            ("    delete[] counts;\n", ""),
+            ("    int best = 0;", "    delete[] counts;\n    int best = 0;"),
+            "use_after_free",
+        ),
+        (CLEARED, "new int[256];\n    memset(counts, 0, 256);", "wrong_value"),
+        ("new int[256]()", "new int[255]()", "out_of_bounds"),
+    ),
+)
+
 EXERCISES = (
     MEAN_MAX_EXERCISE,
     BLOCKS_EXERCISE,
@@ -411,6 +488,7 @@ EXERCISES = (
     ALLOCATE_EXERCISE,
     TRY_EXERCISE,
     RAII_EXERCISE,
+    MISTAKES_EXERCISE,
 )
 
 QUIZZES = (
@@ -438,20 +516,6 @@ QUIZZES = (
             "To change a variable of yours a function needs its address. d_a is such a variable.",
         ),
         ("Because a float * takes less space than a float **", "All pointers have the same size."),
-        answer="b",
-    ),
-    one_of(
-        "c_for_cuda.q_sizeof",
-        (
-            "`void up(float *a) { cudaMemcpy(d, a, sizeof(a), cudaMemcpyHostToDevice); }` copies"
-            " what?"
-        ),
-        ("The whole array", "The length of an array does not come along with its address."),
-        (
-            "As many bytes as a pointer has: two floats",
-            "In a function `a` is only an address, and `sizeof` gives the size of that: 8 bytes.",
-        ),
-        ("Nothing: it does not compile", "It compiles, and some compilers do not even warn."),
         answer="b",
     ),
     one_of(

@@ -16,6 +16,7 @@ CELLS = {c.id: c for c in nbformat.read(ROOT / "chapters" / "03_c_for_cuda.ipynb
 # Each cell that fails on purpose, and a word of the failure that it is there for.
 FAILURES = {
     "compile-error-run": "ten",
+    "signs-run": "SIGSEGV",
     "null-run": "SIGSEGV",
     "enum-run": "invalid copy direction",
     "stack-overflow-run": "SIGSEGV",

@@ -40,6 +40,13 @@ using ::counted2;
 #undef malloc
 #undef calloc
 
+// Whether each byte of an element is the number that was asked for.
+static bool is_memset(float element, float value) {
+    unsigned char bytes[sizeof element];
+    memset(bytes, (int)value, sizeof bytes);
+    return value != 0 && memcmp(&element, bytes, sizeof bytes) == 0;
+}
+
 // More bytes than 32 bits count: there may be no room for them.
 static void asks_for_many(int n) {
     float* out = nullptr;
@@ -61,6 +68,7 @@ void run_tests() {
         if (n == 5)
             value = -0.0f;
         allocations = last_bytes = 0;
+        dirty_stack();
         int error = allocate(&out, n, value);
         if (out == poison)
             FAIL("unwritten", "The caller's pointer was never set. `*out = ...` writes there.");
@@ -79,7 +87,8 @@ void run_tests() {
                  n * sizeof(float), last_bytes);
         for (int i = 0; i < n; ++i)
             if (memcmp(&out[i], &value, sizeof value) != 0)
-                FAIL("wrong_value", "Element %d of %d is %g, not %g.", i, n, out[i], value);
+                FAIL("wrong_value", "Element %d of %d is %g, not %g.%s", i, n, out[i], value,
+                     is_memset(out[i], value) ? " `memset` sets bytes, not floats." : "");
         free(out);
     }
     for (int n : {0, -3}) {

@@ -16,12 +16,26 @@ static int call(int result) {
     return result;
 }
 
+static bool in_twice;
+static void ended() {
+    if (in_twice)
+        printf(
+            "\nFAIL wrong_value The whole program ended. TRY ends only the function that it stands "
+            "in: `return`.\n");
+}
+
 static int failing_line;
-static int twice(int first, int second) {
+static int both(int first, int second) {
     failing_line = __LINE__ + 1;
     TRY(call(first));
     TRY(call(second));
     return 0;
+}
+static int twice(int first, int second) {
+    in_twice = true;
+    int got = both(first, second);
+    in_twice = false;
+    return got;
 }
 static int with_else(bool ready, int result) {
     if (ready)
@@ -46,6 +60,7 @@ static int named_error() {
 }
 
 void run_tests() {
+    atexit(ended);
     int bad = random_int(1, 900);
     if (twice(0, 0) != 0)
         FAIL("wrong_value",

@@ -32,6 +32,7 @@ from course.checking.rejected import OTHER_BARRIERS, OTHER_BLOCKS, Rejected, cra
 from course.checking.trials import cases
 from course.exercises import (
     beating_pytorch,
+    c_for_cuda,
     first_kernels,
     libraries,
     many_gpus,
@@ -365,7 +366,13 @@ NO_16_ACROSS = replace(tensor_cores.WMMA_CU, "b + i * n + column", "b + i * n + 
 FIRST_COLUMN = replace(tensor_cores.REGISTERS_CU, "n + column + threadIdx.x / 4;", "n + column;")
 HALVES_SWAPPED = replace(many_gpus.EXCHANGE_CU, "flag) << 32 | bits", "bits) << 32 | flag")
 SPIES = replace(many_gpus.EXCHANGE_CU, "__uint_as_float(unsigned(w))", "numbers[other * n + i]")
+SUM_UNSET = replace(c_for_cuda.MEAN_MAX, "long long sum = 0", "double sum")
+SUM_IN_FLOATS = replace(c_for_cuda.MEAN_MAX, "long long sum", "float sum")
 SLIPS = [
+    ("c_for_cuda.mean_max", SUM_UNSET, "`sum` may be read in line"),
+    ("c_for_cuda.mean_max", SUM_IN_FLOATS, "first 24 bits"),
+    ("c_for_cuda.allocate", replace(c_for_cuda.ALLOCATE, "(*out)[i]", "*out[i]"), "(*out)[i]`"),
+    ("c_for_cuda.try", replace(c_for_cuda.TRY, "return error_", "exit(error_)"), "whole program"),
     ("many_gpus.exchange", HALVES_SWAPPED, "lies none yet: the upper half"),
     ("many_gpus.exchange", SPIES, "looked at the other's numbers"),
     ("libraries.spmv", LAST_LEFT_OUT, "last element of each row is left out"),
