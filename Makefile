@@ -27,8 +27,8 @@ update: install ## fetch the newest course; what you wrote stays (plain git pull
 	@$(PYTHON) -E -s utils/setup/install.py
 	.venv/bin/python -m course.copies
 
-answers: install ## all cells that you changed into my/answers.json; make answers FROM=FILE takes them from there
-	.venv/bin/python -m course.copies $(if $(FROM),--restore "$(FROM)",--export my/answers.json)
+answers: install ## all cells that you changed into my/answers.json; FROM=FILE takes them from there; DIR=FOLDER checks a class's (ROSTER=its list)
+	.venv/bin/python -m $(if $(DIR),course.answers "$(DIR)" $(if $(ROSTER),--roster "$(ROSTER)") $(if $(ONLY),--only $(ONLY)),course.copies $(if $(FROM),--restore "$(FROM)",--export my/answers.json))
 
 check: install ## before a push, in three minutes: formats, lint, layers, what is fast of the tests
 	.venv/bin/python -m ruff check .

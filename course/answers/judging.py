@@ -1,0 +1,176 @@
+"""The process that checks one learner's answers: ``python -m course.answers.judging FOLDER``.
+
+It reads tasks (JSON) from its input and writes a line of JSON for each: first that it begins, then
+the outcome. Each answer is tried in a copy of this process, which loads the learner's code; what
+comes back is a few words, and never an object.
+"""
+
+import json
+import os
+import resource
+import select
+import signal
+import sys
+import time
+from pathlib import Path
+
+# first: it puts Numba on the CPU engine
+import utils  # noqa: F401  # isort: split
+from course import exercises
+from course.answers import outcomes
+from course.checking import apart, checker, limits
+from course.checking.model import sentence
+from course.checking.text import shown
+
+PATIENCE = 150  # seconds by the clock for one answer; the checks' own limits are shorter
+CPU_SECONDS = 100
+MOST_RESULT = 64 << 10  # bytes
+MOST_FILE = 512 << 20
+MORE_PROCESSES = 200  # than the account has anyway
+
+
+def main(folder: Path) -> None:
+    """Check what the input asks for."""
+    tasks = json.load(sys.stdin)
+    sink = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in range(3):
+        os.dup2(nothing, number)
+    os.chdir(folder)
+    for task in tasks:
+        _say(sink, {"began": task["exercise"]})
+        outcome = json.dumps(tried(task, sink.fileno()))
+        _say(sink, {"exercise": task["exercise"], "outcome": outcome})
+
+
+def _say(sink, line) -> None:
+    sink.write(json.dumps(line) + "\n")
+    sink.flush()
+
+
+def tried(task, secret: int) -> dict:
+    """The outcome of an answer, tried in a copy of this process. secret: a descriptor that the copy
+    must not have.
+    """
+    exercise = exercises.EXERCISES[task["exercise"]]
+    checker.prepare(exercise)
+    source, sink = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(secret)
+            os.close(source)
+            os.setpgid(0, 0)
+            _limit()
+            os.write(sink, json.dumps(outcome_of(exercise, task)).encode()[:MOST_RESULT])
+        finally:
+            os._exit(0)
+    os.close(sink)
+    try:
+        data = _received(source)
+    finally:
+        os.close(source)
+        status = _end(pid)
+    return outcomes.valid(data) or _ended(status)
+
+
+def _received(source) -> bytes:
+    """What the copy says, until it closes its end or time is up."""
+    last = time.monotonic() + PATIENCE
+    data = b""
+    while len(data) < MOST_RESULT:
+        ready, _, _ = select.select([source], [], [], max(0, last - time.monotonic()))
+        piece = os.read(source, MOST_RESULT) if ready else b""
+        if not piece:
+            break
+        data += piece
+    return data
+
+
+def _end(pid) -> int:
+    """End the copy with all that it started; its exit status, or minus the signal."""
+    for kill in (os.killpg, os.kill):
+        try:
+            kill(pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def _ended(status) -> dict:
+    """The outcome of a copy that ended before it said one."""
+    by_force = status in (-signal.SIGXCPU, -signal.SIGKILL)
+    reason = "timeout" if by_force else "crashed"
+    says = "It was ended by force, for its time or memory, or it ended itself."
+    return {"status": "broken", "reason": reason, "lines": [says]}
+
+
+# ---- in the copy
+
+
+def _limit() -> None:
+    """Limit time, memory, files and processes; no answer can lift what the system holds."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    bounds = {
+        resource.RLIMIT_CPU: int(used.ru_utime + used.ru_stime) + CPU_SECONDS,
+        resource.RLIMIT_DATA: apart.memory() + apart.MOST_BYTES,
+        resource.RLIMIT_FSIZE: MOST_FILE,
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_NPROC: _processes() + MORE_PROCESSES,
+    }
+    for what, most in bounds.items():
+        hard = resource.getrlimit(what)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(what, (most, most))
+
+
+def _processes() -> int:
+    """How many processes and threads there are, which is at least as many as the account has."""
+    return int(Path("/proc/loadavg").read_text().split()[3].partition("/")[2])
+
+
+def outcome_of(exercise, task) -> dict:
+    """The outcome of an answer: its status, reason, and the first lines that the learner saw."""
+    try:
+        with limits.print_limit():
+            answer = loaded(task)
+            got = checker.check_answer(exercise, answer)
+    except limits.TooMuch:
+        return _broken("flood", "")
+    except BaseException as error:  # also what ends a program
+        return _broken("crashed", f"{type(error).__name__}: {shown(error, str)}")
+    status = "untouched" if got.untouched else got.status
+    if got.solved and not exercise.in_file and not _still_honest(exercise):
+        says = "After this was loaded the check accepts a known wrong answer, too: look at it."
+        return {"status": "not believed", "reason": "", "lines": [says]}
+    lines = [outcomes.short(line) for line in (got.headline, *got.lines)][: outcomes.LINES]
+    return {"status": status, "reason": got.reason, "lines": lines}
+
+
+def _broken(reason, says):
+    lines = [sentence(reason, ""), *filter(None, [outcomes.short(says)])]
+    return {"status": "broken", "reason": reason, "lines": lines}
+
+
+def loaded(task):
+    """The answer that a task holds: a path, or what its name stands for once its code has run."""
+    if not task["name"]:
+        path = Path(task["path"])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(task["source"], encoding="utf-8")
+        return str(path)
+    path = Path(f"answer_{task['exercise'].replace('.', '_')}.py")
+    path.write_text(task["source"], encoding="utf-8")
+    namespace = {"__name__": "__main__", "__file__": str(path)}
+    exec(compile(task["source"], str(path), "exec"), namespace)
+    return namespace[task["name"]]
+
+
+def _still_honest(exercise) -> bool:
+    """Whether the check rejects a known wrong answer, here where the learner's code is."""
+    wrong = exercise.wrong[0]
+    return not checker.check_answer(exercise, wrong.answer).solved
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
