@@ -20,7 +20,19 @@ def wrong_in_time(exercise):
 TRACED = [e for e in EXERCISES.values() if e.kind in ("numba", "triton") and wrong_in_time(e)]
 
 
-@pytest.mark.parametrize("exercise", TRACED)
+ANOTHER = pytest.mark.nightly("by day of exercises that have each reason once")
+
+
+def traced():
+    """pytest.param(exercise) of each of TRACED, by day the first with a reason."""
+    seen = set()
+    for exercise in TRACED:
+        reasons = {(exercise.kind, wrong.reason) for wrong in wrong_in_time(exercise)}
+        yield pytest.param(exercise, marks=[ANOTHER] if reasons <= seen else [])
+        seen |= reasons
+
+
+@pytest.mark.parametrize("exercise", list(traced()))
 def test_a_film_is_offered_for_every_wrong_answer_with_a_place_in_time(exercise):
     films = [film_of(exercise, w.answer, 5, w.reason) for w in wrong_in_time(exercise)]
     offered = sum(SUMMARY in film for film in films)

@@ -185,27 +185,37 @@ def assert_drawn(page, tmp_path, traced):
     return film
 
 
-@pytest.mark.parametrize("name", RIGHT)
+OTHERS = pytest.mark.nightly("by day one in each language, and one that races")
+BY_DAY = "memory.rotate_tile", "reductions.scan", "triton.blend", "staged"
+
+
+def one_by_day(names):
+    """pytest.param(name) of each, marked but for one."""
+    by_day = next(name for name in names if name in BY_DAY)
+    return [pytest.param(name, marks=[] if name == by_day else [OTHERS]) for name in names]
+
+
+@pytest.mark.parametrize("name", one_by_day(RIGHT))
 def test_a_right_kernel_is_drawn_as_recorded(page, tmp_path, name):
     film = assert_drawn(page, tmp_path, of_numba(name, EXERCISES[name].solution))
     assert film.stop is None
 
 
-@pytest.mark.parametrize("name", RACES)
+@pytest.mark.parametrize("name", one_by_day(RACES))
 def test_a_race_is_drawn_as_recorded(page, tmp_path, name):
     wrong = next(wrong for wrong in EXERCISES[name].wrong if wrong.reason == "race")
     film = assert_drawn(page, tmp_path, of_numba(name, wrong.answer, seed=1))
     assert "RACE" in film.describe(film.numbers.index(film.stop))
 
 
-@pytest.mark.parametrize("name", TRITON)
+@pytest.mark.parametrize("name", one_by_day(TRITON))
 def test_a_triton_kernel_is_drawn_as_recorded(page, tmp_path, name):
     if has_gpu():
         pytest.skip("Triton is traced where no GPU is")
     assert assert_drawn(page, tmp_path, of_triton(name)).trace.unit == "program"
 
 
-@pytest.mark.parametrize("name", ["turned", "staged", "piped", "awaited"])
+@pytest.mark.parametrize("name", one_by_day(["turned", "staged", "piped", "awaited"]))
 def test_a_cuda_c_kernel_is_drawn_as_recorded(page, tmp_path, in_cuda_c, name):
     a = np.arange(192, dtype=np.float32)
     traced = trace(getattr(in_cuda_c, name), 1, 64, np.zeros_like(a), a)

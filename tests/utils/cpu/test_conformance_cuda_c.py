@@ -144,7 +144,7 @@ def broken():
         seen.add((words, mode))
 
 
-@pytest.mark.parametrize("name", broken())
+@pytest.mark.parametrize("name", list(broken()))
 def test_mistake_is_found(name):
     source = mistakes.FOLDER / f"{name}.cu"
     if name in CLANG_MISSES and not is_gcc(compiler()):
