@@ -126,7 +126,13 @@ PICTURES = (
 COURSE = "course.zip"
 #: Of the course, what a page has no use for: what publishes, records and keeps copies
 LEFT_OUT = ("course/authoring", "course/copies", "course/judge", "course/publish", "utils/setup")
-LEFT_OUT_TOO = ("course/hub", "course/recording", "utils/cpu/cuda_c/include", "utils/cpu/cuda_c/runtime")
+LEFT_OUT_TOO = (
+    "course/answers",
+    "course/hub",
+    "course/recording",
+    "utils/cpu/cuda_c/include",
+    "utils/cpu/cuda_c/runtime",
+)
 IN_PAGE = "course/publish/here/in_page.py"
 DATA = (
     "assets/data/*.json",
