@@ -60,8 +60,51 @@ LESS = {"19_mnist_cnn.ipynb": {"run": ("lr={lr}", "lr={lr} steps=8")}}
 
 #: As in utils/timing.py, which would load NumPy before a worker's threads are counted
 NO_ESTIMATES = "CUDA_COURSE_NO_ESTIMATES"
-#: Notebooks whose cells say estimates by day, too: of Numba and CUDA C, good and bad; and by hand
-ESTIMATED = "08_profiling.ipynb", "24_estimates.ipynb"
+#: Notebooks whose cells say estimates by day, too
+ESTIMATED = ("24_estimates.ipynb",)
+#: Notebooks that hand in their starters by day, too: of all others a wrong answer is handed in
+HANDED_IN = ("05_first_kernels.ipynb",)
+#: A cell that does nothing but that
+HANDS_IN = re.compile(r"exercises\.check\([^()]*\)\s*")
+#: Cells that run at night alone, by their ids, and the tests that say by day what they show
+AT_NIGHT = {
+    "10_reductions.ipynb": {  # sums in eight orders each
+        "bits-count": "tests/course/kernels/reductions/test_climbing.py",
+    },
+    "12_tensor_cores.ipynb": dict.fromkeys(  # kernels as they stand are tried with all checks
+        ("break-barrier", "break-tiles", "break-mma", "break-wait"),
+        "tests/course/kernels/matmul/test_tensor_kernels.py",
+    ),
+    "18_pytorch_extensions.ipynb": dict.fromkeys(  # the package that is installed is used
+        ("colleague", "colleague-yours"), "tests/course/extensions/test_extensions.py"
+    ),
+    "19_mnist_cnn.ipynb": dict.fromkeys(  # what came of a whole training; by day of one step
+        ("torch-train-run", "run-check", "curve", "rounding-run", "speed"),
+        "tests/course/kernels/mnist_cnn/test_naive_trainer.py",
+    ),
+    "20_beating_pytorch.ipynb": {
+        "break-lanes": "tests/course/kernels/mnist_cnn/test_steps.py",
+        "right-table": "tests/course/kernels/mnist_cnn/test_fast.py",
+        "right-shown": "tests/course/kernels/mnist_cnn/test_fast.py",
+        "learn": "tests/course/kernels/mnist_cnn/test_sockets.py",  # ten steps; by day two
+    },
+    "21_many_gpus.ipynb": {
+        "break-order": "tests/course/kernels/many_gpus/test_trying.py",
+        "buckets-code": "tests/course/kernels/many_gpus/test_cuts.py",
+        "zero-code": "tests/course/kernels/many_gpus/test_cuts.py",
+    },
+    "22_attention.ipynb": dict.fromkeys(  # the last rung is tried, which has all of them
+        ("break-shrink", "break-turn", "break-overlap"),
+        "tests/course/kernels/attention/test_attention.py",
+    ),
+}
+#: and what others do less of by day
+LESS = {"19_mnist_cnn.ipynb": {"run": ("lr={lr}", "lr={lr} steps=8")}}
+
+#: As in utils/timing.py, which would load NumPy before a worker's threads are counted
+NO_ESTIMATES = "CUDA_COURSE_NO_ESTIMATES"
+#: Notebooks whose cells say estimates by day, too
+ESTIMATED = ("24_estimates.ipynb",)
 #: Notebooks that hand in their starters by day, too: of all others a wrong answer is handed in
 HANDED_IN = ("05_first_kernels.ipynb",)
 #: A cell that does nothing but that
