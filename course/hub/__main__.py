@@ -111,10 +111,10 @@ def prepare(hub: Settings) -> None:
     if hub.trusting:
         hub.board.mkdir(exist_ok=True, mode=0o700)
     else:
-        accounts.ensure(accounts.BOARD, hub.board)
-        settings.refuse_unreadable(ROOT, accounts.BOARD)
+        accounts.ensure(hub.board_account, hub.board)
+        settings.refuse_unreadable(ROOT, hub.board_account)
         for folder in (sys.prefix, sys.base_prefix):
-            settings.refuse_unreadable(Path(folder), accounts.BOARD)
+            settings.refuse_unreadable(Path(folder), hub.board_account)
 
 
 def first_steps(hub: Settings, password: str) -> str:
@@ -174,7 +174,7 @@ def forget(options) -> None:
         return
     if is_running(hub):
         raise Unsafe("the Hub still runs: end it first (Ctrl-C)")
-    gone = accounts.remove(hub.homes)
+    gone = accounts.remove(hub.homes, hub.board_account)
     for folder in (hub.secret, hub.board, hub.homes):
         shutil.rmtree(folder, ignore_errors=True)
     print(f"{len(gone)} learners' accounts with their homes, and the Hub's own, are deleted")

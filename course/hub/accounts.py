@@ -5,6 +5,7 @@ import hashlib
 import pwd
 import re
 import secrets
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -12,8 +13,6 @@ import psutil
 
 from course.hub.settings import NAME, Settings
 
-PREFIX = "class-"  # of a learner's Unix account: nobody's name in the Hub is root's or the board's
-BOARD = "cuda-course-board"  # the board's Unix account
 PASSWORD_LENGTH = 8
 
 
@@ -21,14 +20,15 @@ class Strange(RuntimeError):
     """An account is there that is none of this class's."""
 
 
-def unix_name(name: str) -> str:
-    """The Unix account of a Hub's account; of one with a longer or stranger name, such as an
+def unix_name(name: str, prefix: str) -> str:
+    """The Unix account of a Hub's account: with a prefix, so that nobody becomes root, or the
+    board, by a name. Of one with a longer or stranger name, such as an
     address for mail, what can stand in a Unix name and a hash of all of it.
     """
     if re.fullmatch(NAME, name):
-        return PREFIX + name
+        return prefix + name
     kept = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:12]
-    return f"{PREFIX}{kept}--{hashlib.sha256(name.encode()).hexdigest()[:10]}"
+    return f"{prefix}{kept}--{hashlib.sha256(name.encode()).hexdigest()[:10]}"
 
 
 def ensure(account: str, home: Path) -> pwd.struct_passwd:
@@ -68,14 +68,15 @@ def end_all(homes: Path) -> list[str]:
     return ended
 
 
-def remove(homes: Path) -> list[str]:
-    """Delete the class's Unix accounts with their homes; their names."""
+def remove(homes: Path, board: str) -> list[str]:
+    """Delete the class's Unix accounts with their homes, and the board's; the learners' names."""
     end_all(homes)
     gone = of_class(homes)
-    for each in gone:
+    for each in [*gone, *(each for each in pwd.getpwall() if each.pw_name == board)]:
         subprocess.run(
             ["userdel", "--remove", each.pw_name], check=True, capture_output=True, text=True
         )
+        shutil.rmtree(f"/run/cuda-course/{each.pw_name}", ignore_errors=True)
     return [each.pw_name for each in gone]
 
 

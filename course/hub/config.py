@@ -105,8 +105,8 @@ def _servers(c, settings):
         return
     c.JupyterHub.spawner_class = "systemd"
     unit = c.SystemdSpawner
-    unit.username_template = accounts.PREFIX + "{USERNAME}"
-    unit.unit_name_template = "cuda-course-{USERNAME}"
+    unit.username_template = settings.prefix + "{USERNAME}"
+    unit.unit_name_template = settings.prefix + "{USERNAME}"
     unit.isolate_tmp = True
     unit.disable_user_sudo = True
     unit.unit_extra_properties = {
@@ -135,7 +135,7 @@ def _services(c, settings):
         + [f"--timeout={settings.idle}"],
     }
     if not settings.trusting:  # neither needs root
-        board["user"] = idle["user"] = accounts.BOARD
+        board["user"] = idle["user"] = settings.board_account
     c.JupyterHub.services = [board, idle]
     server = ["users:activity!user", "access:servers!server", BOARD_ACCESS]
     c.JupyterHub.load_roles = [

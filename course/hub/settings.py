@@ -41,7 +41,7 @@ class Settings:
 
     memory: bytes for a learner; cpus: cores' worth; processes: processes and threads; file: bytes
     of one file; idle: seconds after which a server that nobody uses is ended. trusting: all
-    learners are one Unix account.
+    learners are one Unix account; prefix: how the Unix accounts of the others begin.
     """
 
     ip: str = "127.0.0.1"
@@ -56,6 +56,7 @@ class Settings:
     processes: int = 512
     file: int = 4 << 30
     idle: int = 3600
+    prefix: str = "class-"
     place: str = str(PLACE)
     hub_port: int = 8081
     proxy_port: int = 8001
@@ -70,6 +71,11 @@ class Settings:
     def board(self) -> Path:
         """The board's folder."""
         return Path(self.place) / "board"
+
+    @property
+    def board_account(self) -> str:
+        """The board's Unix account. No learner's name begins with a -."""
+        return f"{self.prefix}-board"
 
     @property
     def homes(self) -> Path:

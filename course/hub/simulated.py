@@ -101,11 +101,7 @@ class Learner(Visitor):
         request = HTTPRequest(
             address + path, headers={"Cookie": jar, "Origin": self.hub}, request_timeout=PATIENCE
         )
-
-        async def connected():  # it needs a loop that runs
-            return await websocket_connect(request, max_message_size=LARGEST)
-
-        self.socket = self.loop.run_until_complete(connected())
+        self.socket = self._wait(websocket_connect, request, max_message_size=LARGEST)
 
     def run(self, code: str, cell: str = "") -> str:
         """Run a cell; what it printed or showed as text. Failed where it raises."""
@@ -148,8 +144,16 @@ class Learner(Visitor):
             "channel": "shell",
             "buffers": [],
         }
-        self.loop.run_until_complete(self.socket.write_message(json.dumps(message)))
+        self._wait(self.socket.write_message, json.dumps(message))
         return id
+
+    def _wait(self, call, *args, **named):
+        """What a call of Tornado's comes to; it wants a loop that runs already."""
+
+        async def called():
+            return await asyncio.wait_for(call(*args, **named), PATIENCE)
+
+        return self.loop.run_until_complete(called())
 
     def _until_done(self, asked):
         """Read what the kernel says until it is idle again; the text of it."""
@@ -174,9 +178,7 @@ class Learner(Visitor):
 
     def _receive(self):
         """One message. Of those with buffers, which are binary, the part in JSON."""
-        received = self.loop.run_until_complete(
-            asyncio.wait_for(self.socket.read_message(), PATIENCE)
-        )
+        received = self._wait(self.socket.read_message)
         if received is None:
             raise Failed(f"the connection of {self.name} to the kernel is gone")
         if isinstance(received, str):

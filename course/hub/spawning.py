@@ -12,6 +12,7 @@ from course.hub import accounts, limits
 from course.hub.settings import Settings
 
 COPY = "cuda-course"  # the learner's own copy, in their home
+RUN = "/run/cuda-course"  # root's
 CLASS_PAGE = "class.ipynb"  # how to join, in that copy
 
 
@@ -21,10 +22,12 @@ def command(settings: Settings) -> list[str]:
     A renewal that fails keeps nobody from what is there.
     """
     python = sys.executable
+    # Their own temporary folder: in /tmp others see the names of their files
+    ready = 'umask 077; mkdir -p "$HOME/.tmp"; export TMPDIR="$HOME/.tmp"'
     renew = f'{python} -m course.copies "$HOME/{COPY}"'
     page = f'{python} -m course.hub.page "$HOME/{COPY}/{CLASS_PAGE}"'
     serve = f'cd "$HOME/{COPY}" && exec {python} -m jupyterhub.singleuser "$@"'
-    return ["/bin/sh", "-c", f"{renew}; {page}; {serve}", "sh"]
+    return ["/bin/sh", "-c", f"{ready}; {renew}; {page}; {serve}", "sh"]
 
 
 def arguments() -> list[str]:
@@ -55,16 +58,16 @@ def home(settings: Settings, account: str) -> Path:
     return settings.homes / account
 
 
-def runtime_folder(home: str) -> str:
-    """Where a learner's kernels have their sockets, whose paths must be short (108 characters)."""
-    return f"{home}/.run"
+def runtime_folder(settings: Settings, account: str) -> Path:
+    """Where a learner's kernels have their sockets; a socket's path has 107 characters at most."""
+    return Path(f"/tmp/cuda-course-{os.getuid()}" if settings.trusting else RUN) / account
 
 
 def before(settings: Settings):
     """What the Hub does before a server starts: see to the account, whose code it will run."""
 
     def make_account(spawner):
-        name = accounts.unix_name(spawner.user.name)
+        name = accounts.unix_name(spawner.user.name, settings.prefix)
         account = accounts.ensure(name, home(settings, name))
         if spawner.has_trait("username_template"):  # systemd's
             spawner.username_template = name
@@ -72,27 +75,18 @@ def before(settings: Settings):
             **spawner.environment,
             "HOME": account.pw_dir,
             "USER": name,
-            "TMPDIR": f"{account.pw_dir}/.tmp",
-            "JUPYTER_RUNTIME_DIR": runtime_folder(account.pw_dir),
+            "JUPYTER_RUNTIME_DIR": str(runtime_folder(settings, name)),
         }
-        for folder in (f"{account.pw_dir}/.tmp", runtime_folder(account.pw_dir)):
-            _own_folder(folder, account)
+        _give_runtime_folder(runtime_folder(settings, name), account)
 
     return make_account
 
 
-def _own_folder(path, account):
-    """Make a folder as the learner would: root must follow no link that they put there."""
-    child = os.fork()
-    if child == 0:
-        try:
-            os.setgroups([])
-            os.setgid(account.pw_gid)
-            os.setuid(account.pw_uid)
-            os.makedirs(path, mode=0o700, exist_ok=True)
-        finally:
-            os._exit(0)
-    os.waitpid(child, 0)
+def _give_runtime_folder(folder, account):
+    """Make a folder that is the learner's alone, in one where only root makes any."""
+    folder.parent.mkdir(mode=0o755, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    os.chown(folder, account.pw_uid, account.pw_gid)
 
 
 def local_spawner(settings: Settings):
@@ -115,13 +109,13 @@ def local_spawner(settings: Settings):
 
             def user_env(self, env):
                 env = super().user_env(env)
-                return env | {"JUPYTER_RUNTIME_DIR": runtime_folder(self.home_dir)}
+                return env | {"JUPYTER_RUNTIME_DIR": str(runtime_folder(settings, self.user.name))}
 
         return TrustingSpawner
 
     class AccountSpawner(LocalProcessSpawner):
         def make_preexec_fn(self, name):
-            give_up_root = super().make_preexec_fn(accounts.unix_name(name))
+            give_up_root = super().make_preexec_fn(accounts.unix_name(name, settings.prefix))
 
             def begin():
                 limits.limit_this_process(settings)

@@ -7,7 +7,6 @@ the next Hub starts another.
 import asyncio
 import ctypes
 import os
-import secrets
 import signal
 import sys
 from pathlib import Path
@@ -31,7 +30,7 @@ async def serve(file: Path) -> None:
         HubOAuthenticated,
         prefix,
         more=[(prefix + "oauth_callback", HubOAuthCallbackHandler)],
-        cookie_secret=secrets.token_bytes(32),
+        cookie_secret=store.cookie_secret(),
         xsrf_cookies=True,
     )
     application.listen(address.port, address.hostname, max_buffer_size=app.LARGEST)

@@ -50,6 +50,10 @@ class Store:
         """What this class is called: another once the board has forgotten it. No secret."""
         return self._person("")[:16]
 
+    def cookie_secret(self) -> str:
+        """What pages' cookies are signed with: they outlive the board's process, and no class."""
+        return self._person("\n")  # which is in no account's name
+
     def join(self, account: str, named: bool) -> int:
         """Take a learner in, or change whether their name is shown; their number."""
         name = account if named else ""

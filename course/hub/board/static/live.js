@@ -24,8 +24,15 @@ function follow(address, show, away) {
   source.onerror = () => {
     away();
     // Some errors end it for good, such as the Hub's proxy answering while the board starts
-    if (source.readyState === EventSource.CLOSED) setTimeout(() => follow(address, show, away), 2000);
+    if (source.readyState === EventSource.CLOSED) setTimeout(loadAgain, 2000);
   };
+}
+
+// Loads the page anew once it is there, through the Hub's log-in where that is needed.
+async function loadAgain() {
+  const reply = await fetch(location.href).catch(() => null);
+  if (reply && reply.ok) location.reload();
+  else setTimeout(loadAgain, 2000);
 }
 
 function cookie(name) {
