@@ -6,8 +6,8 @@
     from course.kernels.row_kernels.cross_entropy import cross_entropy, loss_and_gradient
 
 `kernels/softmax.cu`, `norms.cu` and `cross_entropy.cu` are short and run everywhere, without a GPU
-too. `kernels/fast*.cu` read each row once whatever its length, on Hopper and later, and
-`kernels/short*.cu` bring many short rows at once, wherever they begin: the functions pick them
-where they can be used. `shapes.py` says how rows are dealt, `grid.py` whether that holds for shapes
+too. `kernels/fast*.cu` read each row once whatever its length, on Hopper and later,
+`kernels/short*.cu` take rows through shared memory, wherever they begin, and `split_norms.cu` cuts
+long rows across the columns: the functions pick them where they can be used. `shapes.py` says how rows are dealt, `grid.py` whether that holds for shapes
 that nobody tuned for.
 """

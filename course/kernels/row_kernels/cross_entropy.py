@@ -18,27 +18,31 @@ def cross_entropy(
     targets,
     ignored: int = IGNORED,
     *,
+    statistics: bool = True,
     shape: Shape | None = None,
 ):
     """The loss of each row, and the logarithm of its sum of exponentials for the gradient.
 
     logits: float32, bfloat16 or float16 [rows, columns], rows contiguous; targets: int64 [rows].
     Returns two float32 [rows]. A row whose target is `ignored` has loss 0; one whose target is no
-    column has loss NaN. Raises ValueError for other shapes.
+    column has loss NaN. Without `statistics` None for the logarithms. Raises ValueError for other
+    shapes.
     """
     count, columns = _check(logits, targets)
     losses = classic.row_numbers(logits)
-    log_sums = classic.row_numbers(logits)
+    kernel = kernel_for("cross_entropy", shape, (logits,)) if logits.numel() else None
+    log_sums = None
+    if statistics or not (kernel and kernel.shape.passes):
+        log_sums = classic.row_numbers(logits)
     if count == 0 or columns == 0:
         return losses.fill_(float("nan")), log_sums.fill_(float("-inf"))
-    kernel = kernel_for("cross_entropy", shape, (logits,))
     if kernel:
         kernel.launch(count, losses, log_sums, logits, targets, count, ignored)
     else:
         logits = logits.contiguous()
         launch = classic.launcher("cross_entropy.cu", "cross_entropy", logits)
         launch(losses, log_sums, logits, targets, columns, ignored)
-    return losses, log_sums
+    return losses, log_sums if statistics else None
 
 
 def cross_entropy_backward(
@@ -76,7 +80,7 @@ def loss_and_gradient(
         return losses, gradient if out is None else out.copy_(gradient)
     gradient = classic.room(logits) if out is None else out
     losses = classic.row_numbers(logits)
-    log_sums = classic.row_numbers(logits)
+    log_sums = None if kernel.shape.passes else classic.row_numbers(logits)
     kernel.launch(count, losses, log_sums, gradient, logits, targets, weights, count, ignored)
     return losses, gradient
 

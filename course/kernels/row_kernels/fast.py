@@ -10,15 +10,19 @@ from pathlib import Path
 
 import torch
 
+from course.kernels.row_kernels import classic
 from course.kernels.row_kernels.shapes import (
     ACCESS,
     MANY,
+    SPLIT_THREADS,
     USUAL,
     Layout,
     Shape,
+    Split,
     about,
     best_shape,
 )
+from utils import cuda_c
 from utils.cuda_c.device_code import toolkit_headers
 from utils.cuda_c.launching import POINTER, Launcher, configuration
 from utils.engine import gpu, has_gpu
@@ -67,6 +71,8 @@ class Fast:
 
     def grid_clusters(self, rows: int) -> int:
         """Clusters to launch: one a tile, or no more than run at a time if each takes many."""
+        if self.shape.gather > 1:
+            return self.shape.gather
         tiles = -(-rows // self.shape.tile_rows)
         if not self.shape.persistent:
             return tiles
@@ -103,13 +109,50 @@ class Fast:
         return configuration((blocks, 1, 1), (shape.threads, 1, 1), shape.shared_bytes, stream)
 
 
+class SplitNorm:
+    """The norms' backward passes in two kernels (kernels/split_norms.cu)."""
+
+    def __init__(self, shape: Split, dtype: torch.dtype):
+        self.shape = shape
+        flags = (f"-DELEMENT={ELEMENTS[dtype]}",)
+        module = cuda_c.load(KERNELS / "split_norms.cu", flags=flags)
+        self.row_sums = module[f"row_sums<{shape.access}, {shape.packs}>"]
+        self.gradients = module[f"gradients<{shape.access}, {shape.packs}>"]
+
+    def launch(self, dx, dy, x, gamma, means, inverses) -> tuple[torch.Tensor, bool]:
+        """Write dx; returns the sums of dgamma and, with means, of dbeta: [2 or 1, columns], or
+        [2 or 1, groups of rows, columns] that are still to be added up, and whether they are.
+        """
+        rows, columns = x.shape
+        stride = x.stride(0) if rows > 1 else columns
+        pieces, groups = self.shape.pieces, self.shape.groups(rows)
+        kinds = 1 if means is None else 2
+        on = {"device": x.device}
+        sums = torch.empty((rows, pieces, 2), dtype=torch.float32, **on)
+        results = torch.empty((kinds, columns), dtype=x.dtype, **on)
+        partial = torch.empty((kinds, groups if groups > 1 else 0, columns), **on)
+        common = whole(dy), whole(x), gamma, means, inverses, rows, columns, stride
+        where = SPLIT_THREADS, 0, classic.stream(x)
+        self.row_sums[(pieces, self.shape.sum_groups(rows)), *where](sums, *common)
+        self.gradients[(pieces, groups), *where](dx, partial, results, sums, pieces, *common)
+        return (partial, False) if groups > 1 else (results, True)
+
+
+def whole(x: torch.Tensor) -> torch.Tensor:
+    """A matrix with gaps as the piece of memory from its first element to its last."""
+    if x.is_contiguous():
+        return x
+    rows, columns = x.shape
+    return x.as_strided(((rows - 1) * x.stride(0) + columns,), (1,))
+
+
 def kernel_for(
     operation: str,
     shape: Shape | None,
     inputs: tuple[torch.Tensor, ...],
     parameters: tuple[torch.Tensor, ...] = (),
     out: torch.Tensor | None = None,
-) -> Fast | None:
+) -> Fast | SplitNorm | None:
     """The fast kernel of an operation for these tensors, or None where there is none.
 
     shape: chosen by the rows' length, number and place unless given. inputs: matrices whose rows
@@ -146,7 +189,7 @@ def chosen(
     inputs: int = 1,
     rows: int = MANY,
     layout: Layout = USUAL,
-) -> Fast | None:
+) -> Fast | SplitNorm | None:
     """The fast kernel of an operation for rows of a length, or None. inputs: matrices it reads."""
     shape = best_shape(operation, columns, dtype.itemsize, inputs, rows, layout)
     return of_shape(operation, shape, dtype) if shape else None
@@ -169,8 +212,10 @@ def layout_of(inputs: tuple, places: int, out: torch.Tensor | None) -> Layout:
     )
 
 
-def of_shape(operation: str, shape: Shape, dtype: torch.dtype) -> Fast:
+def of_shape(operation: str, shape: Shape | Split, dtype: torch.dtype) -> Fast | SplitNorm:
     """The fast kernel of an operation that takes a shape."""
+    if isinstance(shape, Split):
+        return split(shape, dtype)
     way = way_of(shape)
     if operation.startswith("cross_entropy"):
         return load(f"{way}_cross_entropy.cu", f"{operation}_{way}", shape, dtype)
@@ -182,6 +227,12 @@ def way_of(shape: Shape) -> str:
     if shape.passes:
         return "short"
     return "two_reads" if shape.twice else "fast"
+
+
+@yours.cache
+def split(shape: Split, dtype: torch.dtype) -> SplitNorm:
+    """The two kernels of a backward pass that is split."""
+    return SplitNorm(shape, dtype)
 
 
 @yours.cache
@@ -234,7 +285,7 @@ def _allow(kernel, shape: Shape) -> None:
     from cuda.bindings.driver import CUfunction_attribute as Attribute
 
     _set(kernel, Attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shape.shared_bytes)
-    if shape.cluster > PORTABLE_CLUSTER:
+    if max(shape.cluster, shape.gather) > PORTABLE_CLUSTER:
         _set(kernel, Attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1)
 
 
@@ -254,7 +305,7 @@ def _clusters(kernel, shape: Shape) -> int:
     device = torch.cuda.current_device()
     attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH
     _, width = driver.cuKernelGetAttribute(attribute, kernel.handle, device)
-    if width <= 1:  # blocks that share a row may run anywhere
+    if width <= 1 or shape.gather > 1:  # blocks that share a row may run anywhere
         sms = torch.cuda.get_device_properties(device).multi_processor_count
         return sms * shape.blocks // shape.cluster
     config = driver.CUlaunchConfig()

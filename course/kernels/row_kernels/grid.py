@@ -17,7 +17,7 @@ import os
 import queue
 import random
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -140,8 +140,24 @@ def speedup(entry: dict) -> float | None:
     return min(rivals) / entry["ours"]
 
 
-def summaries(report: Report, options) -> dict[str, tuple[float, float, GridShape, int]]:
-    """Beginning of a metric's name -> geometric mean, worst, its shape, how many shapes."""
+@dataclass(frozen=True)
+class Summary:
+    """What the races of a kernel in a type come to: speedups over the best rival."""
+
+    mean: float
+    ratios: dict[GridShape, float]
+
+    @property
+    def worst(self) -> GridShape:
+        return min(self.ratios, key=self.ratios.get)
+
+    @property
+    def best(self) -> GridShape:
+        return max(self.ratios, key=self.ratios.get)
+
+
+def summaries(report: Report, options) -> dict[str, Summary]:
+    """Beginning of a metric's name -> what its races come to."""
     found = {}
     for name in options.operations:
         for dtype in options.dtypes:
@@ -154,28 +170,33 @@ def summaries(report: Report, options) -> dict[str, tuple[float, float, GridShap
                         ratios[shape] = ratio
                 if ratios:
                     mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
-                    worst = min(ratios, key=ratios.get)
-                    start = f"{name}/grid/{dtype}{suffix}"
-                    found[start] = mean, ratios[worst], worst, len(ratios)
+                    found[f"{name}/grid/{dtype}{suffix}"] = Summary(mean, ratios)
     return found
 
 
-def record(report: Report, found: dict) -> None:
-    """What the grid says; the worst shape by its rows, columns and the gap between rows."""
-    for start, (mean, least, worst, count) in found.items():
-        report.record(f"{start}/geomean_over_best", mean)
-        report.record(f"{start}/worst_over_best", least)
-        report.record(f"{start}/worst_over_best/rows", worst.rows)
-        report.record(f"{start}/worst_over_best/columns", worst.columns)
-        report.record(f"{start}/worst_over_best/gap", worst.gap)
-        report.record(f"{start}/shapes", count)
+def record(report: Report, found: dict[str, Summary]) -> None:
+    """What the grid says; the worst and the best shape by rows, columns and the gap between rows.
+
+    "Over best" is over the best rival, in every name.
+    """
+    for start, told in found.items():
+        report.record(f"{start}/geomean_over_best", told.mean)
+        for which, shape in (("worst", told.worst), ("greatest", told.best)):
+            name = f"{start}/{which}_over_best"
+            report.record(name, told.ratios[shape])
+            report.record(f"{name}/rows", shape.rows)
+            report.record(f"{name}/columns", shape.columns)
+            report.record(f"{name}/gap", shape.gap)
+        report.record(f"{start}/shapes", len(told.ratios))
 
 
 def table(report: Report, found: dict) -> str:
     """A line a kernel, type and set of shapes, then the weakest races."""
     lines = []
-    for start, (mean, least, worst, count) in found.items():
-        lines.append(f"{start:<40} {mean:6.3f}  worst {least:5.2f} at {worst} ({count} shapes)")
+    for start, told in found.items():
+        least, count = told.ratios[told.worst], len(told.ratios)
+        line = f"{start:<40} {told.mean:6.3f}  worst {least:5.2f} at {told.worst} ({count} shapes)"
+        lines.append(line)
     ratios = {}
     for name, entry in report.entries["races"].items():
         ratio = speedup(entry)

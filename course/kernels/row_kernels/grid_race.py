@@ -162,8 +162,8 @@ def raced(job: Job, turn: Turn) -> dict:
     runs = rivals_of(operation, t, turn, entry["wrong"]) if has_gpu() else {}
     ready = time.monotonic()
     turn.take()
-    runs |= {"ours": partial(operation.ours, t, None)}
-    runs |= {str(shape): partial(operation.ours, t, shape) for shape in job.others}
+    runs |= {"ours": partial(operation.ours, t, None, True)}
+    runs |= {str(shape): partial(operation.ours, t, shape, True) for shape in job.others}
     able = {}
     for label, run in runs.items():
         try:

@@ -10,7 +10,7 @@ All take `shape`, how the fast kernel deals rows; it is chosen by their length u
 import torch
 
 from course.kernels.row_kernels import classic
-from course.kernels.row_kernels.fast import Fast, kernel_for
+from course.kernels.row_kernels.fast import Fast, SplitNorm, kernel_for
 from course.kernels.row_kernels.shapes import Shape
 
 EPSILON = 1e-5
@@ -24,27 +24,33 @@ def layer_norm(
     beta,
     epsilon: float = EPSILON,
     *,
+    statistics: bool = True,
     shape: Shape | None = None,
 ):
     """(x - mean) / sqrt(variance + epsilon) * gamma + beta over the last axis.
 
     x: float32, bfloat16 or float16 [..., columns]; gamma, beta: [columns], of x's type.
-    Returns y like x, means and inverse standard deviations (float32, one a row).
+    Returns y like x, means and inverse standard deviations (float32, one a row); without
+    `statistics`, for which nobody asks who needs no gradient, None for these.
     """
     rows = classic.matrix(x)
     y = classic.room(rows)
-    means = classic.row_numbers(rows)
-    inverses = classic.row_numbers(rows)
+    count, columns = rows.shape
+    kernel = kernel_for("layer_norm", shape, (rows,), (gamma, beta)) if rows.numel() else None
+    means = inverses = None
+    if statistics or not _may_forget(kernel):
+        means = classic.row_numbers(rows)
+        inverses = classic.row_numbers(rows)
     if rows.numel() == 0:
         return classic.like(y, x), means, inverses
-    count, columns = rows.shape
-    kernel = kernel_for("layer_norm", shape, (rows,), (gamma, beta))
     if kernel:
         kernel.launch(count, y, means, inverses, rows, gamma, beta, count, float(epsilon))
     else:
         rows = rows.contiguous()
         launch = classic.launcher("norms.cu", "layer_norm", rows)
         launch(y, means, inverses, rows, gamma, beta, columns, epsilon)
+    if not statistics:
+        return classic.like(y, x), None, None
     return classic.like(y, x), means, inverses
 
 
@@ -53,27 +59,30 @@ def rms_norm(
     gamma,
     epsilon: float = EPSILON,
     *,
+    statistics: bool = True,
     shape: Shape | None = None,
 ):
     """x / sqrt(mean of x^2 + epsilon) * gamma over the last axis.
 
     x: float32, bfloat16 or float16 [..., columns]; gamma: [columns], of x's type.
-    Returns y like x and 1 / sqrt(...) (float32, one a row).
+    Returns y like x and 1 / sqrt(...) (float32, one a row), or None without `statistics`.
     """
     rows = classic.matrix(x)
     y = classic.room(rows)
-    inverses = classic.row_numbers(rows)
+    count, columns = rows.shape
+    kernel = kernel_for("rms_norm", shape, (rows,), (gamma,)) if rows.numel() else None
+    inverses = None
+    if statistics or not _may_forget(kernel):
+        inverses = classic.row_numbers(rows)
     if rows.numel() == 0:
         return classic.like(y, x), inverses
-    count, columns = rows.shape
-    kernel = kernel_for("rms_norm", shape, (rows,), (gamma,))
     if kernel:
         kernel.launch(count, y, inverses, rows, gamma, count, float(epsilon))
     else:
         rows = rows.contiguous()
         launch = classic.launcher("norms.cu", "rms_norm", rows)
         launch(y, inverses, rows, gamma, columns, epsilon)
-    return classic.like(y, x), inverses
+    return classic.like(y, x), inverses if statistics else None
 
 
 def layer_norm_backward(
@@ -92,9 +101,14 @@ def layer_norm_backward(
         return classic.like(dx, x), torch.zeros_like(gamma), torch.zeros_like(gamma)
     count, columns = rows.shape
     kernel = kernel_for("layer_norm_backward", shape, (rows, dy_rows), (gamma,))
+    if isinstance(kernel, SplitNorm):
+        partial, added = kernel.launch(dx, dy_rows, rows, gamma, means, inverses)
+        return classic.like(dx, x), *(partial if added else add_rows(partial, gamma))
     if kernel:
-        partial = _partial_sums(kernel, rows, 2)
+        partial = _partial_sums(kernel, rows, gamma, 2)
         kernel.launch(count, dx, *partial, dy_rows, rows, gamma, means, inverses, count)
+        if kernel.shape.gather > 1:
+            return classic.like(dx, x), *partial
     else:
         rows, dy_rows = rows.contiguous(), dy_rows.contiguous()
         launch = classic.launcher("norms.cu", "layer_norm_backward", rows)
@@ -111,9 +125,14 @@ def rms_norm_backward(dy, x, gamma, inverses, *, shape: Shape | None = None):
         return classic.like(dx, x), torch.zeros_like(gamma)
     count, columns = rows.shape
     kernel = kernel_for("rms_norm_backward", shape, (rows, dy_rows), (gamma,))
+    if isinstance(kernel, SplitNorm):
+        partial, added = kernel.launch(dx, dy_rows, rows, gamma, None, inverses)
+        return classic.like(dx, x), *(partial if added else add_rows(partial, gamma))
     if kernel:
-        partial = _partial_sums(kernel, rows, 1)
+        partial = _partial_sums(kernel, rows, gamma, 1)
         kernel.launch(count, dx, *partial, dy_rows, rows, gamma, inverses, count)
+        if kernel.shape.gather > 1:
+            return classic.like(dx, x), *partial
     else:
         rows, dy_rows = rows.contiguous(), dy_rows.contiguous()
         launch = classic.launcher("norms.cu", "rms_norm_backward", rows)
@@ -134,8 +153,17 @@ def _side_by_side(x, dy) -> tuple[torch.Tensor, torch.Tensor]:
     return rows, dy_rows
 
 
-def _partial_sums(kernel: Fast, rows, count: int) -> torch.Tensor:
-    """Room for the partial sums of `count` parameters' gradients: a row a cluster."""
+def _may_forget(kernel: Fast | None) -> bool:
+    """Whether a kernel takes no room for a row's statistics as leave not to write them."""
+    return bool(kernel and kernel.shape.passes)
+
+
+def _partial_sums(kernel: Fast, rows, gamma, count: int) -> torch.Tensor:
+    """Room for the partial sums of `count` parameters' gradients: a row a cluster; or, where the
+    kernel adds those up itself, for the gradients.
+    """
+    if kernel.shape.gather > 1:
+        return torch.empty((count, rows.shape[1]), dtype=gamma.dtype, device=rows.device)
     shape = count, kernel.grid_clusters(len(rows)), rows.shape[1]
     return torch.empty(shape, dtype=torch.float32, device=rows.device)
 

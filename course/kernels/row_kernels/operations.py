@@ -43,11 +43,18 @@ class Operation:
     inputs: int = 1
     row_outputs: int = 1
     twice: bool = False  # whether there is a kernel that reads rows twice
+    statistics: bool = False  # whether ours may keep some for a backward pass
 
-    def ours(self, t: Tensors, shape: Shape | None) -> tuple:
-        """The outputs of our kernel, dealt out as a shape says, or by the rows' length."""
-        outputs = self.function(*of(t, *self.arguments), shape=shape)
-        return outputs if isinstance(outputs, tuple) else (outputs,)
+    def ours(self, t: Tensors, shape: Shape | None, alone: bool = False) -> tuple:
+        """The outputs of our kernel, dealt out as a shape says, or by the rows' length.
+
+        alone: without what is for a backward pass, which the rivals do not give either.
+        """
+        options = {"statistics": False} if alone and self.statistics else {}
+        outputs = self.function(*of(t, *self.arguments), shape=shape, **options)
+        if not isinstance(outputs, tuple):
+            return (outputs,)
+        return tuple(out for out in outputs if out is not None)
 
     def source(self, shape: Shape) -> str:
         """The file of the kernel that takes this shape."""
@@ -203,6 +210,7 @@ LAYER_NORM = Operation(
     eager=_layer_norm,
     compiled=_layer_norm,
     twice=True,
+    statistics=True,
 )
 
 LAYER_NORM_BACKWARD = Operation(
@@ -275,6 +283,7 @@ RMS_NORM = Operation(
     eager=_rms_norm,
     compiled=_rms_norm,
     twice=True,
+    statistics=True,
 )
 
 RMS_NORM_BACKWARD = Operation(
@@ -365,6 +374,7 @@ CROSS_ENTROPY_FORWARD = Operation(
     reference=_losses,
     eager=_losses,
     compiled=_losses,
+    statistics=True,
 )
 
 CROSS_ENTROPY_BACKWARD = Operation(

@@ -78,6 +78,30 @@ __device__ inline void bulk_copy(void* to, const void* from, unsigned bytes, Bar
         : "memory");
 }
 
+// What threads wrote to shared memory, the copy engine is to see.
+__device__ inline void fence_async() {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// Copy bytes from shared to global memory; both addresses and the size are multiples of 16.
+// Returns at once.
+__device__ inline void bulk_store(void* to, const void* from, unsigned bytes) {
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to),
+                 "r"(shared_address(from)), "r"(bytes)
+                 : "memory");
+}
+
+// The stores that this thread has started since are one group.
+__device__ inline void bulk_commit() {
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+// Wait until all groups of this thread but the latest `pending` have read shared memory.
+template <int pending>
+__device__ inline void bulk_wait_read() {
+    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory");
+}
+
 // ---- clusters
 
 // Tell the cluster that this thread's block has begun, and wait until all blocks have. As a barrier
@@ -90,6 +114,13 @@ __device__ inline void cluster_arrive() {
 __device__ inline void cluster_wait() {
     __syncwarp();
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+// All threads of the cluster meet, and see what the others have written to shared memory.
+__device__ inline void cluster_sync() {
+    __syncwarp();
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    cluster_wait();
 }
 
 // Where `local` lies in the shared memory of the cluster's block `rank`.
@@ -116,4 +147,13 @@ __device__ inline void send(float2* to, int rank, float2 value, Barrier* barrier
             remote_address(to, rank)),
         "f"(value.x), "f"(value.y), "r"(remote_address(barrier, rank))
         : "memory");
+}
+
+// Read what lies where `local` does in the block `rank`.
+__device__ inline float remote(const float* local, int rank) {
+    float value;
+    asm volatile("ld.shared::cluster.f32 %0, [%1];"
+                 : "=f"(value)
+                 : "r"(remote_address(local, rank)));
+    return value;
 }

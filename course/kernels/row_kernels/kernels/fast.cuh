@@ -13,6 +13,7 @@
 //   STAGES   tiles in the ring, or 0          BLOCKS   of an SM at a time
 //   STRIDE   from one row of an input to the next, in elements: COLUMNS unless given
 //   ACCESS   bytes that a thread reads or writes at once: 16 unless rows begin elsewhere
+//   EARLY    1: norms read their parameters before the row, not while the row waits: for few rows
 // INPUTS, arrays that are read together, is the file's own.
 #pragma once
 #include "agree.cuh"
@@ -24,6 +25,9 @@
 #ifndef ACCESS
 #define ACCESS 16
 #endif
+#ifndef EARLY
+#define EARLY 0
+#endif
 
 constexpr int columns = COLUMNS;
 constexpr long long stride = STRIDE;
@@ -33,6 +37,7 @@ constexpr int group = GROUP;
 constexpr int stages = STAGES;
 constexpr int inputs = INPUTS;
 constexpr bool ring = stages > 0;
+constexpr bool early = EARLY;
 constexpr int ring_stages = ring ? stages : 1;  // what may be divided by, and be a length
 
 constexpr int pack = ACCESS / sizeof(Element);  // elements of one access

@@ -10,11 +10,12 @@ extern "C" __global__ void SHAPED layer_norm_fast(Element* y, float* means, floa
                                                   float epsilon) {
     Tiles tiles = {{x}, rows};
     start(tiles);
+    int begin = lead_in(tiles, 0, tiles.first());
     float scale[values];
     float shift[values];
-    if (ring) {  // a thread has the same columns of every row
-        read_parameters(scale, gamma + rank() * part, 0);
-        read_parameters(shift, beta + rank() * part, 0);
+    if (ring || early) {  // a thread has the same columns of all its rows
+        read_parameters(scale, gamma + rank() * part, begin);
+        read_parameters(shift, beta + rank() * part, begin);
     }
 
     int round = 0;
@@ -41,7 +42,7 @@ extern "C" __global__ void SHAPED layer_norm_fast(Element* y, float* means, floa
         }
         float variance = all_reduce<Add>(squares, round) / columns;
         float inverse = rsqrtf(variance + epsilon);
-        if (!ring) {  // a block has one tile; read earlier, they would only hold registers
+        if (!ring && !early) {  // a block has one tile; read earlier, they would only hold registers
             read_parameters(scale, gamma + rank() * part, lead);
             read_parameters(shift, beta + rank() * part, lead);
         }

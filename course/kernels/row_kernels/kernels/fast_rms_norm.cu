@@ -8,9 +8,10 @@ extern "C" __global__ void SHAPED rms_norm_fast(Element* y, float* inverses, con
                                                 float epsilon) {
     Tiles tiles = {{x}, rows};
     start(tiles);
+    int begin = lead_in(tiles, 0, tiles.first());
     float scale[values];
-    if (ring)  // a thread has the same columns of every row
-        read_parameters(scale, gamma + rank() * part, 0);
+    if (ring || early)  // a thread has the same columns of every row
+        read_parameters(scale, gamma + rank() * part, begin);
 
     int round = 0;
     long long tile = tiles.first();
@@ -25,7 +26,7 @@ extern "C" __global__ void SHAPED rms_norm_fast(Element* y, float* inverses, con
             squares += v[j] * v[j];
         float inverse = rsqrtf(all_reduce<Add>(squares, round) / columns + epsilon);
         refill(tiles, i, tile);
-        if (!ring)  // a block has one tile; read earlier, gamma would only hold registers
+        if (!ring && !early)  // a block has one tile; read earlier, gamma would only hold registers
             read_parameters(scale, gamma + rank() * part, lead_in(tiles, i, tile));
 
 #pragma unroll

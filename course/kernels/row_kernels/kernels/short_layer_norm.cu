@@ -1,4 +1,5 @@
-// Layer norm of short rows, many at a time; the formula is fast_layer_norm.cu's.
+// Layer norm of rows that pass through shared memory; the formula is fast_layer_norm.cu's.
+// Without room for them (null) the means and 1 / sqrt(...) of the rows are not kept.
 #define INPUTS 1
 #include "short.cuh"
 
@@ -6,48 +7,51 @@ extern "C" __global__ void SHAPED layer_norm_short(Element* y, float* means, flo
                                                    const Element* x, const Element* gamma,
                                                    const Element* beta, long long rows,
                                                    float epsilon) {
-    long long first = first_of_tile();
-    int here = rows_of_tile(first, rows);
+    Matrices matrices = {{x}, y, rows};
+    start(matrices);
     float scale[values];
     float shift[values];
-    bring(x, first, here);
-    if (passes > 1) {
+    if (early) {
         read_parameters(scale, gamma);
         read_parameters(shift, beta);
     }
-    __syncthreads();
+    int round = 0;
+    long long number = blockIdx.x;
+    for (long long i = 0; number < matrices.tiles(); ++i, number += gridDim.x) {
+        Tile tile = arrive(matrices, i, number);
 #pragma unroll
-    for (int pass = 0; pass < passes; ++pass) {
-        int row = row_of_pass(pass);
-        float v[values];
-        read_row(v, row, here, 0);
-        float sum = 0;
+        for (int pass = 0; pass < passes; ++pass) {
+            int row = row_of_pass(pass);
+            float v[values];
+            read_row(v, matrices, tile, row, 0);
+            float sum = 0;
 #pragma unroll
-        for (int j = 0; j < values; ++j)
-            sum += v[j];
-        float mean = warp_reduce<Add>(sum) / columns;
-        float squares = 0;
+            for (int j = 0; j < values; ++j)
+                sum += v[j];
+            float mean = row_reduce<Add>(sum, round) / columns;
+            float squares = 0;
 #pragma unroll
-        for (int j = 0; j < values; ++j) {
-            v[j] -= mean;
-            if (has_value(j))
-                squares += v[j] * v[j];
+            for (int j = 0; j < values; ++j) {
+                v[j] -= mean;
+                if (has_value(j))
+                    squares += v[j] * v[j];
+            }
+            float variance = row_reduce<Add>(squares, round) / columns;
+            float inverse = rsqrtf(variance + epsilon);
+            if (!early) {  // they would only hold registers
+                read_parameters(scale, gamma);
+                read_parameters(shift, beta);
+            }
+#pragma unroll
+            for (int j = 0; j < values; ++j)
+                v[j] = v[j] * inverse * scale[j] + shift[j];
+            write_row(v, matrices, tile, row);
+            if (means && member() == 0 && row < tile.rows) {
+                means[tile.first + row] = mean;
+                inverses[tile.first + row] = inverse;
+            }
         }
-        float variance = warp_reduce<Add>(squares) / columns;
-        float inverse = rsqrtf(variance + epsilon);
-        if (passes == 1) {  // read earlier, they would only hold registers
-            read_parameters(scale, gamma);
-            read_parameters(shift, beta);
-        }
-#pragma unroll
-        for (int j = 0; j < values; ++j)
-            v[j] = v[j] * inverse * scale[j] + shift[j];
-        write_row(v, row, here);
-        if (member() == 0 && row < here) {
-            means[first + row] = mean;
-            inverses[first + row] = inverse;
-        }
+        leave_with_results(matrices, i, number, tile);
     }
-    __syncthreads();
-    take(y, first, here);
+    finish();
 }

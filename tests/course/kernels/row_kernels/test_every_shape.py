@@ -27,11 +27,16 @@ ELEMENTS = 1 << 15  # of a matrix: a lane of the CPU runtime is slow
 BY_DAY = [
     ("softmax", 301, 5, 0, 0, torch.float32),
     ("layer_norm", 70, 33, 0, 0, torch.bfloat16),
-    ("rms_norm", 130, 24, 0, 0, torch.float16),
+    ("rms_norm", 33, 2051, 0, 0, torch.float32),
+    ("layer_norm", 2, 17_001, 3, 0, torch.bfloat16),  # backward in two kernels
     ("cross_entropy", 37, 127, 0, 3, torch.bfloat16),
     ("cross_entropy", 2, 2051, 5, 0, torch.float16),
 ]
 BY_NIGHT = [
+    ("rms_norm", 130, 24, 0, 0, torch.float16),
+    ("rms_norm", 1500, 3, 0, 0, torch.float16),  # more than their number's power of two says
+    ("layer_norm", 40, 5001, 0, 4, torch.bfloat16),
+    ("rms_norm", 1057, 516, 1, 0, torch.float32),
     ("layer_norm", 9, 514, 3, 1, torch.float32),
     ("rms_norm", 3, 1, 2, 0, torch.float32),
     ("cross_entropy", 2, 2048, 0, 4, torch.bfloat16),  # whole accesses that begin within one
@@ -117,17 +122,23 @@ def check(function, rows, columns, gap, before, dtype):
         y, means, inverses = norms.layer_norm(x, gamma, beta)
         found = norms.layer_norm_backward(dy, x, gamma, means, inverses)
         compare((y, *found), (wanted, *gradients), dtype)
+        alone = norms.layer_norm(x, gamma, beta, statistics=False)
+        assert torch.equal(alone[0], y) and alone[1:] == (None, None)
     elif function == "rms_norm":
         wanted, gradients = exact.with_gradients(exact.rms_norm, (x, gamma), dy)
         y, inverses = norms.rms_norm(x, gamma)
         found = norms.rms_norm_backward(dy, x, gamma, inverses)
         compare((y, *found), (wanted, *gradients), dtype)
+        alone = norms.rms_norm(x, gamma, statistics=False)
+        assert torch.equal(alone[0], y) and alone[1] is None
     else:
         targets = torch.arange(rows) * 13 % columns
         weights = torch.linspace(0.5, 2, rows)
         wanted, gradient = exact.losses(x, targets, weights)
         losses, log_sums = ce.cross_entropy(x, targets)
         assert_close(losses, wanted, torch.float32)
+        alone = ce.cross_entropy(x, targets, statistics=False)
+        assert torch.equal(alone[0], losses) and alone[1] is None
         assert_close(ce.cross_entropy_backward(x, targets, log_sums, weights), gradient, dtype)
         losses, fused = ce.loss_and_gradient(x, targets, weights)
         assert_close(losses, wanted, torch.float32)

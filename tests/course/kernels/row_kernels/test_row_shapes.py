@@ -9,7 +9,10 @@ from course.kernels.row_kernels.shapes import (
     DEALS,
     RESERVED,
     SM_SHARED,
+    SPLIT_THREADS,
     WARP,
+    Layout,
+    Split,
     best_shape,
     shape_for,
 )
@@ -66,3 +69,26 @@ def test_lengths_that_the_fast_kernels_do_not_take(columns):
 def test_ragged_rows_come_neither_by_bulk_copies_nor_twice(columns, how):
     assert shape_for(columns, cluster=1, kept=1 << 18, ring=False) is not None
     assert shape_for(columns, ring=how == "ring", twice=how == "twice") is None
+
+
+@pytest.mark.parametrize("layout", [Layout(), Layout(0, 2, False, 2), Layout(9001, 16)], ids=str)
+def test_what_passes_shared_memory_fits_and_what_is_split_holds_the_row(layout):
+    """Of few rows and of many, that lie side by side, begin within an access, or lie apart."""
+    kinds = set()
+    for columns, item, rows in itertools.product(LENGTHS + RAGGED, (2, 4), (1, 300, 1 << 20)):
+        for operation in ("softmax", "layer_norm", "rms_norm_backward"):
+            inputs = 2 if operation.endswith("backward") else 1
+            if layout.stride and layout.stride < columns or layout.aligned < item:
+                continue
+            shape = best_shape(operation, columns, item, inputs, rows, layout)
+            kinds.add(type(shape))
+            if isinstance(shape, Split):
+                kept = shape.packs * shape.access // item
+                assert shape.pieces * SPLIT_THREADS * kept >= columns
+                assert 1 <= shape.groups(rows) <= rows and columns * item % shape.access == 0
+            elif shape.passes:
+                assert (shape.shared_bytes + RESERVED) * shape.blocks <= SM_SHARED, shape
+                assert shape.threads % shape.group == 0 and shape.threads % WARP == 0, shape
+                assert shape.stages != 1 or shape.gather > 1, shape
+                assert shape.apart == (shape.stages > 0 and layout != Layout()), shape
+    assert layout.stride or Split in kinds
