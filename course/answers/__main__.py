@@ -58,7 +58,7 @@ def _write(options, results, wanted):
         print(f"look alike: {alike.exercise}: {', '.join(alike.learners)} ({alike.how})")
     for result in results:
         for line in result.look_at():
-            print(f"look at: {result.learner.name}: {line}")
+            print(f"look at: {result.learner.label}: {line}")
     if options.roster:
         _fill(options, results, ids)
     print(f"\nlearners.csv, exercises.csv and look_alikes.csv are in {options.out}")

@@ -21,6 +21,7 @@ ENOUGH = 15
 #: Of a class that wrote the same, beyond which it is the usual way
 USUAL = 1 / 3
 USUAL_AT_LEAST = 4  # learners
+MOST_TEXT = 20_000  # characters; longer ones are not compared
 #: How similar two answers are that are not the same, from 0 to 1
 SIMILAR = 0.92
 
@@ -52,6 +53,7 @@ def look_alikes(exercise: str, answers: dict[str, str], given=()) -> list[Alike]
 
     answers: {learner: source}. given: sources that the course shows: starter first, solutions.
     """
+    answers = {who: text for who, text in answers.items() if len(text) <= MOST_TEXT}
     known = [normal(source) for source in given]
     forms = {}
     for learner, source in answers.items():
@@ -104,7 +106,7 @@ def normal(source: str) -> tuple[str, ...]:
     text = "\n".join(line for line in source.splitlines() if not line.startswith("%"))
     try:
         return _numbered(_python(text), keyword.kwlist)
-    except (tokenize.TokenError, SyntaxError, ValueError):
+    except (tokenize.TokenError, SyntaxError, ValueError, RecursionError, MemoryError):
         words = (word for word in C_WORDS.findall(text) if not word.startswith(("//", "/*")))
         return _numbered(words, C_KEYWORDS)
 

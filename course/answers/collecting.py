@@ -6,6 +6,7 @@ Only sources are read: no output, no metadata, and nothing is run. What is no pl
 large, is named and left alone.
 """
 
+import functools
 import json
 import os
 import re
@@ -22,6 +23,7 @@ from course.chapters import notebooks
 MOST_BYTES = 30 << 20  # of a file: a notebook with its pictures
 MOST_FILES = 400  # of a learner
 MOST_CELLS = 2000  # of a file
+MOST_TEXT = 100_000  # characters of a cell; longer ones are left out
 CHECK = re.compile(r'exercises\.check\(\s*"([\w.]+)",\s*(?:"([^"]+)"|(\w+))\s*\)')
 #: Folder names of Moodle: "Ann Lee_1234_assignsubmission_file_"
 MOODLE = re.compile(r"(.+)_(\d+)_assignsubmission_[a-z]+_?")
@@ -48,6 +50,11 @@ class Learner:
     name: str
     id: str = ""
     files: list[File] = field(default_factory=list)
+
+    @property
+    def label(self) -> str:
+        """How lists call them: two may have the same name."""
+        return f"{self.name} ({self.id})" if self.id else self.name
 
 
 @dataclass(frozen=True)
@@ -80,6 +87,7 @@ def asked() -> dict[str, Asked]:
     return found
 
 
+@functools.cache
 def originals(path: Path):
     """The code cells of one of the course's notebooks."""
     return [cell for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
@@ -203,7 +211,8 @@ def _cell(cell) -> Cell | None:
         source = "".join(source)
     metadata = cell.get("metadata") if isinstance(cell.get("metadata"), dict) else {}
     id = cell.get("id", metadata.get("id", ""))
-    return Cell(id if isinstance(id, str) else "", source) if isinstance(source, str) else None
+    good = isinstance(source, str) and len(source) <= MOST_TEXT
+    return Cell(id if isinstance(id, str) else "", source) if good else None
 
 
 def _of_answers(content) -> dict[str, list[Cell]]:
@@ -218,6 +227,7 @@ def _of_answers(content) -> dict[str, list[Cell]]:
     found = {}
     for key, own in content.items():
         if key in paths:
+            own = {id: source for id, source in own.items() if len(source) <= MOST_TEXT}
             cells = [Cell(cell.id, own.get(cell.id, cell.source)) for cell in originals(paths[key])]
             known = {cell.id for cell in cells}
             added = [Cell(id, source) for id, source in own.items() if id not in known]

@@ -92,7 +92,7 @@ def graded(learners, wanted: dict[str, Asked], tell=print, at_once=None) -> list
 
     def one(learner):
         result = of_learner(learner, wanted, originals)
-        tell(f"{learner.name}: {result.solved(wanted)} of {len(wanted)} solved")
+        tell(f"{learner.label}: {result.solved(wanted)} of {len(wanted)} solved")
         return result
 
     if any(where.path for where in wanted.values()):
@@ -172,6 +172,6 @@ def alike(results, wanted):
     for id in wanted:
         exercise = exercises.EXERCISES[id]
         given = (exercise.starter, exercises.solution_source(exercise))
-        answers = {r.learner.name: r.sources[id] for r in results if id in r.sources}
+        answers = {r.learner.label: r.sources[id] for r in results if id in r.sources}
         found += look_alikes(id, answers, given)
     return found

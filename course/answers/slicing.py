@@ -30,6 +30,13 @@ def sliced(cells: list[Cell], start: int, name: str) -> str:
     Raises Unreadable where that cell is no Python. A name that nothing defines is left to whoever
     runs it.
     """
+    try:
+        return _sliced(cells, start, name)
+    except (RecursionError, MemoryError, ValueError, OverflowError) as error:
+        raise Unreadable(f"{type(error).__name__}: {error}") from None
+
+
+def _sliced(cells, start, name) -> str:
     placed = [
         (number, statement)
         for number, cell in enumerate(cells)

@@ -51,7 +51,7 @@ def of_exercises(results, exercises, sentence):
     for id in exercises:
         by_outcome = defaultdict(list)
         for result in results:
-            by_outcome[result.said(id)].append(result.learner.name)
+            by_outcome[result.said(id)].append(result.learner.label)
         for said, names in sorted(by_outcome.items(), key=lambda item: -len(item[1])):
             yield [id, said, len(names), sentence(said), "; ".join(names)]
 

@@ -20,6 +20,7 @@ from course.answers import (
     slicing,
     tables,
 )
+from course.answers.__main__ import main
 from course.answers.collecting import Learner
 from course.answers.grading import Result
 from course.answers.slicing import Cell
@@ -156,6 +157,11 @@ def test_an_answer_brings_what_it_needs_and_nothing_else():
     exec(source, names)
     assert names["answer"](2) == 7
     assert "loud" not in source and "unused" not in source and "while" not in source
+    for text in ("(" * 5000, "x = " + "-" * 50_000 + "1", "\0", "x = 1\udc80"):
+        try:
+            slicing.sliced([Cell("a", text)], 0, "x")
+        except slicing.Unreadable:
+            continue
     with pytest.raises(slicing.Unreadable, match="line 2"):
         slicing.sliced([Cell("a", "x = 1\ndef answer(:")], 0, "answer")
 
@@ -318,6 +324,37 @@ def scale(out, a, factor):
         return
     out[i] = factor * a[i]
 """
+
+
+def test_the_command_writes_the_tables_and_says_what_to_look_at(
+    tmp_path, original, monkeypatch, capsys
+):
+    solved = {"status": "solved", "reason": "", "lines": []}
+    monkeypatch.setattr(sandbox, "judged", lambda tasks: {t["exercise"]: solved for t in tasks})
+    folder = tmp_path / "class"
+    folder.mkdir()
+    for name in ("ann_1_assignsubmission_file_", "ann_2_assignsubmission_file_"):
+        (folder / name).mkdir()
+        (folder / name / "mine.ipynb").write_text(notebook(original, start_scale_guard=LONG))
+    (folder / "bob.txt").write_text("I was ill")
+    roster = tmp_path / "grades.csv"
+    roster.write_text("name,id\nAnn,1\nAnn,2\n")
+    out = tmp_path / "out"
+    arguments = [str(folder), "--out", str(out), "--only", SCALE, "--roster", str(roster)]
+    assert main(arguments) == 0
+    said = capsys.readouterr().out
+    assert f"look alike: {SCALE}: ann (1), ann (2) ({alike.TO_THE_LETTER})" in said
+    assert "look at: bob: bob.txt: it is neither" in said
+    assert "not listed in it: bob" in said
+    learners = rows_of((out / "learners.csv").read_text(encoding="utf-8"))
+    assert [row[:4] for row in learners[1:]] == [
+        ["ann", "1", "1", "1"],
+        ["ann", "2", "1", "1"],
+        ["bob", "", "1", "0"],
+    ]
+    assert (out / "filled_grades.csv").read_text().splitlines()[1:] == ["Ann,1,1", "Ann,2,1"]
+    assert main([str(folder), "--only", "no.such"]) == 1
+    assert main([str(tmp_path / "missing")]) == 1
 
 
 def test_copied_answers_are_shown_and_usual_ones_are_not():
