@@ -21,6 +21,7 @@ WORDS = {
     "not believed": "The check was tampered with: look at this answer.",
     "forks": "It started processes without end.",
     "fills": "It filled the disk.",
+    "memory": "It took too much memory.",
 }
 
 

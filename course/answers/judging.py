@@ -61,7 +61,7 @@ def tried(task, secret: int) -> dict:
             os.close(secret)
             os.close(source)
             os.setpgid(0, 0)
-            _limit()
+            _limit(exercise)
             os.write(sink, json.dumps(outcome_of(exercise, task)).encode()[:MOST_RESULT])
         finally:
             os._exit(0)
@@ -108,16 +108,21 @@ def _ended(status) -> dict:
 # ---- in the copy
 
 
-def _limit() -> None:
-    """Limit time, memory, files and processes; no answer can lift what the system holds."""
+def _limit(exercise) -> None:
+    """Limit time, memory, files and processes; no answer can lift what the system holds.
+
+    Of C and C++, whose checks reserve more than there is, the memory that is used is watched from
+    outside.
+    """
     used = resource.getrusage(resource.RUSAGE_SELF)
     bounds = {
         resource.RLIMIT_CPU: int(used.ru_utime + used.ru_stime) + CPU_SECONDS,
-        resource.RLIMIT_DATA: apart.memory() + apart.MOST_BYTES,
         resource.RLIMIT_FSIZE: MOST_FILE,
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_NPROC: _processes() + MORE_PROCESSES,
     }
+    if not exercise.in_file:
+        bounds[resource.RLIMIT_DATA] = apart.memory() + apart.MOST_BYTES
     for what, most in bounds.items():
         hard = resource.getrlimit(what)[1]
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)

@@ -33,6 +33,7 @@ PATIENCE = 240  # seconds without a word
 GLANCE = 0.5  # seconds between two looks at what the process does
 MOST_PROCESSES = 150
 MOST_DISK = 2 << 30  # bytes in its folder
+MOST_MEMORY = 8 << 30  # bytes of all that it started
 MOST_WORDS = 4 << 20  # bytes that it may say
 
 
@@ -129,8 +130,11 @@ class Process:
             return "timeout"
         if said > MOST_WORDS:
             return "flood"
-        if len(self._all()) > MOST_PROCESSES:
+        processes = self._all()
+        if len(processes) > MOST_PROCESSES:
             return "forks"
+        if sum(map(_memory_of, processes)) > MOST_MEMORY:
+            return "memory"
         return "fills" if files.size(self.folder) > MOST_DISK else ""
 
     def _all(self):
@@ -204,6 +208,7 @@ SAYS = {
     "flood": "It wrote without end, and was ended.",
     "forks": "It started processes without end, and was ended with all of them.",
     "fills": "It filled the disk, and was ended.",
+    "memory": "It took too much memory, and was ended.",
     "crashed": "It ended the process that checked it.",
 }
 
@@ -214,6 +219,14 @@ def _line(data) -> dict | None:
     except (ValueError, RecursionError):
         return None
     return line if isinstance(line, dict) else None
+
+
+def _memory_of(process):
+    """Bytes of memory that a process has in use."""
+    try:
+        return process.memory_info().rss
+    except psutil.Error:
+        return 0
 
 
 def _home_of(process):

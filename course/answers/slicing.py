@@ -69,12 +69,14 @@ def _statements(cell: Cell, needed: bool):
 def _needed(statements: list[Statement], wanted: set[str]) -> list[Statement]:
     """Of these those that make what is wanted, in their order."""
     wanted = set(wanted)
+    modules = set().union(*(each.sets for each in statements if each.is_import))
     chosen = []
     for statement in reversed(statements):
-        if not (statement.sets | statement.changes) & wanted:
+        changes = statement.changes - modules  # np.append(...) changes nothing
+        if not (statement.sets | changes) & wanted:
             continue
         chosen.append(statement)
-        if not statement.changes & wanted and not _may_not_run(statement):
+        if not changes & wanted and not _may_not_run(statement):
             wanted -= statement.sets
         wanted |= statement.uses | statement.later
     return chosen[::-1]

@@ -148,7 +148,7 @@ def test_an_answer_brings_what_it_needs_and_nothing_else():
         Cell("a", "import numpy as np\nfrom numba import cuda\nprint('loud')\n%matplotlib inline"),
         Cell("b", "table = [0]\ntable[0] = 3\nunused = 1 / 0"),
         Cell("c", "%%writefile build/x.cu\nint a;"),
-        Cell("d", "def helper(x):\n    return x + table[0] + late(x)"),
+        Cell("d", "np.sort([1 / 0])\ndef helper(x):\n    return x + table[0] + late(x)"),
         Cell("e", "def answer(x):\n    return helper(x)\nwhile True: pass\nanswer(3)"),
         Cell("f", "def late(x):\n    return np.float32(x)\nanswer = None"),
     ]
