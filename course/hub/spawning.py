@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from course.hub import accounts, limits
+from course.hub import accounts, gpu, limits
 from course.hub.settings import Settings
 
 COPY = "cuda-course"  # the learner's own copy, in their home
@@ -73,6 +73,7 @@ def before(settings: Settings):
             spawner.username_template = name
         spawner.environment = {
             **spawner.environment,
+            **gpu.variables(settings, account.pw_uid),
             "HOME": account.pw_dir,
             "USER": name,
             "JUPYTER_RUNTIME_DIR": str(runtime_folder(settings, name)),
@@ -108,7 +109,7 @@ def local_spawner(settings: Settings):
                 return begin
 
             def user_env(self, env):
-                env = super().user_env(env)
+                env = super().user_env(env) | gpu.variables(settings, self.user.id)
                 return env | {"JUPYTER_RUNTIME_DIR": str(runtime_folder(settings, self.user.name))}
 
         return TrustingSpawner

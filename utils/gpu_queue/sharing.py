@@ -143,6 +143,7 @@ def environment(number: int, learners: int, folder: str, found=None) -> dict[str
         raise ValueError("MIG is on, and there is no slice: make some with nvidia-smi mig -cgi ...")
     part = parts[number % len(parts)]
     fraction = share(part, neighbours(number, learners, len(parts)))
+    fraction = max(fraction, min(ENOUGH / part.memory, 1))  # seldom all of a class work at once
     # as the pinned PyTorch knows it; one that does not know the word stops with an error
     variables["PYTORCH_ALLOC_CONF"] = f"per_process_memory_fraction:{fraction:.3f}"
     variables["CUPY_GPU_MEMORY_LIMIT"] = f"{fraction:.1%}"

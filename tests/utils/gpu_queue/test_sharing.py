@@ -34,6 +34,11 @@ def test_all_learners_together_fit_into_the_memory(card, learners):
     assert max(used.values()) > 0.9 * max(memory.values()) if learners == 30 else True
 
 
+def test_on_a_small_gpu_each_learner_may_have_what_chapters_need():
+    small = Card(Slice("GPU-2", "Small GPU", 8 * GIB))
+    assert fraction(sharing.environment(0, 30, "/run/queue", [small])) * 8 * GIB == sharing.ENOUGH
+
+
 def test_without_a_gpu_a_learner_has_the_queue_alone_and_without_slices_an_error():
     assert sharing.environment(3, 30, "/run/queue", []) == {gpu_queue.FOLDER: "/run/queue"}
     with pytest.raises(ValueError, match="no slice"):
