@@ -32,7 +32,7 @@ SINKS = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source
 BY_DAY = "meet_the_gpu", "first_kernels", "memory", "beating_pytorch"
 #: The site is built in the time of the first test that needs it, minutes on a busy machine
 pytestmark = pytest.mark.timeout(1800)
-AT_NIGHT = pytest.mark.nightly("by day pages are read as files; a few are measured in a browser")
+AT_NIGHT = pytest.mark.nightly("by day pages are read as files, and one is looked at in a browser")
 
 
 class Page(HTMLParser):
@@ -269,18 +269,15 @@ def is_wide(page, width):
     return page.evaluate("document.documentElement.scrollWidth") > width
 
 
-SIZES = [
-    5,
-    pytest.param(25, marks=pytest.mark.nightly("by day the longest pages and fewer others")),
-]
+LONGEST = 25  # pages, of those that are looked at
 
 
-@pytest.mark.parametrize("longest", SIZES)
-def test_no_page_is_wider_than_a_phone_or_endless(page, built, longest):
+@AT_NIGHT
+def test_no_page_is_wider_than_a_phone_or_endless(page, built):
     page.set_viewport_size({"width": 390, "height": 800})
     wide, endless = [], []
     by_size = sorted(built.pages, key=lambda name: (built.folder / name).stat().st_size)
-    for name in {*by_size[-longest:], *by_size[:: 375 // longest]}:  # and one in 15, or in 75
+    for name in {*by_size[-LONGEST:], *by_size[::15]}:
         open_page(page, built, name)
         if is_wide(page, 390):
             wide.append(name)
@@ -349,7 +346,7 @@ def test_white_drawings_are_dark_in_the_dark_and_photographs_are_not(page, built
 
 
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=AT_NIGHT)])
-@pytest.mark.parametrize("name", ["index", SECTION])
+@pytest.mark.parametrize("name", ["index", pytest.param(SECTION, marks=AT_NIGHT)])
 def test_everybody_can_read_and_use_it(page, built, name, scheme):
     """Contrast, names of fields, the order of headings and so on, as axe-core sees them."""
     page.emulate_media(color_scheme=scheme)

@@ -14,7 +14,10 @@ CASES = cuda_c.cases()
 EVERY = 7  # of the cases, in builds other than the plain one
 
 
-@pytest.mark.parametrize("mode", ["plain", "debug", "check"])
+DEBUG = pytest.mark.nightly("by day as it is, and with the slow checks")
+
+
+@pytest.mark.parametrize("mode", ["plain", pytest.param("debug", marks=DEBUG), "check"])
 def test_the_rules_of_ptx(tmp_path, mode):
     cases = CASES if mode == "plain" else [*CASES[::EVERY], *cuda_c.FORMS.items()]
     source = tmp_path / "rules.cu"

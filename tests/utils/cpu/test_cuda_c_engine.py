@@ -926,7 +926,12 @@ int main() {
 """
 
 
-@pytest.mark.parametrize("check", [False, True], ids=["fast", "check"])
+SLOW_CHECKS = pytest.mark.nightly("by day without the slow checks, which other graphs have")
+
+
+@pytest.mark.parametrize(
+    "check", [False, pytest.param(True, marks=SLOW_CHECKS)], ids=["fast", "check"]
+)
 def test_graphs_own_their_memory_and_can_be_asked_for_their_edges(tmp_path, check):
     done = build_and_run(tmp_path, GRAPH_MEMORY, check=check)
     assert done.stdout.splitlines() == [
@@ -1072,7 +1077,17 @@ printf("%d\\n", *p);
 }"""
 
 
-@pytest.mark.parametrize("settings", [{}, {"CUDA_CPU_THREADS": "1"}, {"CUDA_CPU_SEED": "5"}])
+OTHER_ORDERS = pytest.mark.nightly("by day in one order of the threads")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        pytest.param({"CUDA_CPU_THREADS": "1"}, marks=OTHER_ORDERS),
+        pytest.param({"CUDA_CPU_SEED": "5"}, marks=OTHER_ORDERS),
+    ],
+)
 def test_loops_that_only_wait_let_others_run_and_a_wait_for_nothing_is_told(tmp_path, settings):
     done = build_and_run(tmp_path, WAITING, **settings)
     assert done.stdout == "7 0\n60000\ncudaErrorLaunchTimeout\n"

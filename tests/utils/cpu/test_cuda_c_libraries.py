@@ -676,7 +676,10 @@ int main(int, char** names) {
 }"""
 
 
-@pytest.mark.parametrize("check", [False, True], ids=["fast", "check"])
+FAST = pytest.mark.nightly("by day with the slow checks; programs of broken/ are told by the fast")
+
+
+@pytest.mark.parametrize("check", [pytest.param(False, marks=FAST), True], ids=["fast", "check"])
 def test_a_wrong_pointer_is_told_with_the_call_of_the_library(tmp_path, check):
     source = tmp_path / "calls.cu"
     source.write_text(LIBRARY_CALLS)
