@@ -19,8 +19,8 @@ from itertools import combinations
 #: Tokens that an answer must have beyond its starter
 ENOUGH = 15
 #: Of a class that wrote the same, beyond which it is the usual way
-USUAL = 1 / 3
-USUAL_AT_LEAST = 4  # learners
+USUAL = 1 / 8
+USUAL_AT_LEAST = 3  # learners
 MOST_TEXT = 20_000  # characters; longer ones are not compared
 #: How similar two answers are that are not the same, from 0 to 1
 SIMILAR = 0.92
