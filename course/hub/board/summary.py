@@ -20,7 +20,7 @@ def board(learners: dict[int, str], told: Told, wall: tuple, now: datetime | Non
     learners: {number: name}; wall: as the store has it.
     """
     now = now or datetime.now(UTC)
-    latest = {number: event for number, event in told if event.chapter}
+    latest = {number: event for number, event in told if _has_place(event)}
     return {
         "learners": len(learners),
         "here": sum(_is_recent(event, now) for event in latest.values()),
@@ -92,7 +92,7 @@ def help_wanted(learners: dict[int, str], told: Told) -> list[dict]:
     """Who waits for help, who waits longest first, and where they are."""
     since, places = {}, {}
     for number, event in told:
-        if event.chapter:
+        if _has_place(event):
             places[number] = event
         if event.kind == "help" and event.answer == "yes":
             since.setdefault(number, event.at)
@@ -228,6 +228,11 @@ def ranges(numbers: list[float], unit: str = "") -> list[dict]:
         {"label": f"{a:.3g} to {b:.3g} {unit}".strip(), "count": count, "right": False}
         for a, b, count in zip(edges, edges[1:], counts, strict=False)
     ]
+
+
+def _has_place(event):
+    """Whether an event says where somebody is: help can be asked for in a notebook of one's own."""
+    return bool(event.chapter and (event.cell or event.subject))
 
 
 def _is_recent(event, now):
