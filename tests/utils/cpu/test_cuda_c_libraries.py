@@ -657,9 +657,11 @@ LIBRARY_CALLS = """
 #include <cufft.h>
 #include <thrust/sort.h>
 int main(int, char** names) {
-    float *a, one = 1;
+    float *a, *small, one = 1;
     cudaMalloc(&a, 256);
     cudaMemset(a, 0, 256);
+    cudaMalloc(&small, 200);
+    cudaMemset(small, 0, 200);
     cublasHandle_t blas;
     cublasCreate(&blas);
     cufftHandle plan;
@@ -671,6 +673,7 @@ int main(int, char** names) {
                             nullptr, 8, a, 8, &one, a, 8); break;
         case 2: cufftExecC2C(plan, (cufftComplex*)a, (cufftComplex*)a, CUFFT_FORWARD); break;
         case 3: thrust::sort(first, first + 100); break;
+        case 4: cublasScopy(blas, 51, a, 1, small, 1); break;
     }
     return cudaDeviceSynchronize();
 }"""
@@ -691,6 +694,9 @@ def test_a_wrong_pointer_is_told_with_the_call_of_the_library(tmp_path, check):
         places = [f"calls.cu:{line}: error: " in said for line in (place, place + 1)]
         assert any(places), said
         assert f"in the work of {name}\n" in said, said
+    said = mistakes.run(executable, "4").stderr  # one element too many, in the same page
+    behind = "cublasScopy wrote past the end of the 200 bytes"
+    assert ("in the work of cublasScopy\n" if check else behind) in said, said
 
 
 def test_headers_survive_the_programs_macros(tmp_path):

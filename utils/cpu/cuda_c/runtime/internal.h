@@ -137,7 +137,8 @@ void close_after_kernel(int device);
 cudaError_t give_back(void* p, Site at);  // an allocation, without waiting for work
 void peers_changed();  // who may reach what, while kernels may be running
 extern bool leave_device_open;
-void check_canaries(const char* kernel, Site at);
+// kernel: whose launch in `at` may have written; callers: where it did the work of a library.
+void check_canaries(const char* kernel, const Callers& callers, Site at);
 void report_leaks();
 std::string describe(const void* p, size_t bytes);
 void add_python_buffer(void* p, size_t bytes, const char* name);

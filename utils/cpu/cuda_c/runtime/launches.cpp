@@ -171,7 +171,7 @@ static cudaError_t run_launch(const Config& c, const Work& work) {
     if (e)
         set_sticky(e);
     if (!e)
-        check_canaries(work.kernel->name, c.at);
+        check_canaries(work.kernel->name, c.callers, c.at);
     close_after_kernel(g.device);
     return cudaSuccess;  // as on a GPU: a later call, which waits for the kernel, has the error
 }

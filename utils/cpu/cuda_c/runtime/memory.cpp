@@ -208,32 +208,43 @@ cudaError_t allocate(void** p, size_t bytes, int kind, Site at) {
     return cudaSuccess;
 }
 
-static void check_canary(Allocation& a, const char* kernel, Site at) {
+// Who wrote past the end, and what to ask: of a library's work the call that the program made.
+struct Writer {
+    std::string name, question;
+    Site at;
+};
+static Writer writer(const char* kernel, const Callers& callers, Site at) {
+    if (callers.count) {
+        const LibraryCall& call = library_call(callers);
+        return {call.name, "do the sizes that it was told fit into that array?", call.at};
+    }
+    std::string name = kernel ? "kernel `" + std::string(kernel) + "`" : "something";
+    return {name, "is the guard `if (i < n)` missing? Run with --check to see which thread", at};
+}
+static void check_canary(Allocation& a, const char* kernel, const Callers& callers, Site at) {
     const unsigned char* end =
         reinterpret_cast<unsigned char*>(a.start + (a.bytes + 255) / 256 * 256);
     for (const unsigned char* c = reinterpret_cast<unsigned char*>(a.start) + a.bytes; c < end; ++c)
         if (*c != canary) {
             size_t past = size_t(reinterpret_cast<const char*>(c) - a.start) - a.bytes;
-            report(
-                "out-of-bounds", at,
-                "%s%s%s wrote past the end of the %zu bytes from cudaMalloc in line %d (%zu bytes "
-                "behind "
-                "the end): is the guard `if (i < n)` missing? Run with --check to see which thread",
-                kernel ? "kernel `" : "something", kernel ? kernel : "", kernel ? "`" : "", a.bytes,
-                a.at.line, past);
+            Writer who = writer(kernel, callers, at);
+            report("out-of-bounds", who.at,
+                   "%s wrote past the end of the %zu bytes from cudaMalloc in line %d (%zu bytes "
+                   "behind the end): %s",
+                   who.name.c_str(), a.bytes, a.at.line, past, who.question.c_str());
             while (c < end)
                 const_cast<unsigned char&>(*c++) = canary;
             return;
         }
 }
-void check_canaries(const char* kernel, Site at) {
+void check_canaries(const char* kernel, const Callers& callers, Site at) {
     Guard g(lock);
     if (live_count > 256)
         return;
     std::unique_ptr<Open> all(device_count() > 1 ? new Open : nullptr);
     for (auto& i : allocations())
         if (i.second.live)
-            check_canary(i.second, kernel, at);
+            check_canary(i.second, kernel, callers, at);
 }
 
 cudaError_t release(void* p, Site at) {
@@ -272,7 +283,7 @@ cudaError_t give_back(void* p, Site at) {
         return fail(cudaErrorInvalidValue);
     }
     Open open;
-    check_canary(*a, nullptr, at);
+    check_canary(*a, nullptr, {}, at);
     a->live = false;
     a->freed_at = at;
     live_bytes -= a->bytes;
