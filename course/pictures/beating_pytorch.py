@@ -825,11 +825,12 @@ ROW, SCALE_WIDTH = 34, 620  # pixels: a row of the queue, the time axis
 def queues(kernels: int, kernel_us: float, launch_us: float):
     """Host and GPU in time: each kernel launched by itself, and all of them as one graph.
 
-    A kernel starts when it has been launched and the one before it is done.
+    A kernel starts when it has been launched and the one before it is done. The graph's one launch
+    is drawn as long as a kernel's.
     """
     plans = {
         "launched one by one": _starts(kernels, kernel_us, launch_us),
-        "one graph": _starts(kernels, kernel_us, 0),
+        "one graph": [launch_us + kernel_us * kernel for kernel in range(kernels)],
     }
     ends = {name: starts[-1] + kernel_us for name, starts in plans.items()}
     said = "; ".join(f"{name}: done after {end:g} µs" for name, end in ends.items())
@@ -846,7 +847,7 @@ def queues(kernels: int, kernel_us: float, launch_us: float):
             sheet.box(50, y, SCALE_WIDTH, 26, fill=FAINT)
         for kernel, start in enumerate(starts):
             fill = BLOCK_COLOURS[kernel % len(BLOCK_COLOURS)]
-            if number == 0:
+            if number == 0 or kernel == 0:  # a graph is launched once
                 left = 50 + scale * launch_us * kernel
                 sheet.box(left, top + 26, scale * launch_us - 2, 26, fill=fill, rx=2)
             left = 50 + scale * start
