@@ -182,6 +182,12 @@ class Hub:
         else:
             accounts.remove(self.settings.homes, self.settings.board_account)
 
+    def errors(self) -> str:
+        """What the Hub's log says of errors, the last of it."""
+        log = Path(self.settings.place, "hub.log").read_text(errors="replace")
+        lines = [line for line in log.splitlines() if line.startswith(("[E", "    "))]
+        return "\n".join(lines[-40:])
+
     def home(self, name: str) -> Path:
         """A learner's home."""
         if self.settings.trusting:
@@ -329,15 +335,16 @@ def play(count: int, at_once: int, hub: Hub, say=print) -> dict:
         learners[own.name].click(own.picks[LAST])
 
     wrong += all_at_once(parts, click, at_once)
-    complete = wall.wait_for(count, 60)
+    present = [own for own in parts if not own.failed]
+    complete = wall.wait_for(len(present), 60)
     delay = complete - max(clicked) if complete and clicked else None
     boards = []
     follow(teacher, "/services/board/api/board", lambda _, data: boards.append(data))
     hands = wall.shown[-1][1]
-    wrong += differences(parts, hub, boards[-1], hands)
+    wrong += differences(present, hub, boards[-1], hands)
     wrong += [
         f"{own.name}: the saved notebook is another"
-        for own in parts
+        for own in present
         if learners[own.name].saved() != f"# {own.name} was here"
     ]
     return {
@@ -362,10 +369,12 @@ def main(arguments: list[str] | None = None) -> int:
         hub = Hub(Path(folder))
         try:
             found = play(options.learners, options.at_once, hub)
+            for line in found["wrong"]:
+                print("wrong:", line)
+            if found["wrong"]:
+                print(hub.errors())
         finally:
             hub.end()
-    for line in found["wrong"]:
-        print("wrong:", line)
     late = found["delay"] is None or found["delay"] > ON_TIME
     if found["delay"] is None:
         print("wrong: not all answers came to the wall")
