@@ -10,7 +10,7 @@ from utils.gpu_queue.tickets import NoQueue, Place, View, checked
 
 #: Seconds of a turn, after which the next ones go first, and those by which it may be longer
 SECONDS, GRACE = 10.0, 5.0
-#: Seconds between two looks: of who is next, and of others for each place ahead; at most
+#: Seconds between two looks: of who is next, more for each place farther behind, at most
 NEXT, EACH, MOST = 0.03, 0.1, 1.0
 
 _said = set()
@@ -54,7 +54,7 @@ class Turn:
         try:
             while len(order := view.look()) > 1:
                 notice.update(order[:-1])
-                time.sleep(min(NEXT if len(order) == 2 else EACH * len(order), MOST))
+                time.sleep(min(NEXT + EACH * (len(order) - 2), MOST))
         finally:
             notice.close()
         self.place.mark()
