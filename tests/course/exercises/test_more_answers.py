@@ -128,9 +128,9 @@ def handed_in(exercise, source, folder):
 
 
 @pytest.mark.parametrize("exercise, source", list(right_answers()))
-def test_a_right_answer_is_solved(exercise, source, tmp_path, few_draws):
+def test_a_right_answer_is_solved(exercise, source, tmp_path, few_draws, small):
     answer = handed_in(exercise, source, tmp_path)
-    outcome = check_answer(replace(exercise, orders=1), answer)
+    outcome = check_answer(replace(small(exercise), orders=1), answer)
     assert outcome.solved, repr(outcome)
 
 
@@ -138,7 +138,7 @@ HELPER = r"__device__ [\w ]*?\b(\w+)\("  # the name of a device function
 
 
 @pytest.mark.parametrize("exercise, sources", list(in_one_file()))
-def test_right_answers_in_cuda_c_are_solved(exercise, sources, tmp_path, monkeypatch):
+def test_right_answers_in_cuda_c_are_solved(exercise, sources, tmp_path, monkeypatch, small):
     """All in one file, each as a kernel of another name: compiled once, by nvcc at night alone."""
     cpp_compiler()
     least = cuda_c_files.least_counts(exercise)
@@ -159,7 +159,7 @@ def test_right_answers_in_cuda_c_are_solved(exercise, sources, tmp_path, monkeyp
     )
     for title in sources:
         name = f"{exercise.kernel_name}_{title}"
-        outcome = check_answer(replace(exercise, kernel_name=name, orders=1), path)
+        outcome = check_answer(replace(small(exercise), kernel_name=name, orders=1), path)
         assert outcome.solved, f"{title}: {outcome!r}"
 
 
