@@ -199,17 +199,13 @@ def printed(cells, folder):
     return ["".join(out.get("text", "") for out in cell.outputs) for cell in notebook.cells]
 
 
-#: One for each way from a cell to what runs: Numba's kernel, a program, Triton's kernel, a kernel
-#: file that is loaded, an operator of PyTorch, the trainer
+#: A kernel in Python, a program, and a kernel file that is loaded
 BY_DAY = (
-    "an addition of the first sum",
     "two factors of cuBLAS",
     "a mask of a Triton kernel",
     "a barrier of the Fourier transform",
-    "a mask of a backward pass",
-    "a ReLU of the finale's backward pass",
 )
-ANOTHER = pytest.mark.nightly("by day an edit that takes the same way, in another chapter")
+ANOTHER = pytest.mark.nightly("by day three edits, in Python, of a program and of a kernel file")
 
 
 def names():

@@ -38,6 +38,7 @@ def cells(course, name=CHAPTER):
     return {cell.id: cell for cell in nbformat.read(course / name, 4).cells}
 
 
+BY_EXAMPLE = pytest.mark.nightly("by day the examples in CONTRIBUTING are run")
 IN_PYTHON = pytest.mark.nightly("by day an exercise in CUDA C, whose answer is a file")
 
 
@@ -68,6 +69,7 @@ def test_an_exercise_has_all_that_it_needs_and_can_be_solved(course, kind):
     assert [found for found, wanted in reasons] == [wanted for found, wanted in reasons]
 
 
+@BY_EXAMPLE
 def test_cells_go_before_the_recap_or_where_one_says(course):
     course.run("course.new", "exercise", "first_kernels.clamp")
     done = course.run("course.new", "exercise", "first_kernels.wrap", "--after", "no-guard")
@@ -117,6 +119,7 @@ def test_what_cannot_be_is_told_and_nothing_is_written(course):
     assert course.changed() == {}
 
 
+@BY_EXAMPLE
 def test_a_picture_has_its_cell_and_a_test_that_fails(course):
     after = ("--after", "no-guard")
     done = course.run("course.new", "picture", "first_kernels.between", *after)
@@ -143,6 +146,7 @@ def test_a_picture_has_its_cell_and_a_test_that_fails(course):
     assert course.run("look").stdout == "<style> True\n"
 
 
+@BY_EXAMPLE
 def test_a_picture_that_is_there_gets_its_cell_alone(course):
     done = course.run("course.new", "picture", "first_kernels.gpu", "--after", "guard")
     assert done.returncode == 0 and "diagrams.py: has gpu already" in done.stdout, done.stderr
@@ -151,6 +155,7 @@ def test_a_picture_that_is_there_gets_its_cell_alone(course):
     assert order[order.index("no-guard") + 1] == "gpu-picture", "what guard asks is answered first"
 
 
+@BY_EXAMPLE
 def test_a_kernel_of_a_file_gets_a_cell_to_change(course):
     command = ("course.new", "cell", "first_kernels", "--after", "no-guard", "--kernel")
     done = course.run(*command, "matmul/wmma.cu", "multiply")
@@ -165,6 +170,7 @@ def test_a_kernel_of_a_file_gets_a_cell_to_change(course):
     assert course.run("course.publish.cells", "--check").returncode == 0
 
 
+@BY_EXAMPLE
 def test_a_chapter_gets_the_next_number_and_those_behind_move_up(course):
     done = course.run(
         "course.new", "chapter", "demo", "--title", "A demo", "--after", "first_kernels"
