@@ -47,6 +47,7 @@ def batches(count, batch, seed=0):
     ]
 
 
+@pytest.mark.nightly("by day four ranks train as the finale does on the whole batch")
 def test_one_rank_trains_as_the_finale_does():
     weights, data = initial_weights(0), batches(2, 4)
     with fast.Trainer(weights, 4, 0.05, gradients=True) as alone:

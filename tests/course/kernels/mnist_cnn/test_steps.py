@@ -27,7 +27,13 @@ def ideas_up_to(idea):
     return steps.IDEAS[: steps.IDEAS.index(idea) + 1] if idea else ()
 
 
-@pytest.mark.parametrize("idea", COUNTS)
+BETWEEN = pytest.mark.nightly("by day without an idea, with half of them and with all")
+BY_DAY = None, "not_stored", "update"
+
+
+@pytest.mark.parametrize(
+    "idea", [pytest.param(idea, marks=[] if idea in BY_DAY else [BETWEEN]) for idea in COUNTS]
+)
 def test_each_step_is_right_and_counted(idea):
     weights, images, labels = problem(BATCH)
     step = steps.Step(weights, images, labels, 0.1, ideas_up_to(idea))
@@ -74,14 +80,14 @@ def test_what_the_finished_trainer_moves_is_what_its_map_says():
     assert steps.finished_kilobytes() < steps.finished_kilobytes({"head": ""})
 
 
-OTHER_KERNELS = pytest.mark.nightly("by day without a kernel of the learner's and with a head")
+OTHER_KERNELS = pytest.mark.nightly("by day without a kernel of the learner's, below with a head")
 
 
 @pytest.mark.parametrize(
     "mine, launches",
     [
         ((), 8),
-        (("head",), 11),
+        pytest.param(("head",), 11, marks=OTHER_KERNELS),
         pytest.param(("patch_moments",), 8, marks=OTHER_KERNELS),
         pytest.param(("head", "update"), 14, marks=OTHER_KERNELS),
     ],
