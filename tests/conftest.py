@@ -38,6 +38,8 @@ os.environ.setdefault("MALLOC_TRIM_THRESHOLD_", str(1 << 28))
 # PyTorch's compiler tries the C++ compiler with a program for each kind of vector registers, for as
 # long as ten kernels take; which of them the processor has it knows without.
 os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "1")
+# And a header that many kernels would share; a test run compiles one or two.
+os.environ.setdefault("TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS", "0")
 
 
 # Hundreds of tests start Python. Where a machine's setting keeps it from writing down what it has
