@@ -54,7 +54,16 @@ def racing(name):
         return traced(name, wrong.answer)
 
 
-@pytest.fixture(scope="module", params=[*RIGHT, *(f"{name} racing" for name in RACING)])
+BY_DAY = "first_kernels.grid_stride", "synchronization.count", "reductions.scan"
+BY_DAY += "synchronization.privatized racing", "reductions.scan racing"
+OTHERS = pytest.mark.nightly("by day right and racing kernels, with and without barriers")
+TRACED = [
+    pytest.param(name, marks=[] if name in BY_DAY else [OTHERS])
+    for name in (*RIGHT, *(f"{name} racing" for name in RACING))
+]
+
+
+@pytest.fixture(scope="module", params=TRACED)
 def one(request):
     """A trace of a kernel of the course."""
     name, _, races = request.param.partition(" ")
