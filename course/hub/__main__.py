@@ -18,6 +18,8 @@ from pathlib import Path
 from course.hub import accounts, limits, provide, settings
 from course.hub.settings import Settings, Unsafe
 from utils.files import ROOT
+from utils.gpu_queue import sharing
+from utils.gpu_queue.tickets import make_folder
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -56,6 +58,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="4G",
         help="the largest file of a learner",
     )
+    say("--learners", type=int, default=default.learners, help="who share the GPUs' memory")
     say(
         "--idle", type=int, default=default.idle, help="seconds after which an idle server is ended"
     )
@@ -82,6 +85,8 @@ def chosen(options) -> Settings:
         processes=options.processes,
         file=options.file,
         idle=options.idle,
+        learners=options.learners,
+        queue=str(place / "gpu_queue") if options.trusting else Settings.queue,
         place=str(place.resolve()),
     )
 
@@ -108,6 +113,7 @@ def prepare(hub: Settings) -> None:
 
         hub.own.write_text(OWN)
         hub.own.chmod(0o600)
+    make_folder(Path(hub.queue))
     if hub.trusting:
         hub.board.mkdir(exist_ok=True, mode=0o700)
     else:
@@ -133,6 +139,7 @@ def first_steps(hub: Settings, password: str) -> str:
         f"  Your institution's accounts (OAuth) and other settings: {hub.own}",
         "Limited: " + "; ".join(limited),
         "Not limited: " + "; ".join(unlimited),
+        "GPU: " + " ".join(sharing.lines(hub.learners)),
         "Ctrl-C ends the Hub and leaves notebooks at work: `make hub` finds them again, and "
         f"`{sys.executable} -m course.hub stop` ends them\n",
     ]

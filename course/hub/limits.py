@@ -27,7 +27,7 @@ def in_words(settings: Settings, systemd: bool) -> tuple[list[str], list[str]]:
     open_to_all = [
         "the disk as a whole, unless its file system has quotas: "
         f"`setquota` for the accounts below {settings.homes}",
-        "the GPU: all notebooks share its memory and its time",
+        "a GPU's time for what is not timed, and its memory for Numba and CUDA C",
     ]
     if systemd:
         limited = [

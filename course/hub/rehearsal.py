@@ -136,6 +136,7 @@ class Hub:
             trusting=os.geteuid() != 0,
             place=str(place),
             prefix=PREFIX,
+            queue=str(place / "gpu_queue"),
         )
         self.password = accounts.new_password()
         self.process = None

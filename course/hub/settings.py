@@ -40,8 +40,9 @@ class Settings:
     """A Hub as it is to be started.
 
     memory: bytes for a learner; cpus: cores' worth; processes: processes and threads; file: bytes
-    of one file; idle: seconds after which a server that nobody uses is ended. trusting: all
-    learners are one Unix account; prefix: how the Unix accounts of the others begin.
+    of one file; idle: seconds after which a server that nobody uses is ended. learners: among how
+    many a GPU's memory is divided; queue: the folder of the queue for what is timed there.
+    trusting: all learners are one Unix account; prefix: how the accounts of the others begin.
     """
 
     ip: str = "127.0.0.1"
@@ -56,7 +57,9 @@ class Settings:
     processes: int = 512
     file: int = 4 << 30
     idle: int = 3600
+    learners: int = 30
     prefix: str = "class-"
+    queue: str = "/run/cuda-course-gpu"
     place: str = str(PLACE)
     hub_port: int = 8081
     proxy_port: int = 8001

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from course.hub import accounts, gpu, limits
 from course.hub.settings import Settings
+from utils.gpu_queue import FOLDER, sharing
 
 COPY = "cuda-course"  # the learner's own copy, in their home
 RUN = "/run/cuda-course"  # root's
@@ -47,6 +48,7 @@ def environment(settings: Settings) -> dict[str, str]:
     return {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/local/bin:/usr/bin:/bin"]),
         "CUDA_COURSE_BOARD": f"http://127.0.0.1:{settings.board_port}/services/board/",
+        FOLDER: settings.queue,
         "OMP_NUM_THREADS": threads,
         "MKL_NUM_THREADS": threads,
         "OPENBLAS_NUM_THREADS": threads,
@@ -74,6 +76,7 @@ def before(settings: Settings):
         spawner.environment = {
             **spawner.environment,
             **gpu.variables(settings, account.pw_uid),
+            **sharing.environment(spawner.user.id, settings.learners, settings.queue),
             "HOME": account.pw_dir,
             "USER": name,
             "JUPYTER_RUNTIME_DIR": str(runtime_folder(settings, name)),
