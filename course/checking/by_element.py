@@ -10,6 +10,8 @@ from course.checking.engines import output_name
 from course.checking.evidence import Finding, modified, right, surplus, unwritten, where
 from course.checking.model import Out
 
+HERE_AND_THERE = 0.2  # of the elements: so many may be right by chance, such as zeros
+
 
 def modified_input(bad, good, exercise):
     """An input was stored to, and not by an index that leads out of another array."""
@@ -274,3 +276,24 @@ def absent_lanes(bad, good, exercise):
                 "those without an element with a value that changes nothing.",
                 run,
             )
+
+
+def only_thread_zero(bad, good, exercise):
+    """A block to a row, and in each row what its thread 0 writes is right, and little else."""
+    fine, others = [], []
+    for run in bad:
+        if run.expected.ndim != 2 or run.launch.grid[0] != len(run.expected):
+            return None
+        of_zero = np.arange(run.expected.shape[1]) % run.launch.block[0] == 0
+        agree = right(run, exercise)
+        fine.append(agree[:, of_zero].ravel())
+        others.append(agree[:, ~of_zero].ravel())
+    if not np.concatenate(fine).all() or np.concatenate(others).mean() > HERE_AND_THERE:
+        return None
+    return Finding(
+        "wrong_value",
+        "In each row what thread 0 writes is right, and little else. What thread 0 alone has (as"
+        " the result of a reduction) the others must get from it: through shared memory, behind a"
+        " barrier.",
+        bad[0],
+    )

@@ -134,5 +134,6 @@ RULES = (
     by_element.duplicate_work,
     by_element.never_written,
     by_element.absent_lanes,
+    by_element.only_thread_zero,
     wrong_value,
 )

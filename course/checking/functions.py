@@ -1,8 +1,10 @@
 """Plain functions are checked: what they return for many arguments, drawn ones among them."""
 
+import ast
 import copy
 import functools
 import inspect
+import textwrap
 
 import numpy as np
 
@@ -39,7 +41,7 @@ def check_function(exercise, answer, seed):
         calls += drawn_call(answer, exercise, seed, budget)
         bad = [one for one in calls if not same(one[2], one[1], exercise.real)]
     if bad:
-        raise rejected_function(answer.__name__, exercise, calls, bad)
+        raise rejected_function(answer, exercise, calls, bad)
     kept.reject_if_each_run_changes(
         answer, before, lambda: one_call(answer, exercise, calls[-1][0], budget)
     )
@@ -111,23 +113,39 @@ def plain(value):
     return kind(value) if kind else value
 
 
-def rejected_function(name, exercise, calls, bad):
+NO_RETURN = "Is there a `return`?"
+EMPTY_RETURN = "What stands behind its `return` gives back nothing."
+
+
+def rejected_function(answer, exercise, calls, bad):
     """The Rejected for a function some of whose calls were wrong, with the first of these."""
     arguments, expected, got = bad[0]
-    this = called(name, arguments)
+    this = called(answer.__name__, arguments)
     evidence = f"`{this}` must return {difference(expected, got)}."
     returned = [got for _, _, got in bad]
     if all(value is None for value in returned):
-        return Rejected("no_return", f"`{this}` returned None. Is there a `return`?")
+        why = EMPTY_RETURN if returns_a_call(answer) else NO_RETURN
+        return Rejected("no_return", f"`{this}` returned None. {why}")
     hint = no_number(got)
     if not hint and not exercise.real and any(map(holds_float, returned)):
         hint = "Whole numbers are needed: `//` divides into whole numbers."
+    for guess in exercise.guesses:
+        if explains(guess, calls, exercise.real or bool(hint)):
+            return Rejected(guess.reason, evidence, guess.says)
     if hint:
         return Rejected("wrong_dtype", f"{evidence} {hint}")
-    for guess in exercise.guesses:
-        if explains(guess, calls, exercise.real):
-            return Rejected(guess.reason, evidence, guess.says)
-    return Rejected("wrong_value", evidence, *filter(None, [by_call.observations(calls, bad)]))
+    seen = "" if exercise.names else by_call.observations(calls, bad)
+    return Rejected("wrong_value", evidence, *filter(None, [seen]))
+
+
+def returns_a_call(answer):
+    """Whether a function returns what some other one does, which may be nothing."""
+    try:
+        body = ast.parse(textwrap.dedent(inspect.getsource(answer)))
+    except (OSError, TypeError, SyntaxError):
+        return False
+    returned = [node.value for node in ast.walk(body) if isinstance(node, ast.Return)]
+    return any(isinstance(value, ast.Call) for value in returned)
 
 
 def difference(expected, got) -> str:

@@ -32,7 +32,7 @@ REASONS = {
     "barrier": "Some threads wait at a barrier that others never reach.",
     "warp_mask": "A warp operation's mask does not name the lanes that take part.",
     "uninitialized": "It reads shared or local memory that no thread has written yet.",
-    "race": "Two use the same memory in no order, and one of them writes: a race.",
+    "race": "Nothing says which thread comes first, and what comes out may depend on it.",
     "contention": "It goes wrong where many threads want the same element at once.",
     "no_return": "It returns nothing.",
     "wrong_value": "Some values are wrong.",
@@ -234,6 +234,7 @@ class Exercise:
         None  # hypothesis.strategies -> the strategy of shapes, if not that of `fresh`
     )
     real: bool = False  # a function: a float will do where it is equal
+    names: bool = False  # a function: its numbers are names, such as 1 for memory, and not sizes
     # a function: play(answer, *arguments) returns what it returns, where it is not just called
     play: Callable = None
     # a function: of its arguments by name after a call that was right, and what it had to return,

@@ -325,10 +325,16 @@ def reject_traced_races(traced):
     race = traced.races[0]
     if race.operation == race.other_operation == "write":
         problem += f"\n{SAME_PLACE if race.line == race.other.line else TWO_LINES}"
-    if {race.operation, race.other_operation} == {"read", "atomic"}:
+    operations = {race.operation, race.other_operation}
+    if operations == {"read", "atomic"} and space_of(race, traced) != "shared":
         problem += f"\n{PLAIN_READ}"
     picture = as_html(traced.draw_races())
     raise Rejected("race", *problem.splitlines(), code=traced.races[0].code, picture=picture)
+
+
+def space_of(race, traced):
+    """The kind of memory that a race is in: in shared memory a barrier helps."""
+    return traced.events.spaces[traced.events.memory[race.events[0]]]
 
 
 def as_kernel(exercise, answer):

@@ -61,10 +61,10 @@ OTHER_BLOCKS = (
 def tally(runs):
     """How much was tried."""
     sizes = len({run.shape for run in runs})
-    on_gpu = " and on the GPU" if has_gpu() else ""
+    on_gpu = ", and on the GPU" if has_gpu() else ""
     return (
         f"{len(runs)} launches with {sizes} sizes gave what they should and touched nothing else, "
-        f"with the threads in order, shuffled{on_gpu}."
+        f"with the threads in order and shuffled{on_gpu}."
     )
 
 

@@ -48,6 +48,24 @@ def linear_in_two_steps(gemm, y, x, w, rows, n_in, n_out):
     return y
 
 
+def linear_turned(gemm, y, x, w, rows, n_in, n_out):
+    """The mistake: x comes first, so y is filled column by column."""
+    gemm("T", "N", rows, n_out, n_in, 1, x, n_in, w, n_in, 0, y, rows)
+    return y
+
+
+def linear_as_in_a_manual(gemm, y, x, w, rows, n_in, n_out):
+    """The mistake: the formula, as if all three were column-major."""
+    gemm("N", "T", rows, n_out, n_in, 1, x, rows, w, n_out, 0, y, rows)
+    return y
+
+
+def linear_untransposed(gemm, y, x, w, rows, n_in, n_out):
+    """The mistake: the library is not told that it sees w transposed."""
+    gemm("N", "N", n_out, rows, n_in, 1, w, n_out, x, n_in, 0, y, n_out)
+    return y
+
+
 def linear_elsewhere(gemm, y, x, w, rows, n_in, n_out):
     """The mistake: a new array is filled, and y stays as it was."""
     other = np.zeros_like(y)
@@ -60,6 +78,13 @@ def linear_by_columns(gemm, y, x, w, rows, n_in, n_out):
     gemm("N", "N", rows, n_out, n_in, 1, x, rows, w, n_in, 0, y, rows)
     return y
 
+
+def linear_returns_the_call(gemm, y, x, w, rows, n_in, n_out):
+    """The mistake: `gemm` fills y and returns nothing."""
+    return gemm("T", "N", n_out, rows, n_in, 1, w, n_in, x, n_in, 0, y, n_out)
+
+
+ROW_AFTER_ROW = "x, w and y lie row after row, and the library reads column after column."
 
 LINEAR = Exercise(
     id="libraries.linear",
@@ -102,8 +127,21 @@ def linear(gemm, y, x, w, rows, n_in, n_out):
         Wrong(
             linear_by_columns,
             "wrong_value",
-            "x, w and y lie row after row, and the library reads column after column.",
+            ROW_AFTER_ROW,
         ),
+        Wrong(linear_as_in_a_manual, "wrong_value", ROW_AFTER_ROW),
+        Wrong(
+            linear_turned,
+            "wrong_value",
+            "These are the right numbers in the order of yᵀ: hand over w first, then x.",
+        ),
+        Wrong(
+            linear_untransposed,
+            "wrong_value",
+            "In the memory of w the library sees wᵀ, which is n_in × n_out: that one must be"
+            " transposed.",
+        ),
+        Wrong(linear_returns_the_call, "no_return"),
         (
             "w, n_in, x, n_in, 0, y, n_out",
             "x, n_in, w, n_in, 0, y, n_out",
@@ -133,9 +171,28 @@ def draws(generator, seed, thread, launch, count):
     return [state() for _ in range(count)]
 
 
+class Generator(Philox):
+    """The generator for the exercise: nobody may step through the launches before."""
+
+    MOST = 1000  # numbers, far more than any launch here draws
+
+    def __init__(self, seed, sequence, offset):
+        super().__init__(seed, sequence, offset)
+        self.drawn = 0
+
+    def __call__(self):
+        self.drawn += 1
+        if self.drawn > self.MOST:
+            raise RuntimeError(
+                f"{self.MOST:,} numbers were drawn, and `count` is far less. Stepping through all"
+                " launches before takes hours in the billionth: where does `offset` begin?"
+            )
+        return super().__call__()
+
+
 def given(rng, shape):
     names = "seed", "thread", "launch", "count"
-    return {"generator": Philox, **dict(zip(names, shape, strict=True))}
+    return {"generator": Generator, **dict(zip(names, shape, strict=True))}
 
 
 DRAWS = Exercise(
@@ -190,6 +247,11 @@ def draws(generator, seed, thread, launch, count):
             " one seed, and let the offset say how many numbers were drawn already.",
         ),
         ("launch * count", "launch * count % 2**32", "wrong_value"),
+        (
+            ("launch * count", "0"),
+            ("    return", "    for _ in range(launch * count):\n        state()\n    return"),
+            "crashed",
+        ),
         ("launch * count", "launch % 10_000 * count", "wrong_value"),
         ("(seed, thread", "(seed, thread % 2**20", "wrong_value"),
         (

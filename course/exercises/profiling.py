@@ -131,6 +131,12 @@ def time_it(queue, repeats):
             "This is the time of all launches; one is asked for.",
         ),
         (
+            "range(repeats)",
+            "range(repeats - 1)",
+            "wrong_value",
+            "One launch too few is timed, and the time divided by all: the warm-up is not in it.",
+        ),
+        (
             "        queue.launch()\n",
             "        queue.launch()\n        queue.wait()\n",
             "wrong_value",
@@ -175,6 +181,7 @@ LIMIT = Exercise(
     title="Which limit?",
     minutes=5,
     kind="function",
+    names=True,
     task=(
         "A kernel took `seconds`, moved `nbytes` and did `flops`, on a GPU that copies `bandwidth`"
         " bytes and computes `peak` FLOPs per second. Return 1 (memory) or 2 (arithmetic),"
@@ -191,7 +198,8 @@ def speed_limit(seconds, nbytes, flops, bandwidth, peak):
     inputs=arguments_of(speed_limit),
     reference=speed_limit,
     shapes=(
-        (0.002, 1e9, 1e9, 1e12, 1e13),
+        (0.002, 1e9, 1e9, 1e12, 1e13),  # exactly half
+        (0.004, 2e9, 1e9, 1e12, 1e13),  # and again
         (1.0e-3, 3.0e9, 0.25e9, 4.0e12, 5.0e13),
         (4.0e-3, 2.0e8, 1.7e11, 4.0e12, 5.0e13),
         (5.0e-6, 4.0e3, 1.0e3, 4.0e12, 5.0e13),
@@ -217,7 +225,7 @@ def speed_limit(seconds, nbytes, flops, bandwidth, peak):
         (
             "memory >= compute",
             "memory < compute",
-            "swapped_axes",
+            "wrong_value",
             "Memory and compute are exchanged: the limit is the one that takes longer.",
         ),
         (
@@ -243,6 +251,26 @@ def speed_limit(seconds, nbytes, flops, bandwidth, peak):
             "memory",
             "wrong_value",
             "A kernel whose arithmetic explains the time is not waiting.",
+        ),
+        (
+            "max(memory, compute) < seconds / 2",
+            "min(memory, compute) < seconds / 2",
+            "wrong_value",
+            "This is latency where *either* is below half of the time. If the longer one explains"
+            " it, that one is the limit.",
+        ),
+        (
+            "< seconds / 2",
+            "< seconds",
+            "wrong_value",
+            "Here it is latency as soon as the limit is not reached in full. A kernel that gets"
+            " half of the way is held back by that limit.",
+        ),
+        (
+            "< seconds / 2",
+            "<= seconds / 2",
+            "wrong_value",
+            "Exactly half of the time is not *less than* half of it.",
         ),
     ),
 )
@@ -319,12 +347,13 @@ PTX = Exercise(
     minutes=10,
     kind="function",
     task=(
-        "Return how many bytes one thread loads from global memory if it runs each line of this PTX"
-        " once. The type is the last part of the instruction: `ld.global.f32` loads 4 bytes, `.f64`"
-        " 8, `.u8` one; `.v2` and `.v4` load two or four of them. A line may begin with a predicate"
-        " such as `@%p1`; count it. For a `volatile` pointer it is `ld.volatile.global.f32`: count"
-        " it, too. Loads of parameters and from shared memory do not count. There are labels and"
-        " empty lines, but no comments."
+        "Return how many bytes one thread loads from global memory if it runs each line of this"
+        " PTX once. The type is the last part of the instruction: `ld.global.f32` loads 4 bytes,"
+        " `.f64` 8, `.u8` one; `.v2` and `.v4` load two or four of them. Other words may stand"
+        " before the type, such as `.nc` or `.ca`, and say nothing of a size. A line may begin"
+        " with a predicate such as `@%p1`; count it. For a `volatile` pointer it is"
+        " `ld.volatile.global.f32`: count it, too. Loads of parameters and from shared memory do"
+        " not count. There are labels and empty lines, but no comments."
     ),
     starter="""
 def bytes_loaded(ptx):
@@ -398,6 +427,13 @@ def bytes_loaded(ptx):
             "",
             "wrong_value",
             "`ld.volatile.global` loads from global memory like the others.",
+        ),
+        (
+            r'global\S*", line',
+            r'global(\.v\d)?\.[a-z]+\d+", line',
+            "wrong_value",
+            "Between `global` and the type other words may stand, such as `.nc` and `.ca`: these"
+            " lines load, too.",
         ),
         (
             "return total",

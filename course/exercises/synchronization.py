@@ -122,6 +122,16 @@ def counted(counts, values):
     return counts + np.bincount(values, minlength=BINS)
 
 
+def in_pairs(rng, shape, bins):
+    """Values below bins; of a few blocks' threads each two neighbours have the same one: who adds
+    for both must not do so over the edge of a block.
+    """
+    values = sometimes_equal(rng, shape, bins)
+    if 33 < shape[0] < 1000:
+        values[1::2] = values[: shape[0] // 2 * 2 : 2]
+    return values
+
+
 COUNT = Exercise(
     id="synchronization.count",
     title="Count",
@@ -140,7 +150,7 @@ def count(counts, values):
     solution=count,
     inputs=lambda rng, n: {
         "counts": InOut(counted_before(rng, BINS)),
-        "values": sometimes_equal(rng, n, BINS),
+        "values": in_pairs(rng, n, BINS),
     },
     reference=counted,
     large=(66_000,),
@@ -362,6 +372,12 @@ def shelves(rng, n):
     }
 
 
+def shelves_filled(taken, room, wishes):
+    """What comes out if the first who comes to a shelf takes all of it."""
+    wished = np.bincount(wishes, minlength=4) > 0
+    return np.where(wished, np.maximum(taken, room), taken).astype(taken.dtype)
+
+
 AT_MOST = Exercise(
     id="synchronization.at_most",
     title="Never more than there is room",
@@ -423,6 +439,15 @@ def at_most(taken, room, wishes):
         ("seen < room", "seen <= room", "wrong_value"),
         ("seen < room", "seen < room or seen == 0", "wrong_value"),
         Wrong(at_most_add_and_take_back, "wrong_value"),
+        ("                break\n", "                pass\n", "wrong_value"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "A thread that has its place goes on and takes all that are left: leave the loop when"
+            " `before == seen`.",
+            shelves_filled,
+        ),
     ),
 )
 
@@ -694,6 +719,8 @@ def finished_by_simulation(chunks, copy_in, compute, copy_out):
     return now
 
 
+CHUNKS_ARE_GIVEN = "The three times are those of one chunk already: do not divide them."
+
 OVERLAP = Exercise(
     id="synchronization.overlap",
     title="When is the last chunk back?",
@@ -751,6 +778,24 @@ def finished(chunks, copy_in, compute, copy_out):
             "chunks",
             "wrong_value",
             "The first chunk is counted in the sum already.",
+        ),
+        (
+            "sum(stages) + (chunks - 1) * max(stages)",
+            "(sum(stages) + (chunks - 1) * max(stages)) / chunks",
+            "wrong_value",
+            CHUNKS_ARE_GIVEN,
+        ),
+        (
+            "sum(stages) + (chunks - 1) * max(stages)",
+            "(sum(stages) + (chunks - 1) * max(stages)) // chunks",
+            "wrong_value",
+            CHUNKS_ARE_GIVEN,
+        ),
+        (
+            "sum(stages) + (chunks - 1) * max(stages)",
+            "sum(stages) // chunks + (chunks - 1) * (max(stages) // chunks)",
+            "wrong_value",
+            CHUNKS_ARE_GIVEN,
         ),
     ),
 )

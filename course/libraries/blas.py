@@ -19,7 +19,12 @@ class OnDevice:
     def _refuse(self, *_, **__):
         raise TypeError("these numbers lie on the device: the host cannot read them, `gemm` can")
 
-    __array__ = __getitem__ = __iter__ = __len__ = _refuse
+    __array__ = __iter__ = __len__ = _refuse
+
+    def __getitem__(self, at):
+        if isinstance(at, slice):
+            raise TypeError("no part of these numbers can be taken here: `gemm` gets all of them")
+        self._refuse()
 
 
 def gemm(op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc) -> None:
