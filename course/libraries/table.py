@@ -149,9 +149,10 @@ def ratio(slow: str, fast: str) -> str:
         missing = slow if longer is None else fast
         return f"{LABELS.get(missing, missing)}: not recorded yet"
     times = longer["value"] / shorter["value"]
+    digits = 2 if times < 20 else 0  # of more nobody has measured so much
     a, b = LABELS.get(slow, slow), LABELS.get(fast, fast)
     return (
-        f"{a} ({longer['value']:.3g} ms) takes {times:.2f} times as long as {b}"
+        f"{a} ({longer['value']:.3g} ms) takes {times:.{digits}f} times as long as {b}"
         f" ({shorter['value']:.3g} ms) · {longer['gpu']}, {longer['date'][:10]}"
     )
 
