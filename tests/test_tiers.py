@@ -85,11 +85,12 @@ def runs(tier, name, id, source="split = 3"):
         ("test", "06_memory.ipynb", 'exercises.check("memory.split", split)', False),
         ("test", "06_memory.ipynb", "split = 3", True),
         ("test", "06_memory.ipynb", 'x = exercises.check("memory.split", split)', True),
-        ("test", tiers.HANDED_IN[0], 'exercises.check("first_kernels.rotate", "a.cu")', True),
+        ("test", "06_memory.ipynb", 'exercises.quiz("memory.q_bytes")\n', False),
+        ("test", tiers.WHOLE[0], 'exercises.check("first_kernels.rotate", "a.cu")', True),
         ("nightly", "06_memory.ipynb", 'exercises.check("memory.split", split)', True),
     ],
 )
-def test_by_day_most_notebooks_hand_in_no_starter(tier, name, source, expected):
+def test_by_day_most_notebooks_hand_in_no_starter_and_ask_nothing(tier, name, source, expected):
     assert runs(tier, name, "check-split", source) == expected
     assert (ROOT / "chapters" / name).is_file()
 

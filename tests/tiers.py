@@ -9,8 +9,9 @@ place, or asks a browser once more: `make test` leaves it out, and nothing else.
 leaves out nothing. Without this plugin pytest runs what it is given, whole.
 
 What stands beside a clock, an estimate, takes longer than many a cell: by day notebooks leave it
-out, but for those in ESTIMATED. So they do with the check of a starter, which shows that it is not
-solved, but for those in HANDED_IN, and with a few dear cells for which a test stands, in AT_NIGHT.
+out, but for those in ESTIMATED. So they do with what is a starter's check (it shows that it is not
+solved) or a question and no more, but for those in WHOLE, and with a few dear cells for which a
+test stands, in AT_NIGHT.
 
 --shard=2/4 takes the second of four parts, --seed=N repeats a night's inputs.
 """
@@ -55,17 +56,15 @@ LARGE = (
     "tests/course/exercises/test_exercises.py",
     "tests/course/exercises/test_more_answers.py",
 )
-#: and what others do less of by day
-LESS = {"19_mnist_cnn.ipynb": {"run": ("lr={lr}", "lr={lr} steps=8")}}
-
 #: As in utils/timing.py, which would load NumPy before a worker's threads are counted
 NO_ESTIMATES = "CUDA_COURSE_NO_ESTIMATES"
 #: Notebooks whose cells say estimates by day, too
 ESTIMATED = ("24_estimates.ipynb",)
-#: Notebooks that hand in their starters by day, too: of all others a wrong answer is handed in
-HANDED_IN = ("05_first_kernels.ipynb",)
+#: Notebooks that hand in their starters and ask their questions by day, too; of all others a wrong
+#: answer is handed in, and tests/chapters/test_notebooks.py asks what can be asked
+WHOLE = ("05_first_kernels.ipynb",)
 #: A cell that does nothing but that
-HANDS_IN = re.compile(r"exercises\.check\([^()]*\)\s*")
+ASKS = re.compile(r"exercises\.(check|quiz|predict)\([^()]*\)\s*")
 #: Cells that run at night alone, by their ids, and the tests that say by day what they show
 AT_NIGHT = {
     "10_reductions.ipynb": {  # sums in eight orders each
@@ -105,31 +104,6 @@ AT_NIGHT = {
 }
 #: and what others do less of by day
 LESS = {"19_mnist_cnn.ipynb": {"run": ("lr={lr}", "lr={lr} steps=8")}}
-
-#: As in utils/timing.py, which would load NumPy before a worker's threads are counted
-NO_ESTIMATES = "CUDA_COURSE_NO_ESTIMATES"
-#: Notebooks whose cells say estimates by day, too
-ESTIMATED = ("24_estimates.ipynb",)
-#: Notebooks that hand in their starters by day, too: of all others a wrong answer is handed in
-HANDED_IN = ("05_first_kernels.ipynb",)
-#: A cell that does nothing but that
-HANDS_IN = re.compile(r"exercises\.check\([^()]*\)\s*")
-#: Cells that run at night alone, by their ids, and the test that says by day what they show
-AT_NIGHT = {
-    "10_reductions.ipynb": {  # sums in eight orders each
-        "bits-count": "tests/course/kernels/reductions/test_climbing.py",
-    },
-    "18_pytorch_extensions.ipynb": {  # the package is installed once more
-        "colleague-yours": "tests/course/extensions/test_extensions.py",
-    },
-    "19_mnist_cnn.ipynb": dict.fromkeys(  # what came of a whole training; by day of one step
-        ("torch-train-run", "run-check", "curve", "rounding-run", "speed"),
-        "tests/course/kernels/mnist_cnn/test_naive_trainer.py",
-    ),
-    "20_beating_pytorch.ipynb": {  # ten steps; by day two
-        "learn": "tests/course/kernels/mnist_cnn/test_sockets.py",
-    },
-}
 
 
 def part(text: str) -> tuple[int, int]:
@@ -191,8 +165,8 @@ def waits(item) -> bool:
     cell = getattr(item, "cell", None)  # nbval's
     if cell is None:
         return False
-    hands_in = HANDS_IN.fullmatch(cell.source) and item.path.name not in HANDED_IN
-    return bool(hands_in) or cell.id in AT_NIGHT.get(item.path.name, ())
+    asks = ASKS.fullmatch(cell.source) and item.path.name not in WHOLE
+    return bool(asks) or cell.id in AT_NIGHT.get(item.path.name, ())
 
 
 def shorten(item) -> None:

@@ -10,9 +10,10 @@ import nbformat.v4
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+from course import exercises
 from course.checking import predict
 from course.publish import frame
-from tests import hygiene
+from tests import hygiene, tiers
 from utils.files import ROOT
 
 NOTEBOOKS = sorted(
@@ -64,6 +65,20 @@ def test_a_rungs_speed_is_folded_until_it_was_guessed(name):
         assert predict.TAG in cells[n].metadata.get("tags", []), cells[n].id
         answer = next(cell for cell in cells[n + 1 :] if cell.get("outputs"))
         assert predict.is_folded(answer), answer.id
+
+
+def test_what_a_notebook_asks_can_be_asked():
+    """By day no other test runs these cells: they need no kernel."""
+    asked = set()
+    for path in NOTEBOOKS:
+        for cell in hygiene.read(path).cells:
+            found = tiers.ASKS.fullmatch(cell.source) if cell.cell_type == "code" else None
+            if found and found[1] != "check":
+                assert repr(eval(cell.source, {"exercises": exercises})), cell.id
+                asked.add(found[1])
+    assert asked == {"quiz", "predict"}
+    with pytest.raises(ValueError, match="first_kernels.q_async"):
+        exercises.quiz("first_kernels.q_asink")
 
 
 @pytest.mark.parametrize("path", CHAPTERS)
