@@ -274,7 +274,7 @@ def roofline(roofs, kernels: Mapping[str, tuple[float, float | None]], title: st
     top = max(peaks.values())
     intensities = [intensity for intensity, _ in kernels.values()]
     low = min([*intensities, 0.1]) / 2
-    high = max([*intensities, top / slope]) * 8  # room for the names of the roofs
+    high = max([*intensities, top / slope]) * 20  # room for the names of roofs and points
     fig, axes = chart(8.5, 3.6, alt=_roofline_in_words(roofs, kernels))
     _draw_roofs(axes, roofs, low, high)
     lowest = min(peaks.values())
@@ -339,14 +339,18 @@ def _draw_roofs(axes, roofs, low, high):
 
 
 LETTER = 5.4  # points: about the width of a letter of NAMES
+DOT = 5  # points: half the width of a kernel's point, and a little room
 NAMES = {"textcoords": "offset points", "fontsize": LETTERS, "color": ALARM}
 
 
 def _name_points(axes, points):
-    """Write each point's name beside it: on its left where it is too long, none over another."""
+    """Write each point's name beside it: on its left where it is too long, none over another or
+    over a point.
+    """
     low, high = axes.get_xlim()
     decade = axes.figure.get_figwidth() * 72 * 0.87 / np.log10(high / low)  # points, about
-    taken = []
+    places = [(np.log10(x) * decade, y) for x, y in points.values()]
+    taken = [(place - DOT, place + DOT, y, 0) for place, y in places]
 
     def is_over_another(left, right, y, shift):
         for left2, right2, y2, shift2 in taken:
