@@ -9,11 +9,14 @@ python -m course.hub forget --everything       and all accounts with their homes
 """
 
 import argparse
+import contextlib
 import os
 import shutil
 import signal
 import sys
 from pathlib import Path
+
+import psutil
 
 from course.hub import accounts, limits, provide, settings
 from course.hub.settings import Settings, Unsafe
@@ -162,6 +165,7 @@ def stop(options) -> None:
     hub = chosen(options)
     if is_running(hub):
         raise Unsafe("the Hub still runs: end it first (Ctrl-C)")
+    end_proxy(hub)
     ended = accounts.end_all(hub.homes)
     print(f"ended: {', '.join(ended) or 'nobody had a server'}")
 
@@ -181,10 +185,19 @@ def forget(options) -> None:
         return
     if is_running(hub):
         raise Unsafe("the Hub still runs: end it first (Ctrl-C)")
+    end_proxy(hub)
     gone = accounts.remove(hub.homes, hub.board_account)
     for folder in (hub.secret, hub.board, hub.homes):
         shutil.rmtree(folder, ignore_errors=True)
     print(f"{len(gone)} learners' accounts with their homes, and the Hub's own, are deleted")
+
+
+def end_proxy(hub: Settings) -> None:
+    """End the proxy that a killed Hub has left; the next Hub does that itself."""
+    with contextlib.suppress(OSError, ValueError, psutil.Error):
+        proxy = psutil.Process(int((hub.secret / "proxy.pid").read_text()))
+        if any("configurable-http-proxy" in word for word in proxy.cmdline()):
+            proxy.terminate()
 
 
 def is_running(hub: Settings) -> bool:

@@ -16,7 +16,6 @@ import json
 import os
 import random
 import secrets
-import signal
 import socket
 import subprocess
 import sys
@@ -176,8 +175,7 @@ class Hub:
         """End the Hub, all servers, and delete all accounts and files."""
         if self.process is not None:
             self.kill()
-        with contextlib.suppress(OSError, ValueError):
-            os.kill(int((self.settings.secret / "proxy.pid").read_text()), signal.SIGTERM)
+        hub_command.end_proxy(self.settings)
         if self.settings.trusting:
             end_below(self.settings.homes)
         else:

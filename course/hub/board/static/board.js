@@ -70,4 +70,16 @@ function onTheWall(board) {
     button("Clear the wall", () => send("api/show", { chapter: "", subject: "" })));
 }
 
-follow("api/board", show, () => { part("count").textContent = "The board does not answer; trying again …"; });
+// Each news draws the page anew; a button that is being pressed must not go meanwhile
+let news = null;
+let pressed = false;
+
+function draw() {
+  if (news !== null && !pressed) show(news);
+}
+
+addEventListener("pointerdown", () => { pressed = true; });
+for (const end of ["pointerup", "pointercancel"])
+  addEventListener(end, () => { setTimeout(() => { pressed = false; draw(); }, 0); });
+
+follow("api/board", (data) => { news = data; draw(); }, () => { part("count").textContent = "The board does not answer; trying again …"; });

@@ -19,7 +19,8 @@ function row(...cells) {
 
 // Calls show(data) with each news; the browser connects again by itself when the board comes back.
 function follow(address, show, away) {
-  const source = new EventSource(address);
+  // The Hub wants the page's own cookie back of whatever is no click on a link
+  const source = new EventSource(`${address}?_xsrf=${encodeURIComponent(cookie("_xsrf"))}`);
   source.onmessage = (news) => show(JSON.parse(news.data));
   source.onerror = () => {
     away();
