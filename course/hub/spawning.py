@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from course.hub import accounts, gpu, limits
+from course.hub import accounts, limits
 from course.hub.settings import Settings
 from utils.gpu_queue import FOLDER, sharing
 
@@ -75,7 +75,6 @@ def before(settings: Settings):
             spawner.username_template = name
         spawner.environment = {
             **spawner.environment,
-            **gpu.variables(settings, account.pw_uid),
             **sharing.environment(spawner.user.id, settings.learners, settings.queue),
             "HOME": account.pw_dir,
             "USER": name,
@@ -112,7 +111,7 @@ def local_spawner(settings: Settings):
                 return begin
 
             def user_env(self, env):
-                env = super().user_env(env) | gpu.variables(settings, self.user.id)
+                env = super().user_env(env)
                 return env | {"JUPYTER_RUNTIME_DIR": str(runtime_folder(settings, self.user.name))}
 
         return TrustingSpawner

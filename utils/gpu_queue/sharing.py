@@ -131,16 +131,12 @@ def environment(number: int, learners: int, folder: str, found=None) -> dict[str
     memory frameworks may take.
 
     number: of the learner, from 0. learners: of the class. folder: the queue's. found: `cards()`,
-    unless given. Without a GPU only the queue's variable. Raises ValueError where MIG is on and no
-    slice has been made.
+    unless given. Without a GPU, or where MIG is on and no slice was made, only the queue's variable.
     """
     variables = {FOLDER: folder}
-    found = cards() if found is None else found
-    if not found:
-        return variables
-    parts = [part for card in found for part in card.parts]
+    parts = [part for card in (cards() if found is None else found) for part in card.parts]
     if not parts:
-        raise ValueError("MIG is on, and there is no slice: make some with nvidia-smi mig -cgi ...")
+        return variables
     part = parts[number % len(parts)]
     fraction = share(part, neighbours(number, learners, len(parts)))
     fraction = max(fraction, min(ENOUGH / part.memory, 1))  # seldom all of a class work at once

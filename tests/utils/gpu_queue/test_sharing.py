@@ -39,10 +39,9 @@ def test_on_a_small_gpu_each_learner_may_have_what_chapters_need():
     assert fraction(sharing.environment(0, 30, "/run/queue", [small])) * 8 * GIB == sharing.ENOUGH
 
 
-def test_without_a_gpu_a_learner_has_the_queue_alone_and_without_slices_an_error():
-    assert sharing.environment(3, 30, "/run/queue", []) == {gpu_queue.FOLDER: "/run/queue"}
-    with pytest.raises(ValueError, match="no slice"):
-        sharing.environment(3, 30, "/run/queue", [Card(WHOLE, mig=True)])
+@pytest.mark.parametrize("found", [[], [Card(WHOLE, mig=True)]], ids=["no GPU", "no slice"])
+def test_without_a_gpu_or_a_slice_a_learner_has_the_queue_alone(found):
+    assert sharing.environment(3, 30, "/run/queue", found) == {gpu_queue.FOLDER: "/run/queue"}
 
 
 def test_what_the_instructor_is_told():
