@@ -131,7 +131,7 @@ def environment(number: int, learners: int, folder: str, found=None) -> dict[str
     memory frameworks may take.
 
     number: of the learner, from 0. learners: of the class. folder: the queue's. found: `cards()`,
-    unless given. Without a GPU, or where MIG is on and no slice was made, only the queue's variable.
+    unless given. Without a GPU, or with MIG on and no slice made, only the queue's variable.
     """
     variables = {FOLDER: folder}
     parts = [part for card in (cards() if found is None else found) for part in card.parts]
