@@ -12,7 +12,6 @@ import argparse
 import contextlib
 import os
 import shutil
-import signal
 import sys
 from pathlib import Path
 
@@ -203,10 +202,10 @@ def end_proxy(hub: Settings) -> None:
 def is_running(hub: Settings) -> bool:
     """Whether the Hub that these settings name runs."""
     try:
-        os.kill(int((hub.secret / "hub.pid").read_text()), signal.SIG_DFL)
-    except (OSError, ValueError):
+        process = psutil.Process(int((hub.secret / "hub.pid").read_text()))
+        return "jupyterhub" in process.cmdline()  # which a dead one that nobody waited for lacks
+    except (OSError, ValueError, psutil.Error):
         return False
-    return True
 
 
 if __name__ == "__main__":

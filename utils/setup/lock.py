@@ -23,6 +23,10 @@ HEADER = """\
 """
 
 HUB = "locks/hub.txt"
+HUB_HEADER = """\
+# Files that `make hub` accepts beyond the course's own, by their SHA-256. Written by `make lock`
+# from locks/hub.in: change that, not this.
+"""
 PIN = re.compile(r"^([\w.-]+)==(\S+)", re.MULTILINE)
 BUILT_FOR_CUDA = ("nvidia-", "cuda-", "torch", "triton")  # how the names of such packages begin
 
@@ -77,7 +81,10 @@ def main() -> int:
         write_whole(ROOT / name, HEADER.format(constraints=install.CONSTRAINTS[kind]) + done.stdout)
         packages = re.findall(r"^[\w.-]+==", done.stdout, re.MULTILINE)
         print(f"{name}: {len(packages)} packages, {done.stdout.count('sha256:')} files")
-    return subprocess.run(hub_command(), cwd=ROOT, stdout=subprocess.DEVNULL).returncode
+    done = subprocess.run(hub_command(), cwd=ROOT, stdout=subprocess.DEVNULL)
+    if done.returncode == 0:
+        write_whole(ROOT / HUB, HUB_HEADER + (ROOT / HUB).read_text())
+    return done.returncode
 
 
 if __name__ == "__main__":

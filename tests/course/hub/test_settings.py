@@ -1,13 +1,16 @@
 """A Hub that would be unsafe is refused, with the way out."""
 
 import argparse
+import json
+import re
 
 import pytest
 
 from course.hub import __main__ as command
-from course.hub import limits, spawning
+from course.hub import limits, provide, spawning
 from course.hub.accounts import unix_name
 from course.hub.settings import Settings, Unsafe, bytes_of, is_loopback, refuse_unsafe
+from utils.files import ROOT
 
 AS_ROOT = {"root": True}
 
@@ -89,3 +92,20 @@ def test_a_kernels_sockets_are_files_with_names_that_fit():
     longest = unix_name("x" * 99, "class-")
     folder = spawning.runtime_folder(Settings(), longest)
     assert len(f"{folder}/kernel-01234567-0123-0123-0123-0123456789ab-ipc-5") < 108
+
+
+def test_all_that_is_installed_is_known_by_its_hash_and_nothing_of_the_courses_is_replaced():
+    pin = re.compile(r"^([\w.-]+)==(\S+)", re.MULTILINE)
+    locked = provide.PACKAGES.read_text()
+    names = {name for name, _ in pin.findall(locked)}
+    course = {name for name, _ in pin.findall((ROOT / "constraints.txt").read_text())}
+    asked = re.findall(r"^([a-z][\w-]*)", (ROOT / "locks" / "hub.in").read_text(), re.MULTILINE)
+    assert "jupyterhub" in asked and set(asked) <= names
+    assert names & course == set()
+    blocks = re.split(r"\n(?=\w)", locked.strip())
+    assert [block for block in blocks if pin.match(block) and "--hash=sha256:" not in block] == []
+
+    proxy = json.loads((provide.PROXY_LOCK / "package-lock.json").read_text())["packages"]
+    files = {name: facts for name, facts in proxy.items() if name}
+    assert "node_modules/configurable-http-proxy" in files
+    assert [name for name, facts in files.items() if "integrity" not in facts] == []
