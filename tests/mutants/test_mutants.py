@@ -52,7 +52,7 @@ def test_cuda_mutants_leave_comments_alone():
 @pytest.mark.parametrize("id", SAMPLE)
 def test_a_sample_of_mutants_is_rejected(id):
     exercise = exercises.EXERCISES[id]
-    for says, source in mutants_of(exercise)[::5]:
+    for says, source in mutants_of(exercise)[::10]:
         assert says in EQUIVALENTS.get(id, {}) or outcome_of(exercise, source)[0] != "solved", says
 
 

@@ -11,14 +11,19 @@ from course.kernels.fft.plans import Deal, TwoPass
 ERROR = 4e-7  # in the 2-norm; float32 keeps 6e-8 of each number
 ROW_ERROR = 2e-7  # of one pass over memory: its twiddles are precise
 DIRECTIONS = {False: np.fft.fft, True: np.fft.ifft}
-BACK = pytest.mark.nightly("by day there and back in two lengths, in the other lengths there")
+OTHERS = pytest.mark.nightly("by day a short and a long one, and there and back in one length")
 
 
-def ways(lengths, both):
-    """pytest.param(n, inverse) of lengths, by day back in those of `both` alone."""
+def ways(lengths, there, both):
+    """pytest.param(n, inverse) of lengths, by day of those of `there`, and in `both` back, too."""
     for n in lengths:
-        yield pytest.param(n, False)
-        yield pytest.param(n, True, marks=[] if n in both else [BACK])
+        yield pytest.param(n, False, marks=[] if n in (*there, both) else [OTHERS])
+        yield pytest.param(n, True, marks=[] if n == both else [OTHERS])
+
+
+def some(lengths, by_day):
+    """pytest.param(n) of lengths, marked but for those."""
+    return [pytest.param(n, marks=[] if n in by_day else [OTHERS]) for n in lengths]
 
 
 def random_points(*shape):
@@ -46,7 +51,7 @@ DEALS = {
 }
 
 
-@pytest.mark.parametrize("n, inverse", list(ways(DEALS, both=(2, 256))))
+@pytest.mark.parametrize("n, inverse", list(ways(DEALS, there=(2, 64, 2048), both=256)))
 def test_rows(n, inverse):
     deal = DEALS[n]
     x = random_points(5, n)  # no whole number of blocks
@@ -75,7 +80,7 @@ def test_long_ones_in_one_launch_and_in_two(items, lag):
     assert error(lambda x, out: work.two_launches(x, out, between), x, right) < ERROR
 
 
-@pytest.mark.parametrize("inverse", [False, True])
+@pytest.mark.parametrize("inverse", [pytest.param(False, marks=OTHERS), True])
 def test_pictures_in_one_launch_and_in_two(inverse):
     x = random_points(3, 32, 32)
     right = (np.fft.ifft2 if inverse else np.fft.fft2)(x.astype(complex))
@@ -84,20 +89,20 @@ def test_pictures_in_one_launch_and_in_two(inverse):
         assert error(run, x, right) < ERROR
 
 
-@pytest.mark.parametrize("n", [4, 64, 512, 4096])
+@pytest.mark.parametrize("n", some([4, 64, 512, 4096], by_day=(4, 4096)))
 def test_real_rows(n):
     x = np.random.default_rng(n).standard_normal((5, n)).astype(np.float32)
     assert error(other_plans.Real(n), x, np.fft.rfft(x.astype(float))) < ERROR
 
 
-@pytest.mark.parametrize("n, inverse", list(ways([1, 2, 3, 61, 97, 127], both=(3, 97))))
+@pytest.mark.parametrize("n, inverse", list(ways([1, 2, 3, 61, 97, 127], there=(1, 127), both=97)))
 def test_any_length(n, inverse):
     x = random_points(3, n)
     right = DIRECTIONS[inverse](x.astype(complex))
     assert error(other_plans.AnyLength(n, inverse), x, right) < ERROR
 
 
-@pytest.mark.parametrize("height, width", [(5, 5), (5, 3)])
+@pytest.mark.parametrize("height, width", [(5, 5), pytest.param(5, 3, marks=OTHERS)])
 def test_filters(height, width):
     random = torch.Generator().manual_seed(height)
     x = torch.randn(4, 32, 32, generator=random)

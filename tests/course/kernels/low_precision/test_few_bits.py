@@ -228,9 +228,9 @@ def test_scales_bring_the_largest_to_the_largest():
     assert error.square().mean().sqrt() < 0.05 * (x @ x.T).square().mean().sqrt()
 
 
-OTHER_SHAPE = pytest.mark.nightly("by day the file compiles for another shape")
+OTHER_SHAPE = pytest.mark.nightly("by day another file, and another shape")
 COMPILED = [
-    ("fp8_matmul.cu", fp8_matmul.ROW_SCALES),
+    pytest.param("fp8_matmul.cu", fp8_matmul.ROW_SCALES, marks=OTHER_SHAPE),
     pytest.param("fp8_matmul.cu", fp8_matmul.BLOCK_SCALES, marks=OTHER_SHAPE),
     ("fp8_turns.cu", fp8_matmul.Shape(width=128, stages=6, turns=True, split=True)),
     pytest.param(
@@ -246,11 +246,12 @@ def test_hopper_kernels_compile(file, shape, tmp_path):
     assert "serialized" not in report
 
 
+TURNS = fp8_matmul.Shape(turns=True, width=128, stages=2)
 SMALL = [
     fp8_matmul.Shape(blocks=True, width=128, stages=2),
-    fp8_matmul.Shape(turns=True, width=128, stages=2),
     fp8_matmul.Shape(turns=True, width=192, stages=2),
     fp8_matmul.Shape(turns=True, width=128, stages=2, split=True),  # the last of three tiles
+    pytest.param(TURNS, marks=OTHER_SHAPE),
 ]
 NO_HOPPER = has_gpu() and machine().gpu.compute_capability != (9, 0)
 
@@ -288,7 +289,7 @@ def test_factors_that_do_not_fit_are_refused(words):
     names = ("c", "a", "b", "scales_a", "scales_b")
     right = dict(zip(names, rightness.fp8_operands(8, 264, 256), strict=True))
     with pytest.raises(ValueError, match=re.escape(words)):
-        fp8_matmul.multiply(**right | {"shape": SMALL[1]} | NOT_A_FACTOR[words])
+        fp8_matmul.multiply(**right | {"shape": TURNS} | NOT_A_FACTOR[words])
 
 
 def test_shapes_that_no_kernel_has_are_refused():
