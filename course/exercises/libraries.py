@@ -610,6 +610,24 @@ QUIZZES = (
             None: "The call came back before the GPU was done, and nobody has checked the numbers."
         },
     ),
+    one_of(
+        "libraries.q_manual",
+        "`cusolverDnSgetrf(handle, m, n, A, lda, Workspace, devIpiv, devInfo)`: the matrix turns"
+        " out to be singular. Where do you learn it?",
+        (
+            "The status is not CUSOLVER_STATUS_SUCCESS",
+            "The status speaks of the call: it is there before the work is done.",
+        ),
+        (
+            "In devInfo, which lies on the device, after waiting",
+            "What the *work* finds out can only be left on the device: copy `devInfo`, and look.",
+        ),
+        (
+            "In devIpiv",
+            "That holds the order of the rows (the pivots), which the solver needs.",
+        ),
+        answer="b",
+    ),
     Quiz(
         id="libraries.q_bias",
         question="Your y is row-major: 512 rows (a batch) of 64 features. An epilogue adds a bias"
