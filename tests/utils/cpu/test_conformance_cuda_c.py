@@ -64,11 +64,22 @@ cpp_compiler()
 
 
 OTHERS = pytest.mark.nightly("the same programs, by day under one of the schedules each")
-#: `make check` compiles one in eight.
-SAMPLE = [
-    pytest.param(name, marks=pytest.mark.quick) if number % 8 == 0 else name
-    for number, name in enumerate(PROGRAMS)
-]
+#: Whose programs take the longest to compile
+LIBRARIES = "cub_", "cublas_", "cufft_", "curand_", "thrust_"
+OF_A_LIBRARY = pytest.mark.nightly("by day one program of each library, and those of the chapter")
+
+
+def programs():
+    """pytest.param(name) of each program, by day of a library the first; `make check` compiles one
+    in eight.
+    """
+    seen = set()
+    for number, name in enumerate(PROGRAMS):
+        library = next((each for each in LIBRARIES if name.startswith(each)), None)
+        marks = [pytest.mark.quick] if number % 8 == 0 else []
+        marks += [OF_A_LIBRARY] if library in seen else []
+        seen |= {library} - {None}
+        yield pytest.param(name, marks=marks)
 
 
 def by_day(name):
@@ -85,7 +96,7 @@ def expect_a_gpus_output(name, schedules):
         assert (done.stdout, done.returncode) == (expected, 0), f"{schedule}\n{done.stderr}"
 
 
-@pytest.mark.parametrize("name", SAMPLE)
+@pytest.mark.parametrize("name", list(programs()))
 def test_prints_what_a_gpu_prints(name):
     expect_a_gpus_output(name, [by_day(name)])
 
