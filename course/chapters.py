@@ -65,7 +65,7 @@ CHAPTERS = (
         GROUND,
         "02_your_gpu",
         "Your GPU",
-        70,
+        85,
         "Drivers, toolkits and versions that match: know your machine, and repair it.",
     ),
     Chapter(

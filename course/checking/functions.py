@@ -15,6 +15,10 @@ from utils.cpu.greenlets import greenlet
 
 MANY = 10**7  # rounds of a loop in Python that take about a second, or more
 SHOWN = 40  # numbers of a tuple that are still told one by one
+FLOATS = (
+    "Whole numbers are needed: `//` divides whole numbers into one, but where a float takes part,"
+    " such as 1e9, it gives a float."
+)
 
 
 def check_function(exercise, answer, seed):
@@ -128,7 +132,7 @@ def rejected_function(answer, exercise, calls, bad):
         return Rejected("no_return", f"`{this}` returned None. {why}")
     hint = no_number(got)
     if not hint and not exercise.real and any(map(holds_float, returned)):
-        hint = "Whole numbers are needed: `//` divides into whole numbers."
+        hint = FLOATS
     for guess in exercise.guesses:
         if explains(guess, calls, exercise.real or bool(hint)):
             return Rejected(guess.reason, evidence, guess.says)

@@ -18,7 +18,7 @@ def warp_and_lane(x, y, block_x):
 WARP_AND_LANE = Exercise(
     id="meet_the_gpu.warp_and_lane",
     title="Which warp, which lane?",
-    minutes=5,
+    minutes=4,
     kind="function",
     task=(
         "A block has rows of `block_x` threads. Return `(warp, lane)` of the thread at column `x`"
@@ -42,7 +42,9 @@ def warp_and_lane(x, y, block_x): ...  # return (warp, lane)
     ),
     draws=lambda some: some.integers(1, 1024).flatmap(
         lambda block_x: some.tuples(
-            some.integers(0, block_x - 1), some.integers(0, 31), some.just(block_x)
+            some.integers(0, block_x - 1),
+            some.integers(0, 1024 // block_x - 1),  # no block has more threads
+            some.just(block_x),
         )
     ),
     hints=(
@@ -59,6 +61,12 @@ def warp_and_lane(x, y, block_x): ...  # return (warp, lane)
             "x",
             "wrong_value",
             "The rows before this one are not counted.",
+        ),
+        (
+            "y * block_x + x",
+            "y * (-(-block_x // 32) * 32) + x",
+            "wrong_value",
+            "A row does not begin a new warp: a warp goes on from one row into the next.",
         ),
         (
             "rank // 32, rank % 32",
@@ -111,10 +119,15 @@ def dearer_side(threads, split, then_cost, else_cost):
     return total
 
 
+def sides_apart(threads, split, then_cost, else_cost):
+    split = min(split, threads)
+    return -(-split // 32) * then_cost + -(-(threads - split) // 32) * else_cost
+
+
 DIVERGENCE = Exercise(
     id="meet_the_gpu.divergence",
     title="What does a branch cost?",
-    minutes=10,
+    minutes=8,
     kind="function",
     task=(
         "In a block of `threads` threads those with `i < split` run `then_cost` instructions and"
@@ -144,6 +157,8 @@ def issued(threads, split, then_cost, else_cost):
         (96, 40, 1, 8),
         (128, 96, 13, 2),
         (40, 64, 5, 3),
+        (40, 20, 6, 9),
+        (80, 20, 7, 4),
     ),
     draws=lambda some: some.integers(1, 200).flatmap(
         lambda threads: some.tuples(
@@ -204,6 +219,19 @@ def issued(threads, split, then_cost, else_cost):
             "off_by_one",
             "Thread `split` itself does not take the `then` side.",
         ),
+        (
+            "end > split",
+            "end >= split",
+            "off_by_one",
+            "The last thread of a warp is `end - 1`: with `end == split` none is on the `else`"
+            " side.",
+        ),
+        Wrong(
+            sides_apart,
+            "wrong_value",
+            "The `else` side does not begin a new warp: it begins inside the warp of thread"
+            " `split`.",
+        ),
         Wrong(
             dearer_side, "wrong_value", "The sides run one after the other, so their costs add up."
         ),
@@ -219,10 +247,15 @@ def warps_per_sm(gb_per_s, latency_ns, bytes_per_thread, sms):
     return -(-in_flight // (32 * bytes_per_thread * sms))  # rounded up
 
 
+def in_seconds(gb_per_s, latency_ns, bytes_per_thread, sms):
+    in_flight = gb_per_s * 1e9 * latency_ns * 1e-9
+    return int(np.ceil(in_flight / bytes_per_thread / 32 / sms))
+
+
 LITTLES_LAW = Exercise(
     id="meet_the_gpu.littles_law",
     title="How many warps keep the memory busy?",
-    minutes=10,
+    minutes=8,
     kind="function",
     task=(
         "The memory delivers `gb_per_s` GB/s, and a load takes `latency_ns` nanoseconds. Each"
@@ -240,6 +273,7 @@ def warps_per_sm(gb_per_s, latency_ns, bytes_per_thread, sms):
     reference=warps_per_sm,
     shapes=(
         (320, 400, 4, 40),
+        (1280, 400, 4, 80),
         (43, 3, 4, 1),
         (41, 25, 16, 2),
         (1555, 500, 4, 108),
@@ -293,12 +327,44 @@ def warps_per_sm(gb_per_s, latency_ns, bytes_per_thread, sms):
             "-(-in_flight // (32 * bytes_per_thread * sms))",
             "in_flight / (32 * bytes_per_thread * sms)",
             "wrong_dtype",
+            "A whole number is needed, rounded up: `math.ceil(a / b)`, or `-(-a // b)`.",
         ),
         (
             "-in_flight // (32 * bytes_per_thread",
             "-in_flight * bytes_per_thread // (32",
             "wrong_value",
             "The more bytes a thread has under way, the fewer threads are needed: divide by them.",
+        ),
+        (
+            "-(-in_flight // (32 * bytes_per_thread * sms))",
+            "in_flight // (32 * bytes_per_thread * sms) + 1",
+            "off_by_one",
+            "Where it divides evenly, this is one too many.",
+        ),
+        (
+            "-(-in_flight // (32 * bytes_per_thread * sms))",
+            "round(in_flight / (32 * bytes_per_thread * sms))",
+            "wrong_value",
+            "The nearest whole number may be too few: round up.",
+        ),
+        (
+            "-(-in_flight // (32 * bytes_per_thread * sms))",
+            "min(64, -(-in_flight // (32 * bytes_per_thread * sms)))",
+            "wrong_value",
+            "More than an SM has room for is an answer, too: then each thread must have more"
+            " under way.",
+        ),
+        (
+            "32 * bytes_per_thread",
+            "32 * 4",
+            "wrong_value",
+            "A thread has `bytes_per_thread` bytes under way, not always 4.",
+        ),
+        Wrong(
+            in_seconds,
+            "off_by_one",
+            "1e9 and 1e-9 are floats, and a float that lies just above a whole number is rounded"
+            " up. `gb_per_s * latency_ns` are whole bytes already.",
         ),
     ),
 )
@@ -316,7 +382,7 @@ def matmul_cost(m, k, n, itemsize):
 MATMUL_COST = Exercise(
     id="meet_the_gpu.matmul_cost",
     title="FLOPs and bytes of a matmul",
-    minutes=8,
+    minutes=5,
     kind="function",
     task=(
         "C = A @ B with A of `m` by `k` and B of `k` by `n` numbers of `itemsize` bytes. Return"
@@ -377,6 +443,18 @@ def matmul_cost(m, k, n, itemsize): ...  # return (flops, bytes)
             "These are numbers, not bytes: `itemsize` bytes each.",
         ),
         (
+            "itemsize * elements",
+            "4 * elements",
+            "wrong_value",
+            "A number has `itemsize` bytes, not always 4.",
+        ),
+        (
+            "2 * m * k * n",
+            "m * n * (2 * k - 1)",
+            "off_by_one",
+            "The first product of each sum is added to zero: the usual way counts `k` additions.",
+        ),
+        (
             "m * k + k * n",
             "2 * m * k * n",
             "wrong_value",
@@ -398,47 +476,145 @@ def matmul_cost(m, k, n, itemsize): ...  # return (flops, bytes)
 )
 
 
-# ---- amdahl: speed-up of a program, one thread per number of processors
+# ---- multiply_adds: out of a data sheet into an SM
+
+
+def multiply_adds(gflops, sms, mhz):
+    return round(1000 * gflops / (2 * sms * mhz))
+
+
+def listed_peak(sms, mhz, each):
+    """(gflops, sms, mhz), of SMs that do `each` multiply-adds per cycle, as a data sheet rounds."""
+    return round(2 * sms * each * mhz / 1000), sms, mhz
+
+
+MULTIPLY_ADDS = Exercise(
+    id="meet_the_gpu.multiply_adds",
+    title="What is inside an SM?",
+    minutes=5,
+    kind="function",
+    task=(
+        "A data sheet names a peak of `gflops` GFLOP/s, the number of `sms`, and a clock of `mhz`"
+        " MHz. Return how many multiply-adds one SM does per cycle, rounded to the nearest whole"
+        " number, because data sheets are rounded, too. (19,500 GFLOP/s on 108 SMs at 1,410 MHz:"
+        " 64.)"
+    ),
+    starter="""
+def multiply_adds(gflops, sms, mhz): ...  # FLOPs a second -> a cycle -> of one SM
+""",
+    solution=multiply_adds,
+    inputs=arguments_of(multiply_adds),
+    reference=multiply_adds,
+    shapes=(
+        (19_500, 108, 1410),
+        (312_000, 108, 1410),
+        (8_100, 40, 1590),
+        (66_900, 132, 1980),
+        (82_600, 128, 2520),
+        (15_700, 80, 1530),
+        (989_400, 132, 1830),
+        (360, 16, 1350),
+        (11_000_000_000, 132, 1980),
+    ),
+    fresh=lambda rng: listed_peak(
+        int(rng.integers(1, 200)), int(rng.integers(900, 3000)), int(rng.integers(16, 4096))
+    ),
+    draws=lambda some: some.builds(
+        listed_peak, some.integers(1, 200), some.integers(900, 3000), some.integers(8, 4096)
+    ),
+    hints=(
+        "A GFLOP/s is 10⁹ FLOPs per second, and a MHz is 10⁶ cycles per second.",
+        "Divide the FLOPs per cycle by the SMs, and by the FLOPs of a multiply-add.",
+        "`1000 * gflops / mhz` are the FLOPs of a cycle. `round` takes the nearest whole number.",
+    ),
+    wrong=(
+        (
+            "2 * sms",
+            "sms",
+            "wrong_value",
+            "These are FLOPs: a multiply-add counts as two of them.",
+        ),
+        (
+            "round(1000 * gflops / (2 * sms * mhz))",
+            "1000 * gflops // (2 * sms * mhz)",
+            "off_by_one",
+            "Rounded down, 63.7 becomes 63: take the nearest whole number.",
+        ),
+        (
+            "round(1000 * gflops / (2 * sms * mhz))",
+            "-(-1000 * gflops // (2 * sms * mhz))",
+            "off_by_one",
+            "Rounded up, 64.03 becomes 65: take the nearest whole number.",
+        ),
+        (
+            "2 * sms * mhz",
+            "2 * mhz",
+            "wrong_value",
+            "This is what all SMs do together: share it among them.",
+        ),
+        (
+            "1000 * gflops",
+            "gflops",
+            "wrong_value",
+            "GFLOP/s and MHz are 10⁹ and 10⁶: between them lies a factor of 1,000.",
+        ),
+        (
+            "round(1000 * gflops / (2 * sms * mhz))",
+            "1000 * gflops / (2 * sms * mhz)",
+            "wrong_dtype",
+            "A whole number is needed: `round` takes the nearest one.",
+        ),
+    ),
+)
+
+
+# ---- amdahl: how much must be parallel, one thread per wish
 
 
 @cuda.jit
-def faster(speedup, processors, parallel):
+def needed(share, processors, wanted):
     i = cuda.grid(1)
-    if i < speedup.size:
-        speedup[i] = 1 / ((1 - parallel) + parallel / processors[i])
+    if i < share.size:
+        share[i] = (1 - 1 / wanted[i]) / (1 - 1 / processors[i])
 
 
-def law(speedup, processors, parallel):
-    """Amdahl's law in float64."""
-    p = float(parallel)
-    return 1 / ((1 - p) + p / processors.astype(np.float64))
+def law(share, processors, wanted):
+    """Amdahl's law in float64, solved for the share."""
+    return (1 - 1 / wanted.astype(np.float64)) / (1 - 1 / processors.astype(np.float64))
+
+
+def some_wishes(rng, n):
+    """Machines of 2 to a million processors, and speed-ups that they can just give, or nearly."""
+    processors = np.round(2 ** rng.uniform(1, 20, n))
+    return {
+        "share": Out(n),
+        "processors": processors.astype(np.float32),
+        "wanted": (processors ** rng.uniform(0.6, 0.99, n)).astype(np.float32),
+    }
 
 
 AMDAHL = Exercise(
     id="meet_the_gpu.amdahl",
-    title="Amdahl's law, one thread per machine",
-    minutes=10,
+    title="How much must be parallel?",
+    minutes=8,
     task=(
-        "Thread i asks: how many times faster is the whole program on `processors[i]` processors,"
-        " if the share `parallel` of its time can be spread over all of them and the rest cannot?"
-        " Write the answer, by Amdahl's law, into `speedup[i]`."
+        "Now the law the other way round. On `processors[i]` processors the whole program must"
+        " become `wanted[i]` times faster. What share of its time must be work that can be spread"
+        " over all of them? Thread i writes that share, a number from 0 to 1, into `share[i]`."
+        " There are two processors or more, and no more is wanted than they can give."
     ),
     starter="""
 @cuda.jit
-def faster(speedup, processors, parallel):
+def needed(share, processors, wanted):
     i = cuda.grid(1)
-    if i < speedup.size:
-        ...  # speedup[i] = old time / new time
+    if i < share.size:
+        ...  # share[i] = p, from Amdahl's law
 """,
-    solution=faster,
-    inputs=lambda rng, n: {
-        "speedup": Out(n),
-        "processors": np.round(2 ** rng.uniform(0, 20, n)).astype(np.float32),
-        "parallel": np.float32(rng.uniform(0.5, 0.95) * (rng.random() < 0.8)),
-    },
+    solution=needed,
+    inputs=some_wishes,
     reference=law,
     large=(66_000,),
-    specials="finite",  # a share of the work is a number from 0 to 1
+    specials="finite",  # these are counts and factors
     shapes=lengths(1, 31, 32, 33, 100),
     elements=1,
     extents=a_thread_each,
@@ -446,35 +622,54 @@ def faster(speedup, processors, parallel):
     other_block=(96, 1, 1),
     fresh=some_numbers((1, 200)),
     hints=(
-        (
-            "Let the program take 1 second on one processor. How long does the part take that"
-            " cannot be spread? And the other part, on `processors[i]` processors?"
-        ),
-        "New time: `(1 - parallel) + parallel / processors[i]`.",
-        "A speed-up is the old time divided by the new time, and the old time is 1.",
+        "Let the old time be 1. What is the new time, said by what is wanted? And said by the law?",
+        "`1 / wanted[i]` is equal to `(1 - p) + p / processors[i]`. Solve it for p.",
+        "`1 - 1 / wanted[i]` is equal to `p * (1 - 1 / processors[i])`.",
     ),
     wrong=(
-        ("i < speedup.size", "True", "missing_guard"),
-        ("1 / (", "(", "wrong_value"),
+        ("i < share.size", "True", "missing_guard"),
+        (" / (1 - 1 / processors[i])", "", "wrong_value"),
         (
-            "1 / ((1 - parallel) + parallel / processors[i])",
-            "(1 - parallel) + parallel * processors[i]",
+            "(1 - 1 / wanted[i]) / (1 - 1 / processors[i])",
+            "(wanted[i] - 1) / (processors[i] - 1)",
             "wrong_value",
         ),
-        ("(1 - parallel) + parallel /", "parallel + (1 - parallel) /", "wrong_value"),
         (
-            "1 / ((1 - parallel) + parallel / processors[i])",
-            "parallel * processors[i]",
+            "(1 - 1 / wanted[i]) / (1 - 1 / processors[i])",
+            "wanted[i] / processors[i]",
             "wrong_value",
         ),
-        ("speedup.size", "speedup.size - 1", "off_by_one"),
+        (
+            "(1 - 1 / wanted[i]) / (1 - 1 / processors[i])",
+            "1 - (1 - 1 / wanted[i]) / (1 - 1 / processors[i])",
+            "wrong_value",
+        ),
+        ("share.size", "share.size - 1", "off_by_one"),
         ("cuda.grid(1)", "cuda.laneid", "duplicate_work"),
     ),
     hypotheses=(
         Hypothesis(
             "wrong_value",
-            "This is the new time. The speed-up is 1 divided by it.",
-            lambda **a: 1 / law(**a),
+            "That would do with endlessly many processors. These leave `p / processors[i]` of the"
+            " time, which is not nothing.",
+            lambda share, processors, wanted: 1 - 1 / wanted,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "This is Gustafson's law turned round, where the problem grows with the machine. Here"
+            " the problem stays the same.",
+            lambda share, processors, wanted: (wanted - 1) / (processors - 1),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "This says how near the wish comes to a perfect speed-up. What stays serial costs far"
+            " more than that.",
+            lambda share, processors, wanted: wanted / processors,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "This is the share that may stay serial.",
+            lambda **a: 1 - law(**a),
         ),
         Hypothesis(
             "wrong_value",
@@ -483,24 +678,13 @@ def faster(speedup, processors, parallel):
         ),
         Hypothesis(
             "wrong_value",
-            "This is Gustafson's law, where the problem grows with the machine. Here the problem"
-            " stays the same.",
-            lambda speedup, processors, parallel: (1 - parallel) + parallel * processors,
-        ),
-        Hypothesis(
-            "wrong_value",
-            "`parallel` is the share that is spread over the processors, not the one that stays.",
-            lambda speedup, processors, parallel: 1 / (parallel + (1 - parallel) / processors),
-        ),
-        Hypothesis(
-            "wrong_value",
-            "The share that cannot be spread takes as long as before; it must be in the new time.",
-            lambda speedup, processors, parallel: parallel * processors,
+            "`i` is the number of the machine; it has `processors[i]` processors.",
+            lambda share, processors, wanted: law(share, np.arange(2, processors.size + 2), wanted),
         ),
     ),
 )
 
-EXERCISES = (WARP_AND_LANE, DIVERGENCE, LITTLES_LAW, MATMUL_COST, AMDAHL)
+EXERCISES = (WARP_AND_LANE, DIVERGENCE, LITTLES_LAW, MATMUL_COST, MULTIPLY_ADDS, AMDAHL)
 
 QUIZZES = (
     one_of(

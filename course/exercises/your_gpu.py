@@ -1,5 +1,7 @@
 """The exercises of the chapter Your GPU."""
 
+import re
+
 from course.checking.inputs import arguments_of
 from course.checking.model import Exercise, Wrong
 from course.checking.quiz import one_of
@@ -41,7 +43,11 @@ def runs(driver, toolkit, ptx_only):
         ((12, 9), (13, 0), False),
         ((12, 9), (13, 0), True),
         ((13, 0), (11, 8), False),
+        ((13, 2), (12, 1), False),
         ((12, 2), (12, 1), True),
+        ((13, 0), (13, 1), False),
+        ((13, 0), (13, 1), True),
+        ((12, 8), (12, 8), True),
     ),
     fresh=lambda rng: (
         (int(rng.integers(11, 14)), int(rng.integers(0, 9))),
@@ -88,6 +94,24 @@ def runs(driver, toolkit, ptx_only):
             "The driver may be newer than the toolkit, not the other way round.",
         ),
         ("toolkit[0] == driver[0] and not ptx_only", "ptx_only", "wrong_value"),
+        (
+            "not ptx_only",
+            "ptx_only",
+            "wrong_value",
+            "The other way round: PTX is what this driver cannot translate; machine code runs.",
+        ),
+        (
+            "toolkit <= driver",
+            "toolkit < driver",
+            "off_by_one",
+            "A driver also translates PTX of exactly its own version.",
+        ),
+        (
+            "toolkit <= driver",
+            "toolkit[0] <= driver[0] and toolkit[1] <= driver[1]",
+            "wrong_value",
+            "Part by part, 12.8 is not below 13.0, because 8 is above 0: compare the whole tuples.",
+        ),
     ),
 )
 
@@ -105,6 +129,11 @@ def free_memory_by_spaces(line):
     words = line.split()
     major, minor = words[-1].split(".")
     return int(words[3]) - int(words[5]), int(major), int(minor)
+
+
+def first_numbers(line):
+    index, total, used, major, minor = re.findall(r"\d+", line)[:5]
+    return int(total) - int(used), int(major), int(minor)
 
 
 SMI_LINE = Exercise(
@@ -131,6 +160,8 @@ def free_memory(line): ...  # "0, NVIDIA L4, 23034 MiB, 1034 MiB, 8.9" -> (22000
         ("3, NVIDIA H100 80GB HBM3, 81559 MiB, 80559 MiB, 9.0",),
         ("0, NVIDIA B200, 183359 MiB, 4 MiB, 10.0",),
         ("7, NVIDIA GeForce RTX 5090, 32607 MiB, 607 MiB, 12.0",),
+        ("0, Orin (nvgpu), 30697 MiB, 697 MiB, 8.7",),
+        ("0, NVIDIA GB10, 122570 MiB, 570 MiB, 12.1",),
     ),
     draws=lambda some: some.tuples(
         some.builds(
@@ -172,59 +203,89 @@ def free_memory(line): ...  # "0, NVIDIA L4, 23034 MiB, 1034 MiB, 8.9" -> (22000
             "wrong_value",
             "Since Blackwell the major part can have two digits.",
         ),
+        (
+            "int(major), int(minor)",
+            "int(float(capability)), int((float(capability) - int(float(capability))) * 10)",
+            "wrong_value",
+            "In floats, 8.7 - 8 is a little less than 0.7: split the capability as a text.",
+        ),
+        Wrong(
+            first_numbers,
+            "wrong_value",
+            "Names have digits, too (L4, RTX 4060): split the line at its commas first.",
+        ),
         Wrong(free_memory_by_spaces, "crashed"),
         ("int(major), int(minor)", "float(capability), 0", "wrong_dtype"),
     ),
 )
 
 
-# ---- bandwidth: from clock and bus width
+# ---- bandwidth: from clock and bus width to the least time of a kernel
 
 
-def peak_bandwidth(memory_khz, bus_bits):
-    return 2 * memory_khz * 1000 * bus_bits // 8 // 10**9
+def least_microseconds(memory_khz, bus_bits, reads, writes, n):
+    moved = 4 * n * (reads + writes)
+    per_second = 2 * memory_khz * 1000 * bus_bits // 8
+    return moved * 10**6 // per_second
 
 
 BANDWIDTH = Exercise(
     id="your_gpu.bandwidth",
-    title="From clock to bandwidth",
-    minutes=4,
+    title="How long at the least?",
+    minutes=6,
     kind="function",
     task=(
-        "`cudaDeviceGetAttribute` gives the memory clock in kHz and the width of the memory bus in"
-        " bits. The memory sends twice in each cycle (double data rate). Return the bandwidth in"
-        " whole GB/s, rounded down; 1 GB is 10⁹ bytes."
+        "A kernel reads `reads` arrays and writes `writes` arrays of `n` float32 each, all from"
+        " and to the GPU's memory, whose clock (in kHz) and bus width (in bits) the driver tells."
+        " No kernel is faster than its bytes. Return the least time that they take on paper, in"
+        " whole microseconds, rounded down."
     ),
     starter="""
-def peak_bandwidth(memory_khz, bus_bits): ...  # kHz -> transfers a second -> bits -> bytes -> GB
+def least_microseconds(memory_khz, bus_bits, reads, writes, n):
+    # the bytes to move, the bytes per second, and then microseconds
+    ...
 """,
-    solution=peak_bandwidth,
-    inputs=arguments_of(peak_bandwidth),
-    reference=peak_bandwidth,
+    solution=least_microseconds,
+    inputs=arguments_of(least_microseconds),
+    reference=least_microseconds,
     shapes=(
-        (1_215_000, 5120),
-        (877_000, 4096),
-        (5_001_000, 256),
-        (10_501_000, 384),
-        (2_619_000, 5120),
-        (7_001_000, 128),
+        (1_215_000, 5120, 2, 1, 1 << 25),
+        (877_000, 4096, 1, 1, 1 << 20),
+        (5_001_000, 256, 3, 2, 10_000_000),
+        (10_501_000, 384, 1, 0, 1 << 28),
+        (2_619_000, 5120, 2, 1, 1 << 30),
+        (7_001_000, 128, 0, 1, 5),
+        (7_001_000, 192, 2, 1, 1 << 28),
+        (877_000, 5120, 2, 1, 1 << 31),
+        (1_000_000, 4096, 1, 1, 128_000_000),
+        (9_501_000, 128, 4, 4, 33_333_333),
     ),
-    fresh=lambda rng: (int(rng.integers(800, 14_000)) * 1000, int(rng.integers(1, 96)) * 64),
+    fresh=lambda rng: (
+        int(rng.integers(800, 14_000)) * 1000,
+        int(rng.integers(1, 96)) * 64,
+        int(rng.integers(1, 5)),
+        int(rng.integers(1, 3)),
+        int(rng.integers(10**6, 10**9)),
+    ),
     draws=lambda some: some.tuples(
-        some.integers(800_000, 14_000_000), some.integers(1, 128).map(lambda n: 64 * n)
+        some.integers(800_000, 14_000_000),
+        some.integers(1, 128).map(lambda n: 64 * n),
+        some.integers(0, 9),
+        some.integers(0, 9),
+        some.integers(0, 2**32),
     ),
     hints=(
+        "How many bytes are `n` float32? How many arrays of them cross the bus?",
         (
-            "How many transfers per second? Twice the clock, and the clock is in thousands of"
-            " cycles per second."
+            "Bytes per second: two transfers in each cycle, `bus_bits // 8` bytes in each. The"
+            " clock is in thousands of cycles per second."
         ),
-        "Each transfer carries `bus_bits` bits, that is `bus_bits // 8` bytes.",
-        "`2 * memory_khz * 1000 * bus_bits // 8 // 10**9`",
+        "A second has 10⁶ microseconds. Multiply first, and divide once, by `//`, at the end.",
     ),
     wrong=(
         (
-            "2 * ",
-            "",
+            "2 * memory",
+            "memory",
             "wrong_value",
             "Double data rate: two transfers in each cycle.",
         ),
@@ -232,21 +293,171 @@ def peak_bandwidth(memory_khz, bus_bits): ...  # kHz -> transfers a second -> bi
             " // 8",
             "",
             "wrong_value",
-            "These are gigabits; a byte has 8 bits.",
+            "The bus carries bits; a byte has 8 of them.",
         ),
         (
-            "10**9",
-            "2**30",
-            "wrong_value",
-            "These are GiB (2³⁰ bytes). Data sheets count in GB (10⁹ bytes).",
-        ),
-        (
-            " * 1000",
-            "",
+            " * 1000 * ",
+            " * ",
             "wrong_value",
             "The clock is in kHz: thousands of cycles per second.",
         ),
-        ("// 8 //", "/ 8 /", "wrong_dtype"),
+        (
+            "4 * n",
+            "n",
+            "wrong_value",
+            "A float32 has 4 bytes.",
+        ),
+        (
+            "(reads + writes)",
+            "reads",
+            "wrong_value",
+            "What is written crosses the bus as well.",
+        ),
+        (
+            "moved * 10**6 // per_second",
+            "moved * 1000 // (per_second // 10**9 * 10**6)",
+            "wrong_value",
+            "Divide once, at the end: the bandwidth is no whole number of GB/s.",
+        ),
+        (
+            "moved * 10**6 // per_second",
+            "round(moved * 10**6 / per_second)",
+            "off_by_one",
+            "Whole microseconds, rounded down: `//` does that, `round` takes the nearest.",
+        ),
+        (
+            "10**6",
+            "1000",
+            "wrong_value",
+            "These are milliseconds; a second has 10⁶ microseconds.",
+        ),
+        ("10**6 //", "10**6 /", "wrong_dtype"),
+    ),
+)
+
+
+# ---- keep: is this the machine that one pays for
+
+
+def keep(line):
+    name, driver, total, used, capability = line.split(", ")
+    branch = int(driver.split(".")[0])
+    major, minor = capability.split(".")
+    if (int(major), int(minor)) < (7, 5) and branch != 580:
+        return False
+    is_empty = 100 * int(used.split()[0]) <= int(total.split()[0])
+    return branch >= 580 and is_empty
+
+
+def newer_than_text(line):
+    name, driver, total, used, capability = line.split(", ")
+    if capability < "7.5" and not driver.startswith("580."):
+        return False
+    return driver >= "580" and 100 * int(used.split()[0]) <= int(total.split()[0])
+
+
+KEEP = Exercise(
+    id="your_gpu.keep",
+    title="Do you keep this machine?",
+    minutes=7,
+    kind="function",
+    task=(
+        "You have rented a GPU for this course. `line` is what `nvidia-smi"
+        " --query-gpu=name,driver_version,memory.total,memory.used,compute_cap"
+        " --format=csv,noheader` says there, such as `NVIDIA L4, 580.95.05, 23034 MiB, 4 MiB, 8.9`."
+        " Return `True` if you keep the machine, else `False`. Its driver must be of branch 580 or"
+        " a later one, and of exactly 580 for a compute capability below 7.5. At most 1 % of the"
+        " memory may be in use."
+    ),
+    starter="""
+def keep(line):
+    # "NVIDIA L4, 580.95.05, 23034 MiB, 4 MiB, 8.9" -> True
+    ...
+""",
+    solution=keep,
+    inputs=lambda rng, case: {"line": case[0]},
+    reference=keep,
+    shapes=(
+        ("NVIDIA L4, 580.95.05, 23034 MiB, 4 MiB, 8.9",),
+        ("NVIDIA L4, 570.86.15, 23034 MiB, 4 MiB, 8.9",),
+        ("Tesla V100-SXM2-16GB, 580.95.05, 16384 MiB, 1 MiB, 7.0",),
+        ("Tesla V100-SXM2-16GB, 590.44.01, 16384 MiB, 1 MiB, 7.0",),
+        ("Tesla P100-PCIE-16GB, 590.44.01, 16384 MiB, 0 MiB, 6.0",),
+        ("Quadro P4000, 580.65.06, 8192 MiB, 60 MiB, 6.1",),
+        ("NVIDIA A16, 581.15, 15000 MiB, 150 MiB, 8.6",),
+        ("NVIDIA B200, 590.44.01, 183359 MiB, 4 MiB, 10.0",),
+        ("NVIDIA GeForce RTX 5090, 1000.12, 32607 MiB, 7 MiB, 12.0",),
+        ("NVIDIA H100 80GB HBM3, 580.65.06, 81559 MiB, 40010 MiB, 9.0",),
+        ("NVIDIA A10, 580.105.08, 23000 MiB, 230 MiB, 8.6",),
+        ("NVIDIA A10, 580.105.08, 23000 MiB, 231 MiB, 8.6",),
+        ("Tesla T4, 590.44.01, 15360 MiB, 0 MiB, 7.5",),
+        ("Tesla T4, 550.54.15, 15360 MiB, 0 MiB, 7.5",),
+        ("NVIDIA L40S, 595.10, 46068 MiB, 9000 MiB, 8.9",),
+    ),
+    draws=lambda some: some.tuples(
+        some.builds(
+            "{0[0]}, {0[1]}.{0[2]:02}, {0[3]} MiB, {0[4]} MiB, {0[5]}".format,
+            some.tuples(
+                some.sampled_from(("NVIDIA L4", "Tesla T4", "NVIDIA A100-SXM4-80GB")),
+                some.sampled_from((470, 550, 575, 579, 580, 581, 590, 1000)),
+                some.integers(0, 150),
+                some.integers(8_000, 200_000),
+                some.integers(0, 4_000),
+                some.sampled_from(("6.1", "7.0", "7.2", "7.5", "8.9", "10.0", "12.1")),
+            ),
+        )
+    ),
+    hints=(
+        'Take the line apart first: `line.split(", ")` gives five texts. Which are numbers?',
+        "The branch is what stands before the first point: `int(driver.split('.')[0])`.",
+        (
+            "Compare the capability as a pair of whole numbers, `(7, 0) < (7, 5)`: as texts,"
+            ' "10.0" comes before "7.5".'
+        ),
+    ),
+    wrong=(
+        Wrong(
+            newer_than_text,
+            "wrong_value",
+            'Texts are compared letter by letter: "10.0" comes before "7.5". Make numbers of them.',
+        ),
+        (
+            " and branch != 580",
+            "",
+            "wrong_value",
+            "Branch 580 still drives GPUs below 7.5: keep those.",
+        ),
+        (
+            "    if (int(major), int(minor)) < (7, 5) and branch != 580:\n        return False\n",
+            "",
+            "wrong_value",
+            "A branch later than 580 does not drive a GPU below 7.5 any more.",
+        ),
+        (
+            "branch >= 580 and is_empty",
+            "branch >= 580",
+            "wrong_value",
+            "Somebody else uses that memory: look at `memory.used`.",
+        ),
+        (
+            "branch >= 580 and is_empty",
+            "is_empty",
+            "wrong_value",
+            "A driver older than 580 does not run what CUDA 13 has built.",
+        ),
+        (
+            "branch >= 580",
+            "branch == 580",
+            "wrong_value",
+            "A later branch than 580 is as good, for a GPU of 7.5 or above.",
+        ),
+        (
+            "<= int(total",
+            "< int(total",
+            "off_by_one",
+            "Exactly 1 % in use is allowed.",
+        ),
+        ('int(driver.split(".")[0])', "float(driver)", "crashed"),
     ),
 )
 
@@ -308,6 +519,8 @@ def loads(code, gpu):
         (("sm_86", "compute_120"), (8, 0)),
         (("sm_90",), (10, 0)),
         (("compute_89", "compute_100"), (9, 0)),
+        (("sm_75", "compute_75"), (7, 5)),
+        (("sm_80", "compute_80", "compute_90"), (8, 9)),
     ),
     draws=lambda some: some.tuples(
         some.lists(
@@ -372,6 +585,25 @@ def loads(code, gpu):
             "The first that fits is not always the best: machine code may stand further on.",
         ),
         (
+            "how = max(how, 1)",
+            "how = 1",
+            "wrong_value",
+            "PTX that stands further on must not take the place of machine code that fits.",
+        ),
+        (
+            '"compute" and target <= gpu',
+            '"compute" and target >= gpu',
+            "wrong_value",
+            "The other way round: PTX is translated for its own capability and for later ones.",
+        ),
+        (
+            "target[0] == gpu[0] and target <= gpu",
+            "target[0] == gpu[0] and target >= gpu",
+            "wrong_value",
+            "The other way round: machine code runs where the GPU's minor part is the same or"
+            " higher.",
+        ),
+        (
             "int(number[:-1]), int(number[-1])",
             "int(number[0]), int(number[1:])",
             "wrong_value",
@@ -380,7 +612,7 @@ def loads(code, gpu):
     ),
 )
 
-EXERCISES = (RUNS, SMI_LINE, BANDWIDTH, LOADS)
+EXERCISES = (RUNS, SMI_LINE, BANDWIDTH, KEEP, LOADS)
 
 QUIZZES = (
     one_of(

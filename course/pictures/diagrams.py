@@ -46,6 +46,11 @@ def on_chip(this: Facts) -> int:
     return next(size for name, size in this.sizes.items() if "shared" in name)
 
 
+def memory_text(size: int) -> str:
+    """Bytes of global memory: in GB as a data sheet has them, in GiB as a driver does."""
+    return f"{size // 10**9} GB" if size % 10**9 == 0 else f"{size / 2**30:.0f} GiB"
+
+
 def says_whose(sheet, whose):
     """The last line of a picture."""
     sheet.text_from(0, sheet.height - 8, whose, size=12, colour=GREY)
@@ -63,7 +68,7 @@ def gpu(this: Facts | None = None):
     pitch = 30
     high = rows * pitch
     l2 = size_text(this.sizes["L2 cache"])
-    memory = size_text(this.sizes["global memory"])
+    memory = memory_text(this.sizes["global memory"])
     alt = (
         f"A GPU: {this.sms} multiprocessors (SMs), one L2 cache of {l2} that all of them share, "
         f"and beside the chip {memory} of global memory, through which the host's data comes. "
@@ -97,17 +102,21 @@ def sm(this: Facts | None = None):
     warps = limit.warps // PARTS
     registers = size_text(4 * REGISTERS // PARTS)
     shared = size_text(on_chip(this) / this.sms)
+    if "shared memory" in this.sizes:  # a driver names only what can be shared of it
+        shared = f"L1 cache and shared memory, up to {shared} shared"
+    else:
+        shared = f"L1 cache and shared memory, {shared}"
     alt = (
         f"An SM in {PARTS} equal parts. Each has a scheduler with places for {warps} warps, "
-        f"{registers} of registers and {units // PARTS} fp32 lanes. All share {shared} of shared "
-        f"memory and L1. {this.whose}."
+        f"{registers} of registers and {units // PARTS} fp32 lanes. "
+        f"All share one memory: {shared}. {this.whose}."
     )
     sheet = Drawing(WIDTH, 300, alt=alt)
     sheet.box(1, 1, WIDTH - 2, 271, line=GREY, rx=8)
     wide = (WIDTH - 20) / PARTS
     for part in range(PARTS):
         _sm_part(sheet, 10 + part * wide, wide - 8, warps, registers, units // PARTS)
-    sheet.named(14, 226, WIDTH - 28, 36, f"shared memory and L1 cache, {shared}", GREEN)
+    sheet.named(14, 226, WIDTH - 28, 36, shared, GREEN)
     says_whose(sheet, f"one SM of {this.sms} · {this.whose}")
     return sheet
 

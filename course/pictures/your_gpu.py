@@ -37,12 +37,11 @@ def versions_chart(driver: tuple[int, int], parts: Mapping[str, tuple[int, int]]
     _draw_zones(axes, driver, first, last)
     ends_there = {"ha": "right", "fontsize": 9}
     for row, version in enumerate(parts.values()):
-        x = _x(version)
-        axes.plot(x, row, "o", color=ACCENT, ms=9)
-        word(axes, x - 0.45, row, dotted(version), **ends_there)
+        axes.plot(_x(version), row, "o", color=ACCENT, ms=9)
     axes.axvline(_x(driver) + 0.5, color=INK, lw=1.5)
     word(axes, _x(driver) + 0.3, -0.85, f"driver: CUDA {dotted(driver)}", **ends_there)
-    axes.set_yticks(range(len(parts)), list(parts))
+    names = [f"{name}: {dotted(version)}" for name, version in parts.items()]
+    axes.set_yticks(range(len(parts)), names)
     axes.set(
         ylim=(len(parts) - 0.4, -1.3),
         xlabel="CUDA version that a program was built with",

@@ -1,4 +1,4 @@
-"""The ten usual set-up errors, each with message, cause and cure; `explain` finds yours."""
+"""The usual set-up errors, each with message, cause and cure; `explain` finds yours."""
 
 import html
 import re
@@ -122,14 +122,22 @@ ERRORS = (
     ),
     SetupError(
         'could not select device driver "" with capabilities: [[gpu]]',
-        "Docker does not know how to give a container a GPU. (Without --gpus all the container "
-        "starts, and lacks libcuda.so.1.)",
+        "Docker does not know how to give a container a GPU.",
         "Install the NVIDIA Container Toolkit on the host, restart Docker, and start with --gpus "
         "all.",
         GUIDE + "datacenter/cloud-native/container-toolkit/latest/install-guide.html",
         ("driver",),
+        (r"could not select device driver",),
+    ),
+    SetupError(
+        "libcuda.so.1: cannot open shared object file",
+        "The driver's library is not here: no driver is installed, or this is a container that "
+        "was started without a GPU.",
+        "In a container: start it again, with --gpus all. Elsewhere: install the driver (for WSL2 "
+        "in Windows).",
+        GUIDE + "datacenter/cloud-native/container-toolkit/latest/docker-specialized.html",
+        ("driver",),
         (
-            r"could not select device driver",
             r"libcuda\.so\.1: cannot open",
             r"CUDA driver library cannot be found",
             r"CUDA_ERROR_STUB_LIBRARY",
@@ -188,5 +196,6 @@ def explain(message: str) -> Explained:
         if any(re.search(pattern, message, re.IGNORECASE) for pattern in error.patterns):
             matching.append(error)
     return Explained(
-        matching, "None of the ten. Run `make doctor`, and search for the message's last line."
+        matching,
+        "None of the usual ones. Run `make doctor`, and search for the message's last line.",
     )

@@ -403,7 +403,7 @@ SLIPS = [
     ("beating_pytorch.update", ONE_PART, "Only the first part is taken"),
     ("beating_pytorch.head", IN_LANE_0, "right in lane 0 alone"),
     ("beating_pytorch.bn_relu_pool", NO_RELU, "ReLU is missing"),
-    ("meet_the_gpu.amdahl", but(meet_the_gpu.faster, "1 / (", "1 // ("), "behind the point"),
+    ("meet_the_gpu.amdahl", but(meet_the_gpu.needed, ") / (", ") // ("), "behind the point"),
 ]
 
 

@@ -197,15 +197,13 @@ def without_the_rest(axis, most):
 
 #: Why no trial tells a misread input, of whom: "exercise input: how"
 UNTOLD = {
-    "it counts processors": (
+    "it counts processors, or says how many times faster": (
         "meet_the_gpu.amdahl processors: without its sign",
         "meet_the_gpu.amdahl processors: 0 where it is below 0",
         "meet_the_gpu.amdahl processors: 1 where it is 0",
-    ),
-    "it is a share, from 0 to 1": (
-        "meet_the_gpu.amdahl parallel: without its sign",
-        "meet_the_gpu.amdahl parallel: 0 where it is below 0",
-        "meet_the_gpu.amdahl parallel: 1 at most",
+        "meet_the_gpu.amdahl wanted: without its sign",
+        "meet_the_gpu.amdahl wanted: 0 where it is below 0",
+        "meet_the_gpu.amdahl wanted: 1 where it is 0",
     ),
     "it is a scale, a rate or a deviation's inverse, and positive": (
         "low_precision.saturate scale: without its sign",
@@ -442,6 +440,8 @@ BOUNDED = {
         "meet_the_gpu.littles_law gb_per_s",
         "meet_the_gpu.littles_law latency_ns",
         "meet_the_gpu.littles_law sms",
+        "meet_the_gpu.multiply_adds sms",
+        "meet_the_gpu.multiply_adds mhz",
         "first_kernels.blocks_for height",
         "first_kernels.blocks_for width",
         "first_kernels.blocks_for block_x",
@@ -463,6 +463,8 @@ BOUNDED = {
         "ecosystem.bytes_moved distinct",
         "ecosystem.bytes_moved itemsize",
         "meet_the_gpu.littles_law bytes_per_thread",
+        "your_gpu.bandwidth reads",
+        "your_gpu.bandwidth writes",
         "meet_the_gpu.matmul_cost itemsize",
     ),
     "a time in microseconds or cycles": (

@@ -38,7 +38,7 @@ def test_an_sm_has_the_lanes_and_places_of_its_capability():
     sheet = diagrams.sm(SMALL)
     assert boxes(sheet, diagrams.YELLOW) == 64  # fp32 lanes of Turing
     assert boxes(sheet, diagrams.FAINT) == limits((7, 5)).warps
-    assert "shared memory and L1 cache, 102 KiB" in words(sheet)
+    assert "L1 cache and shared memory, up to 102 KiB shared" in words(sheet)
 
 
 def test_memories_stand_from_near_to_far_with_their_sizes():
