@@ -136,9 +136,11 @@ def test_the_parts_are_the_whole(run, tmp_path):
     assert sum(map(len, parts)) == 6 and all(parts)
 
 
-@pytest.mark.parametrize("text", ["0/4", "5/4", "2", "a/b"])
-def test_a_part_that_is_none_is_refused(run, text):
-    assert "invalid part value" in run(TESTS, f"--shard={text}")
+def test_a_part_that_is_none_is_refused(run):
+    for text in ("0/4", "5/4", "2", "a/b"):
+        with pytest.raises(ValueError):
+            tiers.part(text)
+    assert "invalid part value: '5/4'" in run(TESTS, "--shard=5/4")
 
 
 def test_a_large_file_is_dealt_by_chapters():
