@@ -130,14 +130,14 @@ def first_steps(hub: Settings, password: str) -> str:
     who = hub.instructors[0]
     log_in = f"as {who}"
     if password:
-        log_in += f", password {password} (then change it: {hub.address}/hub/change-password)"
-    let_in = "" if hub.open else f"; let them in at {hub.address}/hub/authorize"
+        log_in += f", password {password} (then change it: {hub.told}/hub/change-password)"
+    let_in = "" if hub.open else f"; let them in at {hub.told}/hub/authorize"
     limited, unlimited = limits.in_words(hub, limits.has_systemd())
     lines = [
-        f"\nThe Hub: {hub.address}{'' if hub.cert else '  (this machine alone)'}",
+        f"\nThe Hub: {hub.told}{'' if hub.cert else '  (this machine alone)'}",
         f"  1. Log in {log_in}",
         f"  2. Learners open the address and choose Sign up{let_in}",
-        f"  3. The board: {hub.address}/services/board/ (and the wall, for the projector)",
+        f"  3. The board: {hub.told}/services/board/ (and the wall, for the projector)",
         f"  Your institution's accounts (OAuth) and other settings: {hub.own}",
         "Limited: " + "; ".join(limited),
         "Not limited: " + "; ".join(unlimited),

@@ -1,6 +1,5 @@
 """What JupyterHub is told. `jupyterhub_config.py` hands its configuration over to `configure`."""
 
-import os
 import sys
 from pathlib import Path
 
@@ -53,7 +52,9 @@ def _hub(c, settings):
     hub.pid_file = str(settings.secret / "hub.pid")
     # A Hub that ends, in whatever way, leaves notebooks at work; the next one finds them again
     hub.cleanup_servers = False
-    hub.concurrent_spawn_limit = 2 * (os.cpu_count() or 1)
+    # Whoever is over a limit is sent away with an error page; a class that starts at once had
+    # better wait
+    hub.concurrent_spawn_limit = 0
     hub.tornado_settings = {"slow_spawn_timeout": 10}
     hub.allow_named_servers = False
     proxy = c.ConfigurableHTTPProxy
@@ -96,8 +97,8 @@ def _servers(c, settings):
     spawner.environment = spawning.environment(settings)
     spawner.default_url = f"/lab/tree/{spawning.CLASS_PAGE}"
     spawner.mem_limit, spawner.cpu_limit = settings.memory, settings.cpus
-    # The first start copies the course; thirty learners start at once
-    spawner.start_timeout = spawner.http_timeout = 300
+    # The first start copies the course; thirty learners start at once, on few cores
+    spawner.start_timeout = spawner.http_timeout = 600
     if not settings.trusting:
         spawner.pre_spawn_hook = spawning.before(settings)
     if not systemd:

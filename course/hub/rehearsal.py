@@ -16,6 +16,7 @@ import json
 import os
 import random
 import secrets
+import signal
 import socket
 import subprocess
 import sys
@@ -363,6 +364,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--learners", type=int, default=30)
     parser.add_argument("--at-once", type=int, default=2 * (os.cpu_count() or 1))
     options = parser.parse_args(arguments)
+    with contextlib.suppress(ValueError):  # not in the main thread: whoever called ends it
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and cleans up before
     with tempfile.TemporaryDirectory(prefix="cuda-course-rehearsal-") as folder:
         Path(folder).chmod(0o755)
         hub = Hub(Path(folder))

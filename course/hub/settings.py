@@ -8,6 +8,7 @@ import json
 import os
 import pwd
 import re
+import socket
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,8 +93,16 @@ class Settings:
 
     @property
     def address(self) -> str:
-        """Where a browser on this machine finds the Hub."""
-        host = f"[{self.ip}]" if ":" in self.ip else self.ip
+        """Where the Hub listens."""
+        return self._url(self.ip)
+
+    @property
+    def told(self) -> str:
+        """The address to tell people: where it listens everywhere, by this machine's name."""
+        return self._url(socket.getfqdn() if self.ip in ("0.0.0.0", "::") else self.ip)
+
+    def _url(self, host):
+        host = f"[{host}]" if ":" in host else host
         return f"{'https' if self.cert else 'http'}://{host}:{self.port}"
 
     def write(self) -> Path:
