@@ -118,7 +118,7 @@ def record_table():
             told.shapes,
             f"{told.least:.2f} <code>{told.weakest}</code>",
             f"{told.mean:.2f}",
-            f"<strong>{told.best:.2f}</strong>",
+            told.best_told("<strong>{:.2f}</strong>"),
         )
         rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     names = "Operation", "beside", "shapes", "weakest", "mean", "best"

@@ -25,6 +25,14 @@ class Record:
     names: str
 
 
+@dataclass(frozen=True)
+class Grid(Record):
+    """A row of shapes of all kinds, of which the means and the worst are recorded, by type.
+
+    names: a pattern of what these results' names begin with.
+    """
+
+
 BEST_OF_TORCH = "the better of PyTorch and `torch.compile`"
 RECORDS = (
     Record(
@@ -69,6 +77,19 @@ RECORDS = (
         BEST_OF_TORCH,
         "16_fusion",
         r"cross_entropy/(\d+(?:/bfloat16)?)/speedup_over_best",
+    ),
+    Grid("Softmax, rows of all kinds", BEST_OF_TORCH, "16_fusion", r"softmax/grid/.+"),
+    Grid(
+        "Layer norm, RMS norm, forward and backward, rows of all kinds",
+        BEST_OF_TORCH,
+        "16_fusion",
+        r"(?:layer|rms)norm(?:_backward)?/grid/.+",
+    ),
+    Grid(
+        "Cross-entropy, and with its gradient, rows of all kinds",
+        BEST_OF_TORCH,
+        "16_fusion",
+        r"cross_entropy(?:_forward)?/grid/.+",
     ),
     Record(
         "Matrix product, fp8",
@@ -122,11 +143,40 @@ class Summary:
     weakest: str
     least: float
     mean: float
-    best: float
+    best: float | None  # None where only the mean and the worst were recorded
+
+    def best_told(self, form):
+        """The best in a form such as "<b>{:.2f}</b>", or a dash."""
+        return form.format(self.best) if self.best else "–"
 
 
 def summary(record):
     """The Summary of a record."""
+    return of_grid(record) if isinstance(record, Grid) else of_shapes(record)
+
+
+def of_grid(record, gpu=RECORDED_ON):
+    """The Summary of a grid: all types, shapes that were tuned with and others, each shape once."""
+    found = {each["name"]: each["value"] for each in results.everything() if each["gpu"] == gpu}
+    pattern = re.compile(f"({record.names})/geomean_over_best")
+    starts = [match[1] for match in map(pattern.fullmatch, found) if match]
+    worst = min(starts, key=lambda start: found[f"{start}/worst_over_best"])
+    rows, columns = (found[f"{worst}/worst_over_best/{side}"] for side in ("rows", "columns"))
+    counts = [found[f"{start}/shapes"] for start in starts]
+    logs = [math.log(found[f"{start}/geomean_over_best"]) for start in starts]
+    mean = sum(n * each for n, each in zip(counts, logs, strict=True)) / sum(counts)
+    best = [found.get(f"{start}/greatest_over_best") for start in starts]
+    return Summary(
+        shapes=round(sum(counts)),
+        weakest=f"{rows:.0f}x{columns:.0f} {worst.split('/')[2]}",
+        least=found[f"{worst}/worst_over_best"],
+        mean=math.exp(mean),
+        best=max(best) if all(best) else None,
+    )
+
+
+def of_shapes(record):
+    """The Summary of a record whose shapes are all among the results."""
     by_shape = ratios(record)
     weakest = min(by_shape, key=by_shape.get)
     values = by_shape.values()
@@ -141,5 +191,5 @@ def rows():
         yield (
             f"| [{record.title}](chapters/{record.chapter}.ipynb) | {record.rival} "
             f"| {told.shapes} | {told.least:.2f} (`{told.weakest}`) | {told.mean:.2f} "
-            f"| **{told.best:.2f}** |"
+            f"| {told.best_told('**{:.2f}**')} |"
         )

@@ -76,6 +76,9 @@ def test_the_races_picture_holds_every_recorded_time():
 
 def test_every_record_has_results_and_its_weakest_shape_is_named():
     for record, row in zip(records.RECORDS, records.rows(), strict=True):
+        if isinstance(record, records.Grid):
+            assert f"| {records.summary(record).least:.2f} (`" in row
+            continue
         by_shape = records.ratios(record)
         weakest = min(by_shape.values())
         assert f"| {weakest:.2f} (`" in row and f"**{max(by_shape.values()):.2f}**" in row
@@ -91,3 +94,22 @@ def test_a_record_takes_the_best_of_our_kernels_at_a_shape_and_one_gpu(monkeypat
     monkeypatch.setattr(records.results, "everything", lambda: entries)
     record = records.Record("X", "them", "11_matmul", r"x/(\d+)/\w+/share")
     assert records.ratios(record, gpu="mine") == {"8": 1.1, "9": 0.7}
+
+
+def test_a_grids_record_counts_each_shape_once_and_names_its_worst(monkeypatch):
+    told = {
+        "x/grid/float32": {"geomean_over_best": 2.0, "shapes": 3.0, "worst_over_best": 0.9},
+        "x/grid/float16/held_out": {"geomean_over_best": 0.5, "shapes": 1.0},
+    }
+    told["x/grid/float16/held_out"] |= {"worst_over_best": 0.5}
+    for values in told.values():
+        values |= {"worst_over_best/rows": 7.0, "worst_over_best/columns": 33.0}
+    entries = [
+        {"name": f"{start}/{what}", "value": value, "gpu": "mine"}
+        for start, values in told.items()
+        for what, value in values.items()
+    ]
+    monkeypatch.setattr(records.results, "everything", lambda: entries)
+    summary = records.of_grid(records.Grid("X", "them", "11_matmul", "x/grid/.+"), gpu="mine")
+    assert (summary.shapes, summary.weakest, summary.least) == (4, "7x33 float16", 0.5)
+    assert summary.mean == pytest.approx(2**0.5) and summary.best is None
