@@ -8,6 +8,7 @@ from numba import cuda
 
 from course.checking.inputs import (
     a_thread_each,
+    arguments_of,
     factor,
     lengths,
     some_numbers,
@@ -17,6 +18,7 @@ from course.checking.inputs import (
 )
 from course.checking.model import Exercise, Hypothesis, InOut, Launch, Out, Speed, Wrong
 from course.checking.quiz import Quiz, one_of
+from course.kernels.row_kernels.choosing import LANES, LONGEST, by_table, fits, share, turns
 from course.kernels.row_kernels.numba_softmax import LOWEST, block_max, block_sum, larger
 
 # ---- fuse: three steps in one kernel
@@ -1011,7 +1013,227 @@ def scale_all(values, starts, factors, chunks):
 )
 
 
-EXERCISES = (FUSE, ONLINE, LOSS, ADD_NORM, TABLE)
+# ---- cut: a row that begins within an access
+
+
+def cut(place, count):
+    head = min(count, -place % 16 // 4)
+    return head, (count - head) // 4, (count - head) % 4
+
+
+def cut_at_multiples(place, count):
+    """The same by the places of the first and the last access: the reference."""
+    first, end = place // 4, place // 4 + count
+    begin = min(end, -(-first // 4) * 4)
+    last = max(begin, end // 4 * 4)
+    return begin - first, (last - begin) // 4, end - last
+
+
+def some_row(rng):
+    """A row of up to 40 floats at some address."""
+    return 4 * int(rng.integers(0, 1000)), int(rng.integers(0, 41))
+
+
+CUT = Exercise(
+    id="fusion.cut",
+    title="An unaligned row",
+    minutes=6,
+    kind="function",
+    task=(
+        "A row of `count` floats, 1,000 at most, begins at the address `place`, a multiple of 4. A"
+        " float has 4 bytes, and an access takes 16, from a multiple of 16 on. Return three"
+        " numbers: the floats of the head, before the first multiple of 16; the whole accesses"
+        " behind it; the floats of the tail. The starter takes the whole row for the head."
+    ),
+    starter="""
+def cut(place, count):
+    head = count  # your code: how far is the next multiple of 16?
+    whole = 0
+    tail = 0
+    return head, whole, tail
+""",
+    solution=cut,
+    inputs=arguments_of(cut),
+    reference=cut_at_multiples,
+    shapes=(
+        (0, 8),
+        (4, 13),
+        (8, 13),
+        (12, 13),
+        (52, 13),
+        (16, 4),
+        (20, 2),  # all of it is head
+        (20, 3),
+        (24, 6),
+        (12, 0),
+        (12, 1),
+        (48, 3),  # all of it is tail
+        (20, 7),
+        (4, 1000),
+        ((1 << 40) + 4, 13),
+    ),
+    fresh=some_row,
+    draws=lambda some: some.tuples(
+        some.integers(0, 50).map(lambda floats: 4 * floats), some.integers(0, 30)
+    ),
+    hints=(
+        "How many bytes is it from `place` to the next multiple of 16? None, if it is one itself.",
+        "`-place % 16` says that: 12 for 20. A float has 4 of these bytes, and a short row may end"
+        " before.",
+        "What is left behind the head is `count - head` floats: whole accesses are `// 4` of them,"
+        " the tail is `% 4`.",
+    ),
+    wrong=(
+        (
+            "-place % 16 // 4",
+            "place % 16 // 4",
+            "wrong_value",
+            "`place % 16` is how far the row begins *behind* a multiple of 16. The head ends at the"
+            " next one.",
+        ),
+        (
+            "-place % 16 // 4",
+            "(16 - place % 16) // 4",
+            "wrong_value",
+            "A row that begins at a multiple of 16 has no head.",
+        ),
+        (
+            "min(count, -place % 16 // 4)",
+            "-place % 16 // 4",
+            "wrong_value",
+            "A row may end before the first multiple of 16: its head has no more than `count`"
+            " floats.",
+        ),
+        (
+            "(count - head) // 4,",
+            "count // 4,",
+            "wrong_value",
+            "The head's floats are not in the whole accesses: count what is left behind it.",
+        ),
+        (
+            "(count - head) % 4",
+            "count % 4",
+            "wrong_value",
+            "The tail is what is left behind the head *and* the whole accesses.",
+        ),
+        (
+            "-place % 16 // 4",
+            "0",
+            "wrong_value",
+            "This cuts each row as if it began at a multiple of 16.",
+        ),
+        (
+            "-place % 16 // 4",
+            "-place % 16",
+            "wrong_value",
+            "The head is counted in bytes here. A float has 4 of them.",
+        ),
+    ),
+)
+
+
+# ---- choice: a choice that holds for shapes not seen
+
+ENOUGH = 1.05  # times the least turns
+
+
+def lanes_for(rows, columns):
+    able = [lanes for lanes in LANES if fits(columns, lanes)]
+    return min(able, key=lambda lanes: turns(rows, columns, lanes))
+
+
+def lanes_in_one_round(rows, columns):
+    able = [lanes for lanes in LANES if columns <= 64 * lanes]
+    return max(able[0], min(256, 132 * 2048 // rows))  # the mistake: no power of two, nor a model
+
+
+def fastest(rows, columns):
+    """The lanes of the fewest turns, by another way than the solution's."""
+    return max(LANES, key=lambda lanes: share(rows, columns, lanes))
+
+
+def graded(answer, rows, columns):
+    """The lanes of the fewest turns if the answer's are as good, else the answer's."""
+    lanes = answer(rows, columns)
+    good = lanes in LANES and share(rows, columns, lanes) * ENOUGH >= 1
+    return fastest(rows, columns) if good else lanes
+
+
+def some_matrix(rng):
+    """Rows and columns, even on a scale of powers."""
+    return int((1 << 20) ** rng.random()), int(LONGEST ** rng.random())
+
+
+CHOICE = Exercise(
+    id="fusion.choice",
+    title="A choice for shapes not seen",
+    minutes=6,
+    kind="function",
+    task=(
+        "Return how many lanes are to share a row: one of `LANES`, so that the row fits, and so"
+        " that `turns(rows, columns, lanes)` is at most 5 % above the least. The check tries"
+        " matrices that nobody has seen before, up to a million rows, or up to 65,536 columns. The"
+        " starter has what is best for 32,768 rows of 1,024."
+    ),
+    starter="""
+def lanes_for(rows, columns):
+    return 16  # your code: for any rows, not for those of a list
+""",
+    solution=lanes_for,
+    inputs=arguments_of(lanes_for),
+    reference=fastest,
+    play=graded,
+    shapes=(
+        (1 << 15, 1024),
+        (1, 1024),
+        (1 << 20, 8),
+        (1 << 20, 32),
+        (64, 16_384),
+        (1, 65_536),
+        (265, 20_000),
+        (2000, 500),
+        (5000, 1000),
+        (1, 1),
+    ),
+    fresh=some_matrix,
+    draws=lambda some: some.tuples(some.integers(1, 1 << 20), some.integers(1, LONGEST)),
+    hints=(
+        "There are eleven choices only. What does the model say of each of them?",
+        "Leave out the lanes in which the row does not fit: `fits(columns, lanes)`.",
+        "`min(able, key=lambda lanes: turns(rows, columns, lanes))` is the one that takes the"
+        " fewest turns.",
+    ),
+    wrong=(
+        (
+            "    able = [",
+            "    if columns > 512:\n        return 1024\n    able = [",
+            "wrong_value",
+        ),
+        (
+            " if fits(columns, lanes)]",
+            "]",
+            "wrong_value",
+        ),
+        (
+            "return min(able, key=lambda lanes: turns(rows, columns, lanes))",
+            "return able[0]",
+            "wrong_value",
+        ),
+        (
+            "return min(able, key=lambda lanes: turns(rows, columns, lanes))",
+            "return able[-1]",
+            "wrong_value",
+        ),
+        ("turns(rows, columns, lanes))", "turns(1 << 15, columns, lanes))", "wrong_value"),
+        ("turns(rows, columns, lanes))", "turns(rows, 1024, lanes))", "wrong_value"),
+        ("return min(", "return max(", "wrong_value"),
+        Wrong(by_table, "wrong_value"),
+        Wrong(lanes_in_one_round, "wrong_value"),
+    ),
+)
+
+
+EXERCISES = (FUSE, ONLINE, LOSS, ADD_NORM, TABLE, CUT, CHOICE)
 
 
 QUIZZES = (

@@ -604,6 +604,7 @@ def _through_shared(
         if inputs > 1 and rows <= ALONE_ROWS:
             deal = replace(deal, kept=min(deal.kept, GATHERED_KEPT))
         if columns <= deal.columns:
+            deal = replace(deal, early=deal.early and "norm" in operation)
             shape = short_shape(columns, item_bytes, inputs, deal, layout, rows)
             if shape:
                 return shape

@@ -467,6 +467,12 @@ BOUNDED = {
         "your_gpu.bandwidth writes",
         "meet_the_gpu.matmul_cost itemsize",
     ),
+    "only its place within 16 bytes counts": ("fusion.cut place",),
+    "the text says how many there may be": (
+        "fusion.cut count",
+        "fusion.choice rows",
+        "fusion.choice columns",
+    ),
     "a time in microseconds or cycles": (
         "meet_the_gpu.divergence then_cost",
         "meet_the_gpu.divergence else_cost",
