@@ -10,9 +10,11 @@ sent. `membership` knows whether the learner has joined, `outbox` keeps on disk 
 sent, `post` sends it behind the cells' back, and `place` knows where in which chapter a cell is.
 """
 
+from course.chapters import CHAPTERS
 from course.classroom import membership, place, words
 from course.classroom.place import cell_here, chapter_here
 
+KEYS = {chapter.key for chapter in CHAPTERS}
 __all__ = ["cell_here", "chapter_here", "help", "join", "leave", "tell"]
 
 
@@ -57,9 +59,12 @@ def tell(kind, **what):
         return
     from course.classroom import outbox, post  # Python in a web page has no sqlite3
 
-    where = {"chapter": chapter_here(), "cell": cell_here()}
-    outbox.add(kind, {**where, **what})
-    post.hurry()
+    event = {"chapter": chapter_here(), "cell": cell_here(), **what}
+    if event["chapter"] not in KEYS:  # a notebook of their own: its name is nobody's business
+        event |= {"chapter": "", "cell": ""}
+    if kind != "place" or event["chapter"]:
+        outbox.add(kind, event)
+        post.hurry()
 
 
 def _join(named):

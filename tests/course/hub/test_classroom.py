@@ -78,6 +78,16 @@ def test_what_was_done_reaches_the_board(ann):
     assert row["reasons"][0]["count"] == 1
 
 
+def test_of_a_notebook_of_their_own_not_even_the_name_is_sent(ann, monkeypatch):
+    classroom.join(name=False)
+    monkeypatch.setenv("JPY_SESSION_NAME", "my_diary.ipynb")
+    classroom.tell("place", chapter=classroom.chapter_here(), cell="abc")
+    classroom.help()
+    (asked,) = outbox.waiting()
+    assert (asked["kind"], asked["chapter"]) == ("help", "")
+    assert "diary" not in json.dumps(asked)
+
+
 def test_a_starter_as_it_was_given_is_nobodys_answer(ann):
     classroom.join(name=False)
     namespace = {}
