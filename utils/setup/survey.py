@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from utils import data, engine
@@ -155,6 +155,27 @@ def look(root: Path = Path("/")) -> Facts:
 
 
 # ---- Python
+
+
+def without_driver(here: Facts, container: bool) -> Facts:
+    """The facts of an invented machine: `here`, but with a GPU on the bus of which no driver tells.
+
+    container: whether it is a container, then one that was started without its GPU.
+    """
+    return replace(
+        here,
+        container=container,
+        wsl=False,
+        forced_cpu=False,
+        pci=("0000:01:00.0",),
+        loaded="580.95.05",
+        cards=(),
+        libcuda=None,
+        cuinit=None,
+        cuda=None,
+        nvml=12,
+        nodes=(),
+    )
 
 
 def missing_packages() -> tuple[str, ...]:
