@@ -254,7 +254,9 @@ def test_problem_is_found_with_its_cure_and_nothing_else_is_blamed(check, state,
 @pytest.mark.parametrize("container, cure", [(True, "--gpus all"), (False, "libnvidia-compute")])
 def test_an_invented_machine_lacks_its_driver_alone(container, cure):
     sick = doctor.examine(survey.without_driver(HEALTHY, container))
-    assert [cure in problem.cure for problem in sick.problems if problem.check == "driver"] == [True]
+    assert [cure in problem.cure for problem in sick.problems if problem.check == "driver"] == [
+        True
+    ]
 
 
 def test_an_old_gpu_is_told_of_cuda_12():
