@@ -22,8 +22,8 @@ from course.checking import apart, checker, limits
 from course.checking.model import sentence
 from course.checking.text import shown
 
-PATIENCE = 150  # seconds by the clock for one answer; the checks' own limits are shorter
-CPU_SECONDS = 100
+PATIENCE = 400  # seconds by the clock for one answer; the checks' own limits are shorter
+CPU_SECONDS = 200
 MOST_RESULT = 64 << 10  # bytes
 MOST_FILE = 512 << 20
 MORE_PROCESSES = 200  # than the account has anyway

@@ -29,7 +29,7 @@ from utils.files import ROOT
 
 OWN = ["unshare", "--user", "--map-current-user", "--pid", "--fork", "--kill-child"]
 OWN += ["--mount-proc", "--net"]
-PATIENCE = 240  # seconds without a word
+PATIENCE = 450  # seconds without a word
 GLANCE = 0.5  # seconds between two looks at what the process does
 MOST_PROCESSES = 150
 MOST_DISK = 2 << 30  # bytes in its folder
