@@ -55,21 +55,17 @@ from .tokens import RewriteError
 
 __all__ = ["NO_COMPILER", "BuildError", "build", "build_program", "cache_folder", "compiler"]
 
-#: Sources of the runtime that every program and library needs
-ALWAYS = """
-    scheduler meetings blocks grids stacks fiber shared
-    api errors launches streams graphs graph_nodes graph_edges memory owners copies devices order
-    report lines collectives collectives_numbers collectives_work
-    window mbarrier copy_engine tensor_copy clusters warp_matrices warp_groups textures arrays
-""".split()
-#: and those of a program with the slow checks
-CHECKS = """
-    checks checks_quick checks_hooks checks_races checks_messages checks_unwritten checks_operations
-    checks_counts checks_record checks_async checks_clusters
-""".split()
+#: The runtime's sources, by what is compiled in one go: what they include is then read once
+TOGETHER = {
+    "threads": "scheduler meetings blocks grids stacks fiber shared report",
+    "work": "api errors launches streams graphs graph_nodes graph_edges order",
+    "memory": "memory owners copies devices textures arrays",
+    "collectives": "lines collectives collectives_numbers collectives_work",
+    "asynchronous": "window mbarrier copy_engine tensor_copy clusters warp_matrices warp_groups",
+    "checks": """checks checks_quick checks_hooks checks_races checks_messages checks_unwritten
+        checks_operations checks_counts checks_record checks_async checks_clusters""",
+}
 GOLD = "-fuse-ld=gold"
-#: So many sources are compiled sooner than the header that they share
-FEW = 4
 EDITED = "its sources have changed since this process began; run it again"
 NO_FILE = "there is no such file"
 BEGIN_C = "struct cuda_cpu_begin_c;"  # where a C source begins, see include/detail/c.h
@@ -97,26 +93,27 @@ def runtime_objects(program: bool, check: bool) -> list[Path]:
 
 
 def _runtime_parts(program: bool, check: bool) -> list[str]:
-    """Names of the runtime's sources that go into a program (or a library)."""
-    parts = [*ALWAYS]
-    parts += CHECKS if check else ["unchecked"]
+    """What of the runtime goes into a program (or a library): of TOGETHER, or single sources."""
+    parts = [part for part in TOGETHER if part != "checks"]
     parts.append("start" if program else "library")
-    if check:
-        parts.append("host_heap" if program else "device_heap")
-    return parts
+    if not check:
+        return [*parts, "unchecked"]
+    return [*parts, "checks", "host_heap" if program else "device_heap"]
 
 
 def _compile_runtime(parts: Sequence[str], command: Sequence[str], folder: Path) -> None:
-    """Compile these sources of the runtime into `folder`, as many at a time as there are cores.
+    """Compile these parts of the runtime into `folder`, as many at a time as there are cores.
 
     More would be no faster, and each takes 200 MB of memory.
     """
     with tempfile.TemporaryDirectory(dir=folder, prefix=MAKING) as temporary:
-        header = Path(temporary) / "runtime.h"
 
         def compile_one(part: str) -> None:
-            out = Path(temporary) / f"{part}.o"
-            made = [*command, "-include", header, "-c", RUNTIME / f"{part}.cpp", "-o", out]
+            unit = Path(temporary) / f"{part}.cpp"
+            sources = TOGETHER.get(part, part).split()
+            unit.write_text("".join(f'#include "{RUNTIME / name}.cpp"\n' for name in sources))
+            out = unit.with_suffix(".o")
+            made = [*command, "-c", unit, "-o", out]
             checked(made)
             if runtime_changed():  # else objects of two states would lie under one hash for good
                 raise BuildError(EDITED, made)
@@ -124,7 +121,6 @@ def _compile_runtime(parts: Sequence[str], command: Sequence[str], folder: Path)
 
         pool = ThreadPoolExecutor(os.cpu_count())
         try:
-            _write_header(header, command if len(parts) > FEW else None)
             for compiled in [pool.submit(compile_one, part) for part in parts]:
                 compiled.result()
         except BuildError as error:
@@ -132,13 +128,6 @@ def _compile_runtime(parts: Sequence[str], command: Sequence[str], folder: Path)
             raise BuildError(log, error.command) from None
         finally:
             pool.shutdown(cancel_futures=True)
-
-
-def _write_header(header: Path, command: Sequence[str] | None) -> None:
-    """Write what all sources of the runtime include, and compile it where that serves many."""
-    header.write_text(f'#include "{RUNTIME / "internal.h"}"\n')
-    if command and is_gcc([*command]):
-        checked([*command, "-x", "c++-header", header, "-o", f"{header}.gch"])
 
 
 @dataclass(frozen=True)

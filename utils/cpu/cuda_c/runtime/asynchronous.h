@@ -7,7 +7,6 @@
 // CUDA_CPU_SEED chooses the order.
 #pragma once
 #include <array>
-#include <deque>
 #include <map>
 #include "../include/detail/ptx/declarations.h"
 #include "internal.h"
@@ -53,7 +52,7 @@ struct Waited {
 };
 struct Groups {
     std::vector<Waited> open;
-    std::deque<std::vector<Waited>> closed;
+    std::vector<std::vector<Waited>> closed;
 };
 
 // One wgmma of a warp group, from its first thread's call to the wait.
@@ -73,10 +72,10 @@ struct Product {
     std::vector<Part> parts;  // of the 128 threads
 };
 struct WarpGroup {
-    std::deque<Product> products;  // not yet done
+    std::vector<Product> products;  // not yet done
     unsigned long long first = 0;  // number of the first of them
     unsigned issued[128] = {};  // by each thread
-    std::deque<unsigned> groups[128];  // of each thread: products up to each commit
+    std::vector<unsigned> groups[128];  // of each thread: products up to each commit
     bool fenced[128] = {};
     List waiting;
     unsigned wanted[128];

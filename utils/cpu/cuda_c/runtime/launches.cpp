@@ -17,13 +17,13 @@ bool configure(dim3 grid, dim3 block, size_t shared, int, Site at) {
     return configure(grid, block, shared, nullptr, at);
 }
 
-struct Known {
+struct KnownKernel {
     Invoker invoke;
     const char* name;
     int n_params;
 };
-static std::map<const void*, Known>& kernels() {
-    static auto* m = new std::map<const void*, Known>;
+static std::map<const void*, KnownKernel>& kernels() {
+    static auto* m = new std::map<const void*, KnownKernel>;
     return *m;
 }
 static std::mutex kernels_lock;
@@ -259,7 +259,7 @@ cudaError_t launch_kernel_by_address(const void* f, dim3 grid, dim3 block, void*
                                      size_t shared, cudaStream_t s, bool cooperative, Site at) {
     if (cudaError_t e = sticky_error())
         return e;
-    Known k;
+    KnownKernel k;
     {
         std::lock_guard<std::mutex> l(kernels_lock);
         auto i = kernels().find(f);
@@ -277,7 +277,7 @@ cudaError_t launch_kernel_by_address(const void* f, dim3 grid, dim3 block, void*
 // The Kernel that belongs to a stub's address: asks the stub itself, with arguments that it does
 // not look at.
 Kernel* kernel_of(const void* f) {
-    Known k;
+    KnownKernel k;
     {
         std::lock_guard<std::mutex> l(kernels_lock);
         auto i = kernels().find(f);

@@ -15,6 +15,13 @@ static void write_mark(char* p, const MBarrier& m) {
     memcpy(p, &text, 8);
 }
 
+// `count` new ones in a vector. `assign` would copy one to all of them: that is much to compile.
+template <class T>
+static void renew(std::vector<T>& all, size_t count) {
+    all.clear();
+    all.resize(count);
+}
+
 Async& async_of(Block& b) {
     if (!b.async) {
         b.async = new Async;
@@ -32,9 +39,9 @@ Async& async_of(Block& b) {
         a.leaving.clear();
         a.boxes.clear();
         unsigned n = b.hot.count;
-        a.copies.assign(n, Groups());
-        a.stores.assign(n, Groups());
-        a.groups.assign((n + 127) / 128, WarpGroup());
+        renew(a.copies, n);
+        renew(a.stores, n);
+        renew(a.groups, (n + 127) / 128);
         a.cluster_phase.assign(n, ~0u);
         a.failed.assign(n, {nullptr, 0});
         if (checking) {

@@ -19,12 +19,12 @@ static std::vector<Operation>& operations() {
     static auto* all = new std::vector<Operation>(1);
     return *all;
 }
-struct Known {
+struct KnownStream {
     const Stream* stream;
     Clock clock;
 };
-static std::vector<Known>& known() {  // by Stream::number
-    static auto* all = new std::vector<Known>(1);
+static std::vector<KnownStream>& known() {  // by Stream::number
+    static auto* all = new std::vector<KnownStream>(1);
     return *all;
 }
 
@@ -45,7 +45,7 @@ static Clock& brought_up(Stream* s) {
         known().push_back({s, {}});
     }
     Clock clock = host;
-    for (const Known& other : known()) {
+    for (const KnownStream& other : known()) {
         if (!other.stream || other.stream->device != s->device)
             continue;
         bool waits =
@@ -125,7 +125,7 @@ void order_host_behind_device(int device) {  // -1: all of them
     if (!checking)
         return;
     Turn turn;
-    for (const Known& k : known())
+    for (const KnownStream& k : known())
         if (k.stream && (device < 0 || k.stream->device == device))
             join(host, k.clock);
 }

@@ -245,11 +245,12 @@ static void finish_groups(Block& b, WarpGroup& w) {
     for (int t = 0; t < threads; ++t) {
         if (!w.waits[t])
             continue;
-        std::deque<unsigned>& g = w.groups[t];
+        std::vector<unsigned>& g = w.groups[t];
         unsigned long long mine = w.first;
-        while (g.size() > w.wanted[t]) {
-            mine = g.front();
-            g.pop_front();
+        if (g.size() > w.wanted[t]) {
+            auto end = g.end() - w.wanted[t];
+            mine = end[-1];
+            g.erase(g.begin(), end);
         }
         until = std::min(until, mine);
     }
@@ -259,7 +260,7 @@ static void finish_groups(Block& b, WarpGroup& w) {
             checks_product_done(b, w.products.front());
         if (checking)
             record_flight(b, w.products.front().low, 0, w.products.front().at, false, hot.tid);
-        w.products.pop_front();
+        w.products.erase(w.products.begin());
         ++w.first;
     }
 }
