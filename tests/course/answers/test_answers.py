@@ -210,15 +210,18 @@ def test_a_class_is_checked_anew(tmp_path, original, wanted, monkeypatch):
     renamed = solution(SCALE).replace("factor", "how_much")
     tampers = """
 from course.checking import checker
-checker.CHECKS["numba"] = lambda *given: "fine"
-@cuda.jit
+def kernel(function):
+    checker.CHECKS["numba"] = lambda *given: "fine"
+    return cuda.jit(function)
+@kernel
 def scale(out, a, factor):
-    out[0] = checker is None
+    out[0] = 1
 """
     many = """
 import subprocess
+import time
 sleepers = [subprocess.Popen(["sleep", "601"], start_new_session=True) for _ in range(60)]
-def blocks_for(*given, sleepers=sleepers):
+def blocks_for(*given, sleepers=sleepers, nap=time.sleep(60)):
     return 1
 """
     ann = notebook(original, start_scale_guard=renamed, start_blocks_for=solution(BLOCKS))
