@@ -139,7 +139,8 @@ def launched(exercise, path, trials, rng, order, watched):
     """
     on_cpu = not has_gpu() or engines.FORCE_CPU in order
     name = exercise.kernel_name
-    return engines.run_cuda_c(path, name, trials, rng, order, check=watched and on_cpu)
+    check, awaited = watched and on_cpu, exercise.awaited if on_cpu else None
+    return engines.run_cuda_c(path, name, trials, rng, order, check, waits_for=awaited)
 
 
 def mark(runs, special, scaled):

@@ -426,6 +426,18 @@ def top_p(out, probabilities, p):
             ),
             "wrong_value",
         ),
+        (
+            ("kept = 1\n", "kept = 0\n"),
+            ("total = probabilities[row, 0]", "total = np.float32(0)"),
+            ("total < p:", "probabilities[row, kept] >= p:"),
+            "wrong_value",
+        ),
+        (
+            "        for i in range(vocabulary):\n",
+            "        if kept < vocabulary:\n            total += probabilities[row, kept]\n"
+            "            kept += 1\n        for i in range(vocabulary):\n",
+            "wrong_value",
+        ),
         ("kept < vocabulary and", "kept < vocabulary - 1 and", "wrong_value"),
         ("if i < kept else", "if i <= kept else", "wrong_value"),
         ("range(vocabulary)", "range(kept)", "unwritten"),
@@ -479,6 +491,18 @@ def top_p(out, probabilities, p):
         ),
         Hypothesis(
             "wrong_value",
+            "Each probability alone is compared with p, and where none is as large nothing is kept."
+            " It is the sum so far that has to reach p.",
+            cut_off_if(fewest=lambda sums, row, p: int(np.cumprod(row >= p).sum())),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "One token more is kept than has to be: stop with the one with which the sum reaches"
+            " p.",
+            cut_off_if(fewest=lambda *known: min(its_fewest(*known) + 1, len(known[0]))),
+        ),
+        Hypothesis(
+            "wrong_value",
             "The first token that is not kept is stored, too: those that are kept are 0 to"
             " kept - 1.",
             one_more,
@@ -517,12 +541,15 @@ __global__ void append(float* cache, const float* keys, const int* table, const 
 def some_caches(rng, shape):
     """shape: (sequences, heads, numbers of a head, pages of a sequence's row, layers).
 
-    Pages are dealt at random. Positions differ, so that no two sequences that share a page by
-    mistake meet in a slot, and none is a row's last, so that who is off by one stays inside.
+    Pages are dealt at random. Positions have slots of their own, so that no two sequences that
+    share a page by mistake meet in one, and none is a row's last, so that who is off by one stays
+    inside.
     """
     sequences, heads, size, pages, layers = shape
     all_pages = sequences * pages + 1
-    position = rng.permutation(PAGE * pages - 1)[:sequences]
+    slot = rng.permutation(PAGE - (pages == 1))[:sequences]
+    column = rng.integers(pages - (slot == PAGE - 1))
+    position = PAGE * column + slot
     table = rng.permutation(all_pages)[: sequences * pages].reshape(sequences, pages)
     return {
         "cache": InOut(normal(rng, layers, all_pages, PAGE, heads, size)),
@@ -633,6 +660,8 @@ __global__ void append(float* cache, const float* keys, const int* table, const 
         ("table[sequence * pages + at / 16]", "(sequence * pages + at / 16)", "wrong_value"),
         ("table[sequence * pages + at / 16]", "table[at / 16]", "wrong_value"),
         ("int at = position[sequence]", "int at = position[sequence] + 1", "wrong_value"),
+        ("table[sequence * pages + at / 16]", "table[sequence + at / 16]", "wrong_value"),
+        ("(layer * all_pages + page) * 16", "layer * all_pages + page * 16", "wrong_value"),
         (
             "cache[(slot * heads + blockIdx.x) * size + i]",
             "cache[(slot / 16 * heads * 16 + blockIdx.x * 16 + slot % 16) * size + i]",
@@ -698,6 +727,25 @@ __global__ void append(float* cache, const float* keys, const int* table, const 
             appended_if(
                 slot=lambda at, sequence, table, layer, all_pages, pages: (
                     (layer * all_pages + table[0, at // PAGE]) * PAGE + at % PAGE
+                )
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The table has a row of `pages` entries for each sequence: row s begins at s * pages.",
+            appended_if(
+                slot=lambda at, sequence, table, layer, all_pages, pages: (
+                    (layer * all_pages + table.ravel()[sequence + at // PAGE]) * PAGE + at % PAGE
+                )
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The pages of the layers before have 16 slots each, too: put parentheses around the sum"
+            " of pages before it is multiplied by 16.",
+            appended_if(
+                slot=lambda at, sequence, table, layer, all_pages, pages: (
+                    layer * all_pages + table[sequence, at // PAGE] * PAGE + at % PAGE
                 )
             ),
         ),
@@ -777,6 +825,20 @@ def relayed(threads):
     return output
 
 
+def awaited_blocks(work, rounds):
+    """What the counter says of the blocks that are waited for."""
+    blocks = len(work) // 2 // RELAY_THREADS
+    if 0 < work[0] == blocks * rounds:
+        return (
+            f"The counter says {work[0]}: all {blocks} blocks had come, to all {rounds} barriers."
+            " Does the loop look again each time, and for a number that does come?"
+        )
+    return (
+        f"The counter says {work[0]}, and at the last of {rounds} barriers {blocks * rounds} are"
+        f" expected: {blocks} blocks, once at each. Who does not count, or sets it back?"
+    )
+
+
 RELAY_THREADS = 32
 ARRIVE = "        atomicAdd(arrived, 1);\n"
 WAIT = "        while (atomicAdd(arrived, 0) < expected) {\n        }\n"
@@ -831,6 +893,7 @@ __global__ void relay(unsigned* work, int rounds) {
     shared_output=True,
     race_free=True,
     waits=True,
+    awaited=awaited_blocks,
     slip=slip,
     effort=1e9,  # who waits reads as often as it takes
     traffic=1e9,
@@ -865,6 +928,11 @@ __global__ void relay(unsigned* work, int rounds) {
         (ARRIVE, "        *arrived += 1;\n", "race"),
         ("if (threadIdx.x == 0) {", "if (blockIdx.x == 0 && threadIdx.x == 0) {", "timeout"),
         ("arrived, 0) < expected", "arrived, 0) <= expected", "timeout"),
+        (
+            WAIT,
+            WAIT + "        if (blockIdx.x == 0)\n            atomicExch(arrived, 0);\n",
+            "timeout",
+        ),
     ),
 )
 
@@ -933,7 +1001,7 @@ def some_guesses(rng, shape):
     """shape: (rows, guesses, vocabulary). Probabilities are multiples of 1/256.
 
     Random numbers are odd multiples of 1/512, so that no product meets a probability, and sums and
-    products are exact.
+    products are exact. A tenth of those for guesses is 0, where the large model's probability is 0.
     """
     rows, guesses, vocabulary = shape
 
@@ -952,12 +1020,17 @@ def some_guesses(rng, shape):
     guess = np.zeros((rows, guesses), np.int32)
     for place in np.ndindex(rows, guesses):
         guess[place] = rng.choice(vocabulary, p=q[place])
+    u = (2 * rng.integers(0, 256, (rows, guesses + 1)) + 1) / 512
+    for row, i in np.argwhere(rng.random((rows, guesses)) < 0.1):  # u may be 0, and p as well
+        u[row, i], token = 0, guess[row, i]
+        p[row, i, token - 1] += p[row, i, token]
+        p[row, i, token] = 0
     return {
         "out": Out((rows, 2), np.int32),
         "p": p,
         "q": q,
         "guess": guess,
-        "u": ((2 * rng.integers(0, 256, (rows, guesses + 1)) + 1) / 512).astype(np.float32),
+        "u": u.astype(np.float32),
     }
 
 
@@ -1078,6 +1151,7 @@ def accept(out, p, q, guess, u):
     wrong=(
         (TEST, "u[row, taken] * p[row, taken, token] >= q[row, taken, token]", "wrong_value"),
         (TEST, "u[row, taken] >= p[row, taken, token]", "wrong_value"),
+        (TEST, TEST.replace(">=", ">"), "wrong_value"),
         (TEST, "q[row, taken, token] > p[row, taken, token]", "wrong_value"),
         (*rest_is("rest = p[row, taken, token]"), "wrong_value"),
         (*rest_is("rest = q[row, taken, token]"), "wrong_value"),
@@ -1103,6 +1177,12 @@ def accept(out, p, q, guess, u):
             "u is compared with p alone. The draft has drawn the token with probability q already:"
             " what is left is p / q.",
             accepted_if(passes=lambda p, q, u: u < p),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Where u is 0, a token passes whose p is 0, and which the large model never says: the"
+            " test is `u q < p`, not `<=`.",
+            accepted_if(passes=lambda p, q, u: u * q <= p),
         ),
         Hypothesis(
             "wrong_value",
@@ -1258,7 +1338,7 @@ SLOTS = Exercise(
         " row: then both are equal. (With starts 0, 1, 1, 4 row 0 is sequence 0's, rows 1 to 3 are"
         " sequence 2's, and sequence 1 has none.) Thread r stores the slot of row r in the pool: 16"
         " times the page that `table[s, position / 16]` names, plus position % 16. The starter"
-        " takes each row for a sequence of its own."
+        " takes every row for sequence 0's first new one."
     ),
     starter="""
 %%writefile build/slots.cu

@@ -27,11 +27,25 @@ EQUAL = (
     "Who waits until the counter *equals* `expected` can miss that moment: a block that is quicker"
     " counts itself for the next barrier already. Wait while it is less."
 )
+ONE_MORE = (
+    "Who waits until *more* than `expected` have been counted waits for a block that does not"
+    " exist: behind the last one nobody comes. Wait while the counter is less than `expected`."
+)
+SET_BACK = (
+    "The counter is set back, and whoever had not looked by then waits for a number that does not"
+    " come again. Leave it as it is: `expected` grows from barrier to barrier instead."
+)
 
 COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 MEETS = re.compile(r"__syncthreads\w*\s*\(|\bsync\s*\(|barrier\.sync|bar\.sync")
 COUNTS = re.compile(r"\batomic\w+\s*\(|\bfetch_\w+\s*\(|\b(?:red|atom)\.")
 PLAIN_COUNT = re.compile(r"\*\s*arrived\s*\+=|\+\+\s*\(?\*|\(\*\s*arrived\)\s*\+\+|\]\s*\+=\s*1")
+BACK = re.compile(
+    r"\*\s*arrived\s*=(?!=)|\barrived\[0\]\s*=(?!=)|\batomicExch\w*\s*\(\s*arrived\b"
+    r"|\batomicSub\w*\s*\(\s*arrived\s*,\s*(?!0u?\s*\))"
+    r"|\batomicCAS\w*\s*\(\s*arrived\s*,\s*\w+\s*,\s*0u?\s*\)(?<!, 0, 0\))"
+)
+PAST = re.compile(r"(?:<=|(?<!-)>)\s*expected\b(?!\s*-)")
 LOOPS = re.compile(r"\b(?:while|for|do)\b")
 READS = re.compile(r"(?:[(!=<>&|,?]|\breturn\b)\s*\*\s*\w+|\w+\s*\[")
 CALLS = re.compile(r"\b(\w+)\s*(?:<[^<>;]*>\s*)?\(")
@@ -49,6 +63,8 @@ def slip(source: str) -> tuple[str, str] | None:
         return LOST, "race"
     if any(reads_once(loop, text) for loop in loops(text)):
         return READ_ONCE, "timeout"
+    if BACK.search(text):
+        return SET_BACK, ""
     body = text[max(0, text.find("barrier")) :]
     counted, waits = COUNTS.search(body), list(LOOPS.finditer(body))
     if not counted or not waits:
@@ -61,6 +77,8 @@ def slip(source: str) -> tuple[str, str] | None:
         return GOES_ON, ""
     if "!=" in body[waits[-1].start() :]:
         return EQUAL, ""
+    if PAST.search(body[waits[-1].start() :]):
+        return ONE_MORE, ""
     return None
 
 

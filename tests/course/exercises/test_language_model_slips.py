@@ -105,6 +105,15 @@ def test_a_comment_is_no_mistake():
     assert waits.slip(source) is None
 
 
-def test_who_waits_for_the_very_number_is_told_what_it_can_miss():
-    source = chapter.BARRIER_CU.replace(LOOKS, "atomicAdd(arrived, 0) != expected")
-    assert waits.slip(source) == (waits.EQUAL, "")
+@pytest.mark.parametrize(
+    "before, after, says",
+    [
+        (LOOKS, "atomicAdd(arrived, 0) != expected", waits.EQUAL),
+        (LOOKS, "atomicAdd(arrived, 0) <= expected", waits.ONE_MORE),
+        (LOOKS, "atomicAdd(arrived, 0) <= expected - 1", None),
+        (chapter.WAIT, chapter.WAIT + "        *arrived = 0;\n", waits.SET_BACK),
+        (chapter.WAIT, chapter.WAIT + "        atomicSub(arrived, gridDim.x);\n", waits.SET_BACK),
+    ],
+)
+def test_a_wait_without_end_is_told_by_its_text_once_a_run_has_shown_it(before, after, says):
+    assert waits.slip(chapter.BARRIER_CU.replace(before, after)) == (says and (says, ""))
