@@ -51,6 +51,11 @@ class Timeline:
         return sum(self.moments[-1].written.values()) / len(self.moments)
 
     @property
+    def computed(self) -> list[int]:
+        """How many tokens each step computes, of all together."""
+        return [sum(moment.tokens.values()) for moment in self.moments]
+
+    @property
     def wait(self) -> float:
         """Steps until the first token, of all on average: the step in which it comes counts."""
         return sum(self.first[name] - self.came[name] + 1 for name in self.came) / len(self.came)
@@ -62,8 +67,9 @@ class Timeline:
 
     def __str__(self):
         return (
-            f"{len(self.moments)} steps, {self.tokens_per_step:.1f} tokens written per step; the "
-            f"first token came after {self.wait:.1f} steps on average; {self.preempted} preempted"
+            f"{len(self.moments)} steps, {self.tokens_per_step:.1f} tokens written per step; "
+            f"{sum(self.computed)} computed, {max(self.computed)} in the longest step; the first "
+            f"token came after {self.wait:.1f} steps on average; {self.preempted} preempted"
         )
 
 

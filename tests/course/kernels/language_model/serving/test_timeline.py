@@ -23,6 +23,7 @@ def test_by_hand():
     assert told.last == {"A": 2, "B": 3}
     assert told.tokens_per_step == 5 / 4
     assert told.wait == 1.5
+    assert "11 computed, 4 in the longest step" in str(told)
 
 
 def test_all_tokens_are_written():
@@ -43,7 +44,17 @@ def test_other_decisions():
     first = Rules(may_enter=everybody.may_enter, victim=lambda running: running[0])
     assert timeline(rules=first).preempted
     assert timeline(sharing=False).wait > ours.wait
-    assert max(sum(m.tokens.values()) for m in timeline(budget=64).moments) > 40
+    assert max(timeline(budget=64).computed) > 40
+
+
+def test_who_came_first_is_done_last_if_the_first_can_be_thrown_out():
+    long_ones = [(5 * i, 40, 90) for i in range(4)]
+    fits = Rules(may_enter=lambda needed, free, running: True)
+    ours = timeline(long_ones, rules=fits)
+    first = Rules(may_enter=fits.may_enter, victim=lambda running: running[0])
+    theirs = timeline(long_ones, rules=first)
+    assert min(ours.last, key=ours.last.get) == "A" == max(theirs.last, key=theirs.last.get)
+    assert sum(theirs.computed) > sum(ours.computed)
 
 
 def test_who_is_never_served_is_told():
