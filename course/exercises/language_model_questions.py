@@ -5,14 +5,16 @@ from course.checking.quiz import one_of
 QUIZZES = (
     one_of(
         "language_model.q_bytes",
-        "A model of 8 billion weights answers one person. What makes tokens come twice as fast?",
+        "A model of 8 billion weights answers one person. What comes nearest to making "
+        "its tokens twice as fast?",
         (
             "A GPU with twice the tensor cores",
             "One row uses each weight for two operations: tensor cores wait for memory already.",
         ),
         (
             "Weights of half the bits",
-            "A token's time is that of its bytes, and nearly all of them are weights.",
+            "Nearly all of a token's bytes are weights. Not quite twice as fast: the row's way "
+            "from part to part stays, and in a small model it weighs more.",
         ),
         (
             "Two people at once",
