@@ -61,11 +61,17 @@ def of_class(homes: Path) -> list[pwd.struct_passwd]:
 
 def end_all(homes: Path) -> list[str]:
     """End all processes of the class's accounts; the names of those who had some."""
-    ended = []
-    for each in of_class(homes):
-        if [_end(process) for process in psutil.process_iter(["uids"]) if _is_of(process, each)]:
-            ended.append(each.pw_name)
-    return ended
+    names = {each.pw_uid: each.pw_name for each in of_class(homes)}
+    ended = {}
+    for process in psutil.process_iter(["uids", "status"]):
+        uids, status = process.info["uids"], process.info["status"]
+        # A dead one that nobody has waited for is no process any more, and may stay for long
+        if uids and uids.real in names and status != psutil.STATUS_ZOMBIE:
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+                ended[process] = names[uids.real]
+    psutil.wait_procs(list(ended), timeout=3)
+    return sorted(set(ended.values()))
 
 
 def remove(homes: Path, board: str) -> list[str]:
@@ -78,18 +84,6 @@ def remove(homes: Path, board: str) -> list[str]:
         )
         shutil.rmtree(f"/run/cuda-course/{each.pw_name}", ignore_errors=True)
     return [each.pw_name for each in gone]
-
-
-def _is_of(process, account):
-    uids = process.info["uids"]
-    return uids is not None and uids.real == account.pw_uid
-
-
-def _end(process):
-    with contextlib.suppress(psutil.Error):
-        process.kill()
-        process.wait(10)
-    return True
 
 
 def new_password() -> str:
