@@ -165,7 +165,7 @@ def stop(options) -> None:
     if is_running(hub):
         raise Unsafe("the Hub still runs: end it first (Ctrl-C)")
     end_proxy(hub)
-    ended = accounts.end_all(hub.homes)
+    ended = accounts.end_all(accounts.of_class(hub.homes))
     print(f"ended: {', '.join(ended) or 'nobody had a server'}")
 
 

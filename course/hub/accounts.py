@@ -7,6 +7,7 @@ import re
 import secrets
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import psutil
@@ -14,6 +15,7 @@ import psutil
 from course.hub.settings import NAME, Settings
 
 PASSWORD_LENGTH = 8
+STILL_USED = 8  # userdel's status while a process of the account is there
 
 
 class Strange(RuntimeError):
@@ -59,9 +61,9 @@ def of_class(homes: Path) -> list[pwd.struct_passwd]:
     return [each for each in pwd.getpwall() if Path(each.pw_dir).parent == homes]
 
 
-def end_all(homes: Path) -> list[str]:
-    """End all processes of the class's accounts; the names of those who had some."""
-    names = {each.pw_uid: each.pw_name for each in of_class(homes)}
+def end_all(found: list[pwd.struct_passwd]) -> list[str]:
+    """End all processes of some accounts; the names of those who had some."""
+    names = {each.pw_uid: each.pw_name for each in found}
     ended = {}
     for process in psutil.process_iter(["uids", "status"]):
         uids, status = process.info["uids"], process.info["status"]
@@ -76,14 +78,24 @@ def end_all(homes: Path) -> list[str]:
 
 def remove(homes: Path, board: str) -> list[str]:
     """Delete the class's Unix accounts with their homes, and the board's; the learners' names."""
-    end_all(homes)
-    gone = of_class(homes)
-    for each in [*gone, *(each for each in pwd.getpwall() if each.pw_name == board)]:
-        subprocess.run(
-            ["userdel", "--remove", each.pw_name], check=True, capture_output=True, text=True
-        )
+    learners = of_class(homes)
+    gone = [*learners, *(each for each in pwd.getpwall() if each.pw_name == board)]
+    end_all(gone)
+    for each in gone:
+        _delete(each.pw_name)
         shutil.rmtree(f"/run/cuda-course/{each.pw_name}", ignore_errors=True)
-    return [each.pw_name for each in gone]
+    return [each.pw_name for each in learners]
+
+
+def _delete(account):
+    """Delete an account with its home; a process of its that is just ending may hold it up."""
+    for _ in range(50):
+        done = subprocess.run(["userdel", "--remove", account], capture_output=True, text=True)
+        if done.returncode != STILL_USED:
+            break
+        time.sleep(0.2)
+    if done.returncode:
+        raise Strange(f"the Unix account {account} cannot be deleted: {done.stderr.strip()}")
 
 
 def new_password() -> str:

@@ -36,7 +36,7 @@ from course.hub.settings import Settings
 from course.hub.simulated import Failed, Learner, Visitor, follow
 
 TEACHER = "teacher"
-PREFIX = "try-"  # of Unix accounts, so that a rehearsal meets none of a class
+PREFIX = f"t{os.getpid() % 100_000}-"  # of Unix accounts: none of a class's, or another rehearsal's
 PREDICTIONS = "predict-hello", "predict-guard"
 LAST = "predict-break-stride"  # for which all raise their hands at once
 EXERCISES = "first_kernels.scale_guard", "first_kernels.grid_stride"

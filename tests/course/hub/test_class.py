@@ -194,9 +194,3 @@ def test_an_accounts_name_is_nobodys_but_who_signed_up_first(room):
         thief.sign_up()
         with pytest.raises(Failed):
             thief.log_in()
-
-
-def test_a_class_loses_nothing_when_its_hub_is_killed(capsys):
-    """Three learners, as in `python -m course.hub.rehearsal --learners 3`."""
-    status = rehearsal.main(["--learners", "3"])
-    assert status == 0, capsys.readouterr().out
