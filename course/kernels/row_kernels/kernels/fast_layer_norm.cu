@@ -42,7 +42,8 @@ extern "C" __global__ void SHAPED layer_norm_fast(Element* y, float* means, floa
         }
         float variance = all_reduce<Add>(squares, round) / columns;
         float inverse = rsqrtf(variance + epsilon);
-        if (!ring && !early) {  // a block has one tile; read earlier, they would only hold registers
+        if (!ring &&
+            !early) {  // a block has one tile; read earlier, they would only hold registers
             read_parameters(scale, gamma + rank() * part, lead);
             read_parameters(shift, beta + rank() * part, lead);
         }

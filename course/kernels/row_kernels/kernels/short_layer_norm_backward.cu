@@ -3,9 +3,9 @@
 #define INPUTS 2
 #include "short.cuh"
 
-extern "C" __global__ void SHAPED layer_norm_backward_short(Element* dx, Sum* dgamma,
-                                                            Sum* dbeta, const Element* dy,
-                                                            const Element* x, const Element* gamma,
+extern "C" __global__ void SHAPED layer_norm_backward_short(Element* dx, Sum* dgamma, Sum* dbeta,
+                                                            const Element* dy, const Element* x,
+                                                            const Element* gamma,
                                                             const float* means,
                                                             const float* inverses, long long rows) {
     Matrices matrices = {{x, dy}, dx, rows};
