@@ -250,6 +250,7 @@ int allocate(float** out, int n, float value) {
         ),
         (MALLOC, "static float mine[100];\n    *out = mine;", "dangling"),
         (MALLOC, "float mine[100];\n    *out = mine;", "dangling"),
+        (MALLOC, "*out = new float[n];", "wrong_free"),
         ("(*out)[i]", "*out[i]", "out_of_bounds"),
         (
             "    *out = nullptr;\n    if (n <= 0)\n        return 1;\n",

@@ -11,6 +11,9 @@
 #include <numeric>
 #include <vector>
 
+// Whether the address sanitizer knows an address as that of allocated memory.
+extern "C" int __sanitizer_get_ownership(const volatile void* address);
+
 static size_t last_bytes, allocations, last_count;
 static bool only_asked;  // whether what is asked for is counted, and `allocate` ends there
 static jmp_buf was_asked;
@@ -78,6 +81,10 @@ void run_tests() {
         if (!out)
             FAIL("wrong_value", "The caller's pointer is nullptr after `allocate(&p, %d, ...)`.",
                  n);
+        if (!allocations && __sanitizer_get_ownership(out))
+            FAIL("wrong_free",
+                 "This memory is not from malloc, and the caller will `free` it: what `new` gives, "
+                 "only `delete` may take back.");
         if (!allocations)
             FAIL("dangling", "The caller got an address, and no memory from malloc is behind it.");
         if (allocations > 1)

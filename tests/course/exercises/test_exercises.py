@@ -368,7 +368,9 @@ HALVES_SWAPPED = replace(many_gpus.EXCHANGE_CU, "flag) << 32 | bits", "bits) << 
 SPIES = replace(many_gpus.EXCHANGE_CU, "__uint_as_float(unsigned(w))", "numbers[other * n + i]")
 SUM_UNSET = replace(c_for_cuda.MEAN_MAX, "long long sum = 0", "double sum")
 SUM_IN_FLOATS = replace(c_for_cuda.MEAN_MAX, "long long sum", "float sum")
+LAST_BYTE_LEFT_OUT = replace(c_for_cuda.MISTAKES, "i < n", "i < n - 1")
 SLIPS = [
+    ("c_for_cuda.mistakes", LAST_BYTE_LEFT_OUT, "the first and the last too"),
     ("c_for_cuda.mean_max", SUM_UNSET, "`sum` may be read in line"),
     ("c_for_cuda.mean_max", SUM_IN_FLOATS, "first 24 bits"),
     ("c_for_cuda.allocate", replace(c_for_cuda.ALLOCATE, "(*out)[i]", "*out[i]"), "(*out)[i]`"),
