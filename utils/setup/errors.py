@@ -86,7 +86,6 @@ ERRORS = (
         (
             r"no kernel image is available",
             r"is not compatible with the current PyTorch installation",
-            r"Unsupported gpu architecture",
         ),
     ),
     SetupError(
@@ -151,6 +150,37 @@ ERRORS = (
         GUIDE + "cuda/cuda-programming-guide/05-appendices/environment-variables.html",
         ("visible GPUs", "CUDA starts"),
         (r"no CUDA-capable device", r"No CUDA GPUs are available", r"CUDA_ERROR_NO_DEVICE"),
+    ),
+    # Rarer: `explain` knows these, and the chapter's tables leave them out
+    SetupError(
+        "nvcc fatal : Unsupported gpu architecture 'compute_120'",
+        "This nvcc does not know the GPU that it is told to build for: the toolkit is older than "
+        "the GPU, or it is CUDA 13 and the GPU is older than Turing (7.5).",
+        "For a newer GPU, put a newer toolkit first on the PATH; for an older one, use CUDA 12. "
+        "nvcc --list-gpu-arch says what an nvcc knows.",
+        GUIDE + "cuda/cuda-compiler-driver-nvcc/#gpu-feature-list",
+        ("nvcc and GPU",),
+        (r"Unsupported gpu architecture",),
+    ),
+    SetupError(
+        "forward compatibility was attempted on non supported HW",
+        "A libcuda newer than the kernel module is in use. Either a cuda-compat package brought "
+        "it (many container images have one), and a GPU that is none for data centers refuses "
+        "that; or the driver was updated while the old module kept running.",
+        "After an update, restart the computer. Otherwise update the driver, or keep the folder "
+        "of cuda-compat out of LD_LIBRARY_PATH, or take an image of an older CUDA.",
+        GUIDE + "deploy/cuda-compatibility/forward-compatibility.html",
+        ("driver restart", "CUDA starts"),
+        (r"forward compatibility was attempted", r"COMPAT_NOT_SUPPORTED_ON_DEVICE"),
+    ),
+    SetupError(
+        "Failed to initialize NVML: Unknown Error",
+        "A container has lost its access to the GPU; a systemctl daemon-reload on the host can "
+        "take it away.",
+        "Start the container again.",
+        GUIDE + "datacenter/cloud-native/container-toolkit/latest/troubleshooting.html",
+        ("driver",),
+        (r"Failed to initialize NVML: Unknown Error",),
     ),
 )
 
