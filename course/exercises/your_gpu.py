@@ -90,7 +90,7 @@ def runs(driver, toolkit, ptx_only):
         (
             ("toolkit <= driver", "driver <= toolkit"),
             ("toolkit[0] == driver[0] and not ptx_only", "False"),
-            "swapped_axes",
+            "wrong_value",
             "The driver may be newer than the toolkit, not the other way round.",
         ),
         ("toolkit[0] == driver[0] and not ptx_only", "ptx_only", "wrong_value"),
@@ -105,6 +105,12 @@ def runs(driver, toolkit, ptx_only):
             "toolkit < driver",
             "off_by_one",
             "A driver also translates PTX of exactly its own version.",
+        ),
+        (
+            "if toolkit <= driver:",
+            "if toolkit <= driver and not ptx_only:",
+            "wrong_value",
+            "PTX is no hindrance where the driver is as new as the toolkit: it translates it.",
         ),
         (
             "toolkit <= driver",
@@ -287,7 +293,7 @@ def least_microseconds(memory_khz, bus_bits, reads, writes, n):
             "2 * memory",
             "memory",
             "wrong_value",
-            "Double data rate: two transfers in each cycle.",
+            "Twice too long: a float32 has 4 bytes, and there are two transfers in each cycle.",
         ),
         (
             " // 8",
@@ -312,6 +318,12 @@ def least_microseconds(memory_khz, bus_bits, reads, writes, n):
             "reads",
             "wrong_value",
             "What is written crosses the bus as well.",
+        ),
+        (
+            "(reads + writes)",
+            "reads * writes",
+            "wrong_value",
+            "Each array crosses the bus once: add the two numbers.",
         ),
         (
             "moved * 10**6 // per_second",
@@ -362,7 +374,8 @@ KEEP = Exercise(
     minutes=7,
     kind="function",
     task=(
-        "You have rented a GPU for this course. `line` is what `nvidia-smi"
+        "You have rented a Linux machine with a GPU, for kernels in C++ and Numba. `line` is what"
+        " `nvidia-smi"
         " --query-gpu=name,driver_version,memory.total,memory.used,compute_cap"
         " --format=csv,noheader` says there, such as `NVIDIA L4, 580.95.05, 23034 MiB, 4 MiB, 8.9`."
         " Return `True` if you keep the machine, else `False`. Its driver must be of branch 580 or"
@@ -384,7 +397,7 @@ def keep(line):
         ("Tesla V100-SXM2-16GB, 590.44.01, 16384 MiB, 1 MiB, 7.0",),
         ("Tesla P100-PCIE-16GB, 590.44.01, 16384 MiB, 0 MiB, 6.0",),
         ("Quadro P4000, 580.65.06, 8192 MiB, 60 MiB, 6.1",),
-        ("NVIDIA A16, 581.15, 15000 MiB, 150 MiB, 8.6",),
+        ("NVIDIA A16, 590.48.01, 15000 MiB, 150 MiB, 8.6",),
         ("NVIDIA B200, 590.44.01, 183359 MiB, 4 MiB, 10.0",),
         ("NVIDIA GeForce RTX 5090, 1000.12, 32607 MiB, 7 MiB, 12.0",),
         ("NVIDIA H100 80GB HBM3, 580.65.06, 81559 MiB, 40010 MiB, 9.0",),
@@ -392,6 +405,9 @@ def keep(line):
         ("NVIDIA A10, 580.105.08, 23000 MiB, 231 MiB, 8.6",),
         ("Tesla T4, 590.44.01, 15360 MiB, 0 MiB, 7.5",),
         ("Tesla T4, 550.54.15, 15360 MiB, 0 MiB, 7.5",),
+        ("Tesla T4, 595.58.03, 15360 MiB, 9 MiB, 7.5",),
+        ("NVIDIA TITAN V, 595.58.03, 12288 MiB, 0 MiB, 7.0",),
+        ("NVIDIA A10, 590.44.01, 20000 MiB, 390 MiB, 8.6",),
         ("NVIDIA L40S, 595.10, 46068 MiB, 9000 MiB, 8.9",),
     ),
     draws=lambda some: some.tuples(
@@ -399,7 +415,7 @@ def keep(line):
             "{0[0]}, {0[1]}.{0[2]:02}, {0[3]} MiB, {0[4]} MiB, {0[5]}".format,
             some.tuples(
                 some.sampled_from(("NVIDIA L4", "Tesla T4", "NVIDIA A100-SXM4-80GB")),
-                some.sampled_from((470, 550, 575, 579, 580, 581, 590, 1000)),
+                some.sampled_from((470, 550, 575, 579, 580, 590, 595, 1000)),
                 some.integers(0, 150),
                 some.integers(8_000, 200_000),
                 some.integers(0, 4_000),
@@ -456,6 +472,30 @@ def keep(line):
             "< int(total",
             "off_by_one",
             "Exactly 1 % in use is allowed.",
+        ),
+        (
+            "100 * int(used.split()[0]) <= int(total.split()[0])",
+            "100 * int(used.split()[0]) // int(total.split()[0]) <= 1",
+            "wrong_value",
+            "231 of 23,000 MiB is more than 1 %: do not round before you compare.",
+        ),
+        (
+            "branch >= 580",
+            "branch > 580",
+            "off_by_one",
+            "Branch 580 itself is new enough.",
+        ),
+        (
+            "< (7, 5) and",
+            "<= (7, 5) and",
+            "off_by_one",
+            "7.5 itself, such as a T4, is not below 7.5: later branches drive it.",
+        ),
+        (
+            "(int(major), int(minor)) < (7, 5)",
+            "int(major) < 7",
+            "wrong_value",
+            "7.0 and 7.2 are below 7.5, too: compare both parts.",
         ),
         ('int(driver.split(".")[0])', "float(driver)", "crashed"),
     ),
@@ -571,6 +611,12 @@ def loads(code, gpu):
             '"compute" and target[0] == gpu[0] and',
             "wrong_value",
             "PTX is translated for every newer GPU, across major versions.",
+        ),
+        (
+            '"compute" and target <= gpu',
+            '"compute" and target[0] <= gpu[0] and target[1] <= gpu[1]',
+            "wrong_value",
+            "Part by part, 8.9 is not below 9.0, because 9 is above 0: compare the pairs.",
         ),
         (
             "target[0] == gpu[0] and target <= gpu",
