@@ -69,10 +69,11 @@ def a_multiple(number, of):
 
 
 def at_zero(good, bad):
-    """Wrong just where 0 is right."""
+    """Wrong just where 0 is right, or False."""
     zero = [all(part == 0 for part in parts(expected)) for _, expected, _ in bad]
     others = [all(part == 0 for part in parts(expected)) for _, expected, _ in good]
-    return "Wrong just where 0 is right." if all(zero) and good and not any(others) else ""
+    nothing = "False" if all(isinstance(expected, bool) for _, expected, _ in bad) else "0"
+    return f"Wrong just where {nothing} is right." if all(zero) and good and not any(others) else ""
 
 
 def by_results(bad):

@@ -16,8 +16,8 @@ from utils.cpu.greenlets import greenlet
 MANY = 10**7  # rounds of a loop in Python that take about a second, or more
 SHOWN = 40  # numbers of a tuple that are still told one by one
 FLOATS = (
-    "Whole numbers are needed: `//` divides whole numbers into one, but where a float takes part,"
-    " such as 1e9, it gives a float."
+    "Whole numbers are needed, and this is a float. `float(...)`, `/` and numbers such as 1e9 make"
+    " one; `int(...)`, `//` and 10**9 do not, as long as no float takes part."
 )
 
 
@@ -103,9 +103,14 @@ def stopped(name, arguments, long):
     return says
 
 
+def _as_written(value):
+    """A value in a call: a text in its quotes."""
+    return repr(value) if isinstance(value, str) else str(value)
+
+
 def called(name, arguments):
     """A call as it is written."""
-    given = ", ".join(f"{parameter}={value}" for parameter, value in arguments.items())
+    given = ", ".join(f"{name}={_as_written(value)}" for name, value in arguments.items())
     return f"{name}({given})"
 
 

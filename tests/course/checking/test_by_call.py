@@ -40,6 +40,11 @@ CASES = {
         lambda a, b: a % b,
         "Wrong just where 0 is right. Each wrong one is 7 too large.",
     ),
+    "where False is right": (
+        lambda a, b: True,
+        lambda a, b: a <= b,
+        "Wrong just where False is right.",
+    ),
     "no number": (lambda a, b: None, lambda a, b: a, ""),
 }
 
