@@ -283,7 +283,7 @@ def privatized(counts, values):
     shared_output=True,
     race_free=True,
     demand=Demand((200,), counted_elsewhere),
-    speed=Speed("4 million numbers", 4 << 20),
+    speed=Speed("4 million equal numbers", 4 << 20),
     hints=(
         "There are as many threads as counters: at the end thread t adds `own[t]` to `counts[t]`.",
         (
