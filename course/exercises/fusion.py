@@ -1117,6 +1117,30 @@ def cut(place, count):
             "The tail is what is left behind the head *and* the whole accesses.",
         ),
         (
+            ("(count - head) // 4", "count // 4"),
+            ("(count - head) % 4", "count % 4"),
+            "wrong_value",
+            "Count accesses and tail in what is left behind the head: `count - head` floats.",
+        ),
+        (
+            "(count - head) // 4",
+            "(count - head) // 16",
+            "wrong_value",
+            "An access is 16 bytes, and `count - head` are floats: four of them fill one.",
+        ),
+        (
+            ("(count - head) // 4", "(count - head) // 16"),
+            ("(count - head) % 4", "(count - head) % 16"),
+            "wrong_value",
+            "An access is 16 bytes, and `count - head` are floats: four of them fill one.",
+        ),
+        (
+            "(count - head) // 4, (count - head) % 4",
+            "-(-(count - head) // 4), 0",
+            "wrong_value",
+            "The last access is not whole where the row ends within it: its floats are the tail.",
+        ),
+        (
             "-place % 16 // 4",
             "0",
             "wrong_value",
@@ -1143,8 +1167,17 @@ def lanes_for(rows, columns):
 
 
 def lanes_in_one_round(rows, columns):
-    able = [lanes for lanes in LANES if columns <= 64 * lanes]
+    able = [lanes for lanes in LANES if columns <= 32 * lanes]
     return max(able[0], min(256, 132 * 2048 // rows))  # the mistake: no power of two, nor a model
+
+
+def place_in_lanes(rows, columns):
+    return LANES.index(lanes_for(rows, columns))  # the mistake: which one of LANES, not the lanes
+
+
+def fewest_turns(rows, columns):
+    able = [lanes for lanes in LANES if fits(columns, lanes)]
+    return min(turns(rows, columns, lanes) for lanes in able)  # the mistake: turns, not lanes
 
 
 def fastest(rows, columns):
@@ -1172,12 +1205,12 @@ CHOICE = Exercise(
     task=(
         "Return how many lanes are to share a row: one of `LANES`, so that the row fits, and so"
         " that `turns(rows, columns, lanes)` is at most 5 % above the least. The check tries"
-        " matrices that nobody has seen before, up to a million rows, or up to 65,536 columns. The"
+        " matrices that nobody has seen before, up to a million rows, or up to 32,768 columns. The"
         " starter has what is best for 32,768 rows of 1,024."
     ),
     starter="""
 def lanes_for(rows, columns):
-    return 16  # your code: for any rows, not for those of a list
+    return 128  # your code: for any rows, not for those of a list
 """,
     solution=lanes_for,
     inputs=arguments_of(lanes_for),
@@ -1189,7 +1222,8 @@ def lanes_for(rows, columns):
         (1 << 20, 8),
         (1 << 20, 32),
         (64, 16_384),
-        (1, 65_536),
+        (1, 32_768),
+        (244_066, 4488),  # the fewest turns are those of lanes that keep more than they may
         (265, 20_000),
         (2000, 500),
         (5000, 1000),
@@ -1213,21 +1247,74 @@ def lanes_for(rows, columns):
             " if fits(columns, lanes)]",
             "]",
             "wrong_value",
+            "Lanes may keep 32 numbers each. Leave out those in which the row does not fit.",
         ),
         (
             "return min(able, key=lambda lanes: turns(rows, columns, lanes))",
             "return able[0]",
             "wrong_value",
+            "These are the fewest lanes in which the row fits. Each keeps many numbers, so few of"
+            " them have room in an SM, and a single row waits long.",
         ),
         (
             "return min(able, key=lambda lanes: turns(rows, columns, lanes))",
             "return able[-1]",
             "wrong_value",
+            "So many lanes suit a single row. Where rows are many, too few of them run at once.",
         ),
-        ("turns(rows, columns, lanes))", "turns(1 << 15, columns, lanes))", "wrong_value"),
-        ("turns(rows, columns, lanes))", "turns(rows, 1024, lanes))", "wrong_value"),
-        ("return min(", "return max(", "wrong_value"),
-        Wrong(by_table, "wrong_value"),
+        (
+            "turns(rows, columns, lanes))",
+            "turns(1 << 15, columns, lanes))",
+            "wrong_value",
+            "This is right for 32,768 rows. A single row has the whole GPU for itself: ask `turns`"
+            " about `rows`.",
+        ),
+        (
+            "turns(rows, columns, lanes))",
+            "turns(1, columns, lanes))",
+            "wrong_value",
+            "This is right for a single row, which has the whole GPU for itself. Many rows share"
+            " it: ask `turns` about `rows`.",
+        ),
+        (
+            "turns(rows, columns, lanes))",
+            "turns(rows, 1024, lanes))",
+            "wrong_value",
+            "This asks about rows of 1,024, however long they are.",
+        ),
+        (
+            "turns(rows, columns, lanes))",
+            "turns(columns, rows, lanes))",
+            "wrong_value",
+            "`turns` takes the rows first, then the columns.",
+        ),
+        (
+            "fits(columns, lanes)]",
+            "lanes >= 32 and fits(columns, lanes)]",
+            "wrong_value",
+            "A short row may have fewer lanes than a warp: then a warp has several rows.",
+        ),
+        (
+            "return min(",
+            "return max(",
+            "wrong_value",
+            "These lanes take the *most* turns.",
+        ),
+        Wrong(
+            by_table,
+            "wrong_value",
+            "This is the table's choice: best for the nearest of six shapes, not for this one.",
+        ),
+        Wrong(
+            place_in_lanes,
+            "wrong_value",
+            "This is the place in `LANES`. Return the lanes that stand there.",
+        ),
+        Wrong(
+            fewest_turns,
+            "wrong_dtype",
+            "These are the turns. Return the lanes that take so few.",
+        ),
         Wrong(lanes_in_one_round, "wrong_value"),
     ),
 )

@@ -1,6 +1,7 @@
 """A model by which to choose how many lanes share a row: small enough to compute in one's head.
 
-The course's kernels choose among more (`shapes.best_shape`); what is counted is the same.
+The course's kernels choose by a list of cases and rules around it (`shapes.best_shape`), among more
+ways than these. Where rows are whole accesses, the model's choice is near what its softmax takes.
 """
 
 import random
@@ -10,10 +11,11 @@ from math import exp, log, log2
 from course.kernels.row_kernels.shapes import ACCESS, FLOAT, SMS
 
 LANES = tuple(1 << power for power in range(11))  # that may share a row: 1, 2, 4 ... 1024
-KEPT = 64  # values that a lane keeps in registers, at most
+KEPT = 32  # values that a lane keeps in registers, at most
 LONGEST = KEPT * LANES[-1]
-SM_THREADS, WARP = 2048, 32
-START, READ, STEP, BARRIER = 10, 4, 2, 6  # turns: to begin, for an access, a step, a barrier
+SM_THREADS, SM_REGISTERS = 2048, 65_536  # of an SM; a register holds one float
+OWN = 32  # registers of a lane besides the values that it keeps
+START, READ, STEP = 4, 20, 1  # turns: to begin, for an access, for a step of an agreement
 MOST_ROWS = 1 << 20
 DRAWN = 200
 
@@ -35,11 +37,12 @@ def fits(columns: int, lanes: int) -> bool:
 
 def turns(rows: int, columns: int, lanes: int) -> float:
     """How long the rows take, if so many lanes share a row: a model of an H200."""
-    at_once = SMS * SM_THREADS // lanes  # rows; the others wait for the next round
-    rounds = -(-rows // at_once)
     accesses = -(-columns // (lanes * ACCESS // FLOAT))  # of a lane, one after the other
-    agreement = STEP * log2(lanes) + (BARRIER if lanes > WARP else 0)
-    return rounds * (START + READ * accesses + agreement)
+    registers = OWN + accesses * ACCESS // FLOAT  # of a lane
+    threads = min(SM_THREADS, SM_REGISTERS // registers)  # of an SM, at one time
+    at_once = SMS * max(1, threads // lanes)  # rows; the others wait for the next round
+    rounds = -(-rows // at_once)
+    return rounds * (START + READ * accesses + STEP * log2(lanes))
 
 
 def least(rows: int, columns: int) -> float:

@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+from course.kernels.row_kernels.choosing import LANES, share
 from course.kernels.row_kernels.shapes import (
     ACCESS,
     DEALS,
@@ -13,6 +14,7 @@ from course.kernels.row_kernels.shapes import (
     WARP,
     Layout,
     Split,
+    about,
     best_shape,
     shape_for,
 )
@@ -92,3 +94,15 @@ def test_what_passes_shared_memory_fits_and_what_is_split_holds_the_row(layout):
                 assert shape.stages != 1 or shape.gather > 1, shape
                 assert shape.apart == (shape.stages > 0 and layout != Layout()), shape
     assert layout.stride or Split in kinds
+
+
+def test_the_model_of_the_chapter_agrees_with_what_softmax_takes():
+    """As the chapter Fusion says, of rows of whole accesses."""
+    matrices = [(1 << 25 - power, 1 << power) for power in range(5, 15)]
+    matrices += [(64, 1024), (64, 16_384), (1, 1024), (667, 4096)]
+    shares = []
+    for rows, columns in matrices:
+        shape = best_shape("softmax", columns, rows=about(rows))
+        shares.append(share(rows, columns, min(LANES[-1], shape.cluster * shape.group)))
+    assert min(shares) > 0.9, shares
+    assert shares.count(1) > 0.7 * len(shares), shares
