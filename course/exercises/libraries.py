@@ -248,6 +248,18 @@ def draws(generator, seed, thread, launch, count):
         ),
         ("launch * count", "launch * count % 2**32", "wrong_value"),
         (
+            "launch * count",
+            "launch * count // 4",
+            "wrong_value",
+            "The offset counts numbers, not groups of four.",
+        ),
+        (
+            "launch * count",
+            "(launch + 1) * count",
+            "wrong_value",
+            "Launch 0 has no launch before it: it begins at the sequence's first number.",
+        ),
+        (
             ("launch * count", "0"),
             ("    return", "    for _ in range(launch * count):\n        state()\n    return"),
             "crashed",
