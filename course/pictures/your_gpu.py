@@ -47,7 +47,8 @@ def versions_chart(driver: tuple[int, int], parts: Mapping[str, tuple[int, int]]
         xlabel="CUDA version that a program was built with",
     )
     axes.set(xlim=(_x((first, 0)) - 0.5, _x((last + 1, 0)) - 0.5))
-    ticks = [(major, minor) for major in range(first, last + 1) for minor in (0, 5)]
+    # no 12.5: 12.10 would be behind 12.9, and an axis with halves looks like one of decimals
+    ticks = [(major, minor) for major in range(first, last + 1) for minor in (0, 4, 8)]
     axes.set_xticks([_x(version) for version in ticks], [dotted(version) for version in ticks])
     legend = axes.get_legend_handles_labels()
     fig.legend(
