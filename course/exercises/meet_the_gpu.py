@@ -281,6 +281,7 @@ def warps_per_sm(gb_per_s, latency_ns, bytes_per_thread, sms):
         (3352, 600, 16, 132),
         (1024, 512, 4, 128),
         (22000, 700, 16, 224),
+        (20, 4, 4, 2),
         (128, 100, 4, 10),
         (360, 450, 8, 28),
     ),
@@ -346,6 +347,13 @@ def warps_per_sm(gb_per_s, latency_ns, bytes_per_thread, sms):
             "round(in_flight / (32 * bytes_per_thread * sms))",
             "wrong_value",
             "The nearest whole number may be too few: round up.",
+        ),
+        (
+            "-(-in_flight // (32 * bytes_per_thread * sms))",
+            "-(-in_flight // (32 * bytes_per_thread)) // sms",
+            "wrong_value",
+            "The warps of all SMs are rounded up here, and each SM's share of them is rounded"
+            " down. Round up once, at the end.",
         ),
         (
             "-(-in_flight // (32 * bytes_per_thread * sms))",
@@ -435,6 +443,12 @@ def matmul_cost(m, k, n, itemsize): ...  # return (flops, bytes)
             "",
             "wrong_value",
             "C must be written, too.",
+        ),
+        (
+            "+ m * n",
+            "+ 2 * m * n",
+            "wrong_value",
+            "C is written once. Nothing of it has to be read before.",
         ),
         (
             "itemsize * elements",
@@ -690,9 +704,9 @@ QUIZZES = (
     one_of(
         "meet_the_gpu.q_hide",
         (
-            "An SM runs 8 warps. Each issues one instruction, then waits 15 cycles for its data."
-            " The scheduler can issue one instruction per cycle. In what share of the cycles does"
-            " it issue?"
+            "A scheduler has 8 warps. Each issues one instruction, then waits 15 cycles for its"
+            " data. The scheduler issues at most one instruction per cycle. In what share of the"
+            " cycles does it issue?"
         ),
         ("1 in 16", "That is one warp alone. The other seven issue while it waits."),
         (
@@ -755,15 +769,15 @@ QUIZZES = (
     Quiz(
         id="meet_the_gpu.q_amdahl",
         question=(
-            "80 % of a program's time is a kernel. You make it infinitely fast. How many times"
+            "95 % of a program's time is a kernel. You make it infinitely fast. How many times"
             " faster is the program?"
         ),
-        answer=5,
+        answer=20,
         unit="times",
-        explain_right="20 % of the time is left: 1 / 0.2 = 5.",
+        explain_right="5 % of the time is left: 1 / 0.05 = 20.",
         explain={
-            80: "The other 20 % of the time stays as it was.",
-            4: "What is left is 0.2 of the old time, and 1 / 0.2 is 5.",
+            95: "The other 5 % of the time stays as it was.",
+            19: "What is left is 0.05 of the old time, and 1 / 0.05 is 20.",
             None: "How much of the old time is left? The speed-up is 1 divided by that share.",
         },
     ),

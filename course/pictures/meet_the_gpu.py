@@ -122,7 +122,8 @@ def silicon():
     chips = generations()["chips"]
     biggest = max(sum(c["storage_kb"].values()) for c in chips) ** 0.5
     alt = ". ".join(
-        f"{c['chip']}: {c['cores']} cores, {c['threads']:,} threads at once, "
+        f"{c['chip']}: {c['cores']} {'cores' if c['kind'] == 'CPU' else 'SMs'}, "
+        f"{c['threads']:,} threads at once, "
         + ", ".join(f"{level} {kb / 1024:.0f} MB" for level, kb in c["storage_kb"].items())
         for c in chips
     )
