@@ -45,12 +45,17 @@ def by_arguments(good, bad):
                 return f"Wrong wherever `{name}` is {value}, and nowhere else."
     for one, other in permutations(names, 2):
         if divides(good, bad, lambda given, a=one, b=other: a_multiple(given[a], given[b])):
-            return f"Right wherever `{one}` is a multiple of `{other}`, and nowhere else."
+            return in_no_other(f"`{one}` is a multiple of `{other}`")
         if divides(good, bad, lambda given, a=one, b=other: given[a] <= given[b]):
-            return f"Right wherever `{one}` is no larger than `{other}`, and nowhere else."
+            return in_no_other(f"`{one}` is no larger than `{other}`")
         if divides(good, bad, lambda given, a=one, b=other: given[a] < given[b]):
-            return f"Right wherever `{one}` is smaller than `{other}`, and nowhere else."
+            return in_no_other(f"`{one}` is smaller than `{other}`")
     return ""
+
+
+def in_no_other(condition):
+    """The sentence on two arguments, which may be a chance of the calls that were tried."""
+    return f"Of the calls tried, those are right where {condition}, and no others."
 
 
 def divides(those, others, holds):

@@ -17,7 +17,8 @@ CASES = {
     "a multiple": (
         lambda a, b: a // b,
         lambda a, b: -(-a // b),
-        "Right wherever `a` is a multiple of `b`, and nowhere else. Each wrong one is 1 too small.",
+        "Of the calls tried, those are right where `a` is a multiple of `b`, and no others."
+        " Each wrong one is 1 too small.",
     ),
     "zero": (
         lambda a, b: a + b if b != 3 else 0,
