@@ -55,17 +55,24 @@ void run_tests() {
         if (largest == 2147483647)
             FAIL("unwritten",
                  "`largest` never arrived at the caller. `*largest = ...` writes there.");
+        const char* why = "";
+        if (largest == 0)
+            why = " All of them may be negative.";
+        else if (largest == (int)(float)top)
+            why = " A float keeps the first 24 bits of a number: keep the largest in an int.";
         if (largest != top)
             FAIL("wrong_value", "The largest of %d values is %d, and it gave %d.%s", n, top,
-                 largest, largest == 0 ? " All of them may be negative." : "");
+                 largest, why);
         float expected = (float)sum / n;
-        const char* why = "";
+        why = "";
         if (mean == sum / n)
             why = " int / int is an int: cast before dividing.";
         else if (mean == in_floats(values, n, 1) / n || mean == in_floats(values, n, n))
             why =
                 " A float keeps the first 24 bits of each sum: add up in a long long, or in a "
                 "double.";
+        else if (mean == (float)(sum - values[0]) / n || mean == (float)(sum - values[n - 1]) / n)
+            why = " Each value counts, a[0] and the last one too.";
         if (std::abs(mean - expected) > 1e-4f + 1e-6f * std::abs(expected))
             FAIL("wrong_value", "The mean of %d values with the sum %lld is %g, and it gave %g.%s",
                  n, sum, expected, mean, why);

@@ -65,7 +65,9 @@ static void moves() {
         {
             DeviceArray<T> b(std::move(a));
             if (b.data != data || b.size != size)
-                FAIL("wrong_value", "After a move the new owner must hold the old data and size.");
+                FAIL("wrong_value",
+                     "After a move the new owner must hold the old owner's pointer and size, not "
+                     "memory of its own.");
             if (n_live > 1)
                 FAIL("leak", "A move must not allocate.");
             if (!n_live)
