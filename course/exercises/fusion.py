@@ -1130,6 +1130,12 @@ def cut(place, count):
         ),
         (
             ("(count - head) // 4", "(count - head) // 16"),
+            ("(count - head) % 4", "(count - head) % 16 // 4"),
+            "wrong_value",
+            "An access is 16 bytes, and `count - head` are floats: four of them fill one.",
+        ),
+        (
+            ("(count - head) // 4", "(count - head) // 16"),
             ("(count - head) % 4", "(count - head) % 16"),
             "wrong_value",
             "An access is 16 bytes, and `count - head` are floats: four of them fill one.",
@@ -1197,6 +1203,66 @@ def some_matrix(rng):
     return int((1 << 20) ** rng.random()), int(LONGEST ** rng.random())
 
 
+def lanes_unlike(rows, columns, asked=None, may=fits, pick=min):
+    """lanes_for with mistakes.
+
+    asked: gives the rows and columns that the model is asked about. may: which lanes are left.
+    """
+    able = [lanes for lanes in LANES if may(columns, lanes)]
+    shape = asked(rows, columns) if asked else (rows, columns)
+    return pick(able, key=lambda lanes: turns(*shape, lanes))
+
+
+#: Natural mistakes, and what is said of them
+CHOSEN_OTHERWISE = (
+    (
+        partial(lanes_unlike, may=lambda columns, lanes: True),
+        "A lane may keep 32 numbers. Leave out the lanes in which the row does not fit.",
+    ),
+    (
+        partial(lanes_unlike, asked=lambda rows, columns: (1 << 15, columns)),
+        "This is right for 32,768 rows. A single row has the whole GPU for itself: ask `turns`"
+        " about `rows`.",
+    ),
+    (
+        partial(lanes_unlike, asked=lambda rows, columns: (1 << 20, columns)),
+        "This is right for a million rows. A single row has the whole GPU for itself: ask `turns`"
+        " about `rows`.",
+    ),
+    (
+        partial(lanes_unlike, asked=lambda rows, columns: (1, columns)),
+        "This is right for a single row, which has the whole GPU for itself. Many rows share it:"
+        " ask `turns` about `rows`.",
+    ),
+    (
+        partial(lanes_unlike, asked=lambda rows, columns: (rows, 1024)),
+        "This asks about rows of 1,024, however long they are.",
+    ),
+    (
+        partial(lanes_unlike, asked=lambda rows, columns: (columns, rows)),
+        "`turns` takes the rows first, then the columns.",
+    ),
+    (
+        partial(lanes_unlike, may=lambda columns, lanes: lanes >= 32 and fits(columns, lanes)),
+        "A short row may have fewer lanes than a warp: then a warp has several rows.",
+    ),
+    (partial(lanes_unlike, pick=max), "These lanes take the *most* turns."),
+    (
+        partial(lanes_unlike, pick=lambda able, key: able[0]),
+        "These are the fewest lanes in which the row fits. Each keeps many numbers, so few of them"
+        " have room in an SM, and a single row waits long.",
+    ),
+    (
+        partial(lanes_unlike, pick=lambda able, key: able[-1]),
+        "So many lanes suit a single row. Where rows are many, too few of them run at once.",
+    ),
+    (
+        by_table,
+        "This is the table's choice: best for the nearest of six shapes, not for this one.",
+    ),
+)
+
+
 CHOICE = Exercise(
     id="fusion.choice",
     title="A choice for shapes not seen",
@@ -1224,6 +1290,7 @@ def lanes_for(rows, columns):
         (64, 16_384),
         (1, 32_768),
         (244_066, 4488),  # the fewest turns are those of lanes that keep more than they may
+        (1_412, 2_223),
         (265, 20_000),
         (2000, 500),
         (5000, 1000),
@@ -1243,68 +1310,21 @@ def lanes_for(rows, columns):
             "    if columns > 512:\n        return 1024\n    able = [",
             "wrong_value",
         ),
-        (
-            " if fits(columns, lanes)]",
-            "]",
-            "wrong_value",
-            "Lanes may keep 32 numbers each. Leave out those in which the row does not fit.",
-        ),
+        (" if fits(columns, lanes)]", "]", "wrong_value"),
         (
             "return min(able, key=lambda lanes: turns(rows, columns, lanes))",
             "return able[0]",
             "wrong_value",
-            "These are the fewest lanes in which the row fits. Each keeps many numbers, so few of"
-            " them have room in an SM, and a single row waits long.",
         ),
         (
             "return min(able, key=lambda lanes: turns(rows, columns, lanes))",
             "return able[-1]",
             "wrong_value",
-            "So many lanes suit a single row. Where rows are many, too few of them run at once.",
         ),
-        (
-            "turns(rows, columns, lanes))",
-            "turns(1 << 15, columns, lanes))",
-            "wrong_value",
-            "This is right for 32,768 rows. A single row has the whole GPU for itself: ask `turns`"
-            " about `rows`.",
-        ),
-        (
-            "turns(rows, columns, lanes))",
-            "turns(1, columns, lanes))",
-            "wrong_value",
-            "This is right for a single row, which has the whole GPU for itself. Many rows share"
-            " it: ask `turns` about `rows`.",
-        ),
-        (
-            "turns(rows, columns, lanes))",
-            "turns(rows, 1024, lanes))",
-            "wrong_value",
-            "This asks about rows of 1,024, however long they are.",
-        ),
-        (
-            "turns(rows, columns, lanes))",
-            "turns(columns, rows, lanes))",
-            "wrong_value",
-            "`turns` takes the rows first, then the columns.",
-        ),
-        (
-            "fits(columns, lanes)]",
-            "lanes >= 32 and fits(columns, lanes)]",
-            "wrong_value",
-            "A short row may have fewer lanes than a warp: then a warp has several rows.",
-        ),
-        (
-            "return min(",
-            "return max(",
-            "wrong_value",
-            "These lanes take the *most* turns.",
-        ),
-        Wrong(
-            by_table,
-            "wrong_value",
-            "This is the table's choice: best for the nearest of six shapes, not for this one.",
-        ),
+        ("turns(rows, columns, lanes))", "turns(1 << 15, columns, lanes))", "wrong_value"),
+        ("turns(rows, columns, lanes))", "turns(rows, 1024, lanes))", "wrong_value"),
+        ("return min(", "return max(", "wrong_value"),
+        Wrong(by_table, "wrong_value"),
         Wrong(
             place_in_lanes,
             "wrong_value",
@@ -1316,6 +1336,11 @@ def lanes_for(rows, columns):
             "These are the turns. Return the lanes that take so few.",
         ),
         Wrong(lanes_in_one_round, "wrong_value"),
+    ),
+    # as graded: where a mistake comes near enough, it is right
+    hypotheses=tuple(
+        Hypothesis("wrong_value", says, partial(graded, mistake))
+        for mistake, says in CHOSEN_OTHERWISE
     ),
 )
 
