@@ -31,7 +31,7 @@ MOODLE = re.compile(r"(.+)_(\d+)_assignsubmission_[a-z]+_?")
 CANVAS = re.compile(r"([^_]+)(?:_LATE)?_(\d+)_\d+_.+")
 OURS = re.compile(r"(?:answers|handed_in)[_-](.+)")
 CHAPTER = re.compile(r"[ _-]*\d\d_[a-z_]+$")
-AGAIN = re.compile(r" ?[-(]\d{1,2}\)?$")  # a browser's second download: "answers (1).json"
+AGAIN = re.compile(r" ?\(\d{1,2}\)$")  # a browser's second download: "answers (1).json"
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ the outcome. Each answer is tried in a copy of this process, which loads the lea
 comes back is a few words, and never an object.
 """
 
+import ctypes
 import json
 import os
 import resource
@@ -27,10 +28,14 @@ CPU_SECONDS = 200
 MOST_RESULT = 64 << 10  # bytes
 MOST_FILE = 512 << 20
 MORE_PROCESSES = 200  # than the account has anyway
+#: Of Linux: options of prctl, and what capset calls the third version of its arguments
+SET_DUMPABLE, DROP_FROM_BOUNDS, NO_NEW_PRIVILEGES = 4, 24, 38
+CAPABILITIES, LAST_CAPABILITY = 0x20080522, 63
 
 
 def main(folder: Path) -> None:
     """Check what the input asks for."""
+    _guard_descriptors()
     tasks = json.load(sys.stdin)
     sink = os.fdopen(os.dup(1), "w", encoding="utf-8")
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -62,6 +67,7 @@ def tried(task, secret: int) -> dict:
             os.close(source)
             os.setpgid(0, 0)
             _limit(exercise)
+            _give_up_privileges()
             os.write(sink, json.dumps(outcome_of(exercise, task)).encode()[:MOST_RESULT])
         finally:
             os._exit(0)
@@ -127,6 +133,25 @@ def _limit(exercise) -> None:
         hard = resource.getrlimit(what)[1]
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(what, (most, most))
+
+
+def _guard_descriptors() -> None:
+    """Let nobody without privileges open this process's files anew (/proc/PID/fd), or read it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def _give_up_privileges() -> None:
+    """Root's, too, and those of a namespace of one's own; what an answer starts gets none."""
+    if sys.platform != "linux":
+        return
+    libc = ctypes.CDLL(None)
+    libc.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    for capability in range(LAST_CAPABILITY + 1):
+        libc.prctl(DROP_FROM_BOUNDS, capability, 0, 0, 0)
+    header, none = (ctypes.c_uint32 * 2)(CAPABILITIES, 0), (ctypes.c_uint32 * 6)()
+    libc.capset(header, none)
+    libc.prctl(SET_DUMPABLE, 1, 0, 0, 0)  # its own files are its own
 
 
 def _processes() -> int:

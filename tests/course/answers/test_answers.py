@@ -171,7 +171,9 @@ def test_what_an_answer_reaches_for_is_told():
     assert reaching.names(own, []) == ["__globals__", "course.checking", "os"]
     assert reaching.names(own, ["import os"]) == ["__globals__", "course.checking"]
     assert reaching.names("from numba import cuda\nx = max(1, 2)", []) == []
+    assert reaching.names("random._os; dataclasses.sys", []) == ["_os", "sys"]
     assert reaching.names("__global__ void k() {}", []) == []
+    assert reaching.names("__attribute__((constructor)) void f() {}", []) == ["constructor"]
 
 
 @pytest.mark.parametrize(
@@ -229,10 +231,26 @@ def blocks_for(*given, sleepers=sleepers, nap=time.sleep(60)):
     eve = {"first_kernels": {"start-scale-guard": tampers, "start-blocks-for": many}}
     (tmp_path / "answers_eve.json").write_text(json.dumps(eve))
     (tmp_path / "zoe.ipynb").write_text(notebook(original, start_blocks_for="def blocks_for(n:"))
+    reopens = """
+import os
+def reopened():
+    for number in range(3, 64):
+        try:
+            os.close(os.open(f"/proc/{os.getppid()}/fd/{number}", os.O_RDONLY))
+            return True
+        except OSError:
+            pass
+    return False
+seen = reopened()
+def blocks_for(height, width, block_x, block_y):
+    return (0, 0) if seen else (-(-width // block_x), -(-height // block_y))
+"""
+    (tmp_path / "mia.ipynb").write_text(notebook(original, start_blocks_for=reopens))
     found, results = outcomes_of(tmp_path, wanted)
     assert found == {
         "ann": ["solved", "solved"],
         "eve": ["not believed", "forks"],
+        "mia": ["untouched", "solved"],  # it did not reach the files of the process that checks it
         "zoe": ["untouched", "does_not_compile"],
     }
     assert any("course.checking" in line for line in results["eve"].look_at())
