@@ -25,7 +25,7 @@ CELLS = (
     ("markdown", "welcome", WELCOME),
     ("code", "join", "from course import classroom\n\nclassroom.join()"),
     ("markdown", "about-help", HELP),
-    ("code", "help", "classroom.help()"),
+    ("code", "help", "from course import classroom\n\nclassroom.help()"),
 )
 
 

@@ -159,8 +159,8 @@ def refuse_unreadable(folder: Path, account: str) -> None:
         if not mine & 0o5:
             raise Unsafe(
                 f"learners cannot use {folder}: {path} is closed to them. The course has to lie "
-                "where all can read, such as in /srv/cuda-course, and its Python, too (the "
-                "system's does: `make hub PYTHON=/usr/bin/python3`)"
+                "where all can read, such as in /srv/cuda-course, and its Python, too. The "
+                "system's does: `rm -rf .venv && make hub PYTHON=/usr/bin/python3`"
             )
         if facts.st_mode & 0o002 and not facts.st_mode & 0o1000:
             raise Unsafe(f"anybody can write to {path}: `chmod o-w {path}`")

@@ -29,10 +29,15 @@ function follow(address, show, away) {
   };
 }
 
-// Loads the page anew once it is there, through the Hub's log-in where that is needed.
+// Loads the page anew, through the Hub's log-in, once Hub and board are there. Both are asked for
+// what needs no log-in: in the background that would go round in circles. Board and wall reload at
+// different moments, since each log-in replaces the cookie of the other's.
 async function loadAgain() {
-  const reply = await fetch(location.href).catch(() => null);
-  if (reply && reply.ok) location.reload();
+  const asked = ["/hub/health", "/services/board/static/live.js"].map((path) =>
+    fetch(path, { cache: "no-store", redirect: "error" }).then((reply) => reply.ok, () => false),
+  );
+  const there = (await Promise.all(asked)).every((each) => each);
+  if (there) setTimeout(() => location.reload(), 3000 * Math.random());
   else setTimeout(loadAgain, 2000);
 }
 
