@@ -126,6 +126,7 @@ NOT_MEASURED = {
     ("ecosystem", "break-type-explain"): "twice the bytes at the rate of memory: arithmetic",
     ("meet_the_gpu", "break-walk-explain"): "16 loads one behind the other: arithmetic",
     ("meet_the_gpu", "amdahl-title"): "the factor of an example",
+    ("meet_the_gpu", "little-title"): "the share of an example",
     ("meet_the_gpu", "doubling-explain"): "years until something doubles; the figure computes them",
     ("first_kernels", "c-compare-explain"): "lines of machine code, side by side in Profiling",
     ("memory", "stride-explain"): "half of the bytes are wasted: arithmetic",
