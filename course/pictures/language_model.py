@@ -309,14 +309,7 @@ def decode_times():
     micro = dict(sorted(micro.items(), key=lambda pair: -pair[1]))
     whose = next(iter(found.values()))["gpu"]
     title = f"one token, 1.24 billion weights, {whose}"
-    said = ", ".join(f"{label} {time:,.0f} µs" for label, time in micro.items())
-    fig, axes = chart(8, 1 + 0.35 * len(micro), alt=f"{title}: {said}")
-    bars = axes.barh(list(micro), list(micro.values()), color=ACCENT, height=0.7)
-    axes.bar_label(bars, [f"{time:,.0f}" for time in micro.values()], padding=3)
-    axes.set(xlabel="µs", xlim=(0, 1.15 * max(micro.values())))
-    axes.invert_yaxis()
-    plain(axes, title)
-    return fig
+    return _bars(micro, title, "µs", 0.35)
 
 
 #: The ways to a token's price: what is said, the recorded time of a step, the people it serves
@@ -343,11 +336,16 @@ def price():
     micro = {words: time for words, (time, _) in found.items()}
     whose = next(iter(found.values()))[1]
     title = f"one token, 1.24 billion weights, {whose}"
-    said = ", ".join(f"{words} {time:,.0f} µs" for words, time in micro.items())
-    fig, axes = chart(8, 1 + 0.4 * len(micro), alt=f"{title}: {said}")
+    return _bars(micro, title, "µs for each token", 0.4)
+
+
+def _bars(micro, title, unit, inches):
+    """A bar for each of {what: microseconds}, so many inches high with its gap."""
+    said = ", ".join(f"{what} {time:,.0f} µs" for what, time in micro.items())
+    fig, axes = chart(8, 1 + inches * len(micro), alt=f"{title}: {said}")
     bars = axes.barh(list(micro), list(micro.values()), color=ACCENT, height=0.7)
     axes.bar_label(bars, [f"{time:,.0f}" for time in micro.values()], padding=3)
-    axes.set(xlabel="µs for each token", xlim=(0, 1.15 * max(micro.values())))
+    axes.set(xlabel=unit, xlim=(0, 1.15 * max(micro.values())))
     axes.invert_yaxis()
     plain(axes, title)
     return fig
