@@ -10,7 +10,7 @@ import re
 
 from course import classroom, progress
 from course.classroom import chapter_here
-from utils.plots import widget_view
+from utils.plots import bundle_of
 
 TAG = "predict"  # of the cell with the question
 ANSWER = "hide-output"  # of the cell that answers it; myst-nb, and so the website, folds it
@@ -74,12 +74,7 @@ class Prediction:
         return f'<form class="predict">{"".join(labels)}</form>'
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        bundle = {"text/plain": repr(self), "text/html": self._repr_html_()}
-        try:
-            bundle |= widget_view(self.widget())
-        except ImportError:
-            pass
-        return bundle
+        return bundle_of(self) | {"text/html": self._repr_html_()}
 
     def widget(self):
         """A button for each choice, or a field and a button; what was said stands below, and then

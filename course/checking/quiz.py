@@ -4,7 +4,7 @@ from collections.abc import Container
 from dataclasses import dataclass, field
 
 from course.checking.text import marked_up
-from utils.plots import widget_view
+from utils.plots import bundle_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,12 +85,7 @@ class QuizView:
         return "\n".join([*lines, f'  To answer: exercises.quiz("{quiz.id}").answer({example})'])
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        bundle = {"text/plain": repr(self)}
-        try:
-            bundle |= widget_view(self.widget())
-        except ImportError:
-            pass
-        return bundle
+        return bundle_of(self)
 
     def widget(self):
         """The question with radio buttons or a number field, a button, and the explanation."""

@@ -2,7 +2,7 @@
 
 import html
 
-from utils.plots import widget_view
+from utils.plots import bundle_of
 
 NOTICE = """\
 If you join, the class's board on this Hub gets, and shows to your instructor:
@@ -63,12 +63,7 @@ class Notice:
         )
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        bundle = {"text/plain": repr(self)}
-        try:
-            bundle |= widget_view(self.widget())
-        except ImportError:
-            pass
-        return bundle
+        return bundle_of(self)
 
     def widget(self):
         """The notice, the buttons, and below them what came of a click."""

@@ -371,6 +371,16 @@ def _name_points(axes, points):
         axes.annotate(name, (x, y), xytext=(away, shift), ha=side, **NAMES)
 
 
+def bundle_of(thing) -> dict:
+    """The mime bundle of what has a text and, where ipywidgets is there, a `widget()`."""
+    bundle = {"text/plain": repr(thing)}
+    try:
+        bundle |= widget_view(thing.widget())
+    except ImportError:
+        pass
+    return bundle
+
+
 def widget_view(widget):
     """The entry of a mime bundle that shows the widget.
 
