@@ -16,7 +16,7 @@ import sys
 import warnings
 from dataclasses import dataclass
 
-from utils import sizes
+from . import sizes
 
 FORCE_CPU = "CUDA_COURSE_CPU"
 LEVEL = "CUDA_COURSE_LEVEL"
@@ -180,7 +180,7 @@ def choose_engine() -> None:
             stacklevel=3,
         )
         return
-    from utils.cpu import numba_cuda, triton
+    from .cpu import numba_cuda, triton
 
     numba_cuda.install()
     triton.install()

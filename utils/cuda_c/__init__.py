@@ -18,14 +18,14 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from utils import sizes
-from utils.cuda_c.device_code import HEADERS, CompileError, compile_device_code
-from utils.cuda_c.launching import BFLOAT16, Arguments, Launcher, configuration
-from utils.cuda_c.signature import Parameter, Signature, kernels_in
-from utils.engine import gpu, has_gpu
-from utils.occupancy import limits
-from utils.tools import yours
-from utils.tools.diagnostics import LearnerError, annotate
+from .. import sizes
+from ..engine import gpu, has_gpu
+from ..occupancy import limits
+from ..tools import yours
+from ..tools.diagnostics import LearnerError, annotate
+from .device_code import HEADERS, CompileError, compile_device_code
+from .launching import BFLOAT16, Arguments, Launcher, configuration
+from .signature import Parameter, Signature, kernels_in
 
 MAX_THREADS_PER_BLOCK = 1024
 MAX_BLOCK = (1024, 1024, 64)
@@ -641,8 +641,8 @@ class _Cpu:
     """Compile with the machine's C++ compiler against the CPU runtime, run on the CPU."""
 
     def __init__(self, module: Module, expressions: list[str]):
-        from utils.cpu.cuda_c.build import BuildError
-        from utils.cpu.cuda_c.library import Library
+        from ..cpu.cuda_c.build import BuildError
+        from ..cpu.cuda_c.library import Library
 
         self._check = module._check
         self._module = module
@@ -670,7 +670,7 @@ class _Cpu:
         return _Cpu(SimpleNamespace(path=path, _flags=flags, _check=True), [expression])
 
     def launch(self, expression, grid, block, shared_bytes, stream, arguments):
-        from utils.cpu.cuda_c import library
+        from ..cpu.cuda_c import library
 
         pointers = [a for a in arguments if hasattr(a, "buffer")] if self._check else []
         with _set_apart(pointers):

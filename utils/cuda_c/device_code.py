@@ -10,9 +10,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from utils.cpu.cuda_c import device_only
-from utils.tools import yours
-from utils.tools.diagnostics import LearnerError, annotate
+from ..cpu.cuda_c import device_only
+from ..tools import yours
+from ..tools.diagnostics import LearnerError, annotate
 
 #: Headers of the C++ library, and two of CUDA's without the host's part
 HEADERS = Path(__file__).parent / "nvrtc"
@@ -86,7 +86,7 @@ def toolkit_headers() -> list[str]:
     """Where cuda_fp16.h and its like are, from the toolkit or from pip's packages."""
     from cuda.pathfinder import find_nvidia_header_directory
 
-    from utils.tools.nvcc import find_nvcc
+    from ..tools.nvcc import find_nvcc
 
     folders = [find_nvidia_header_directory(name) for name in ("cudart", "cccl")]
     compiler = find_nvcc()  # what <mma.h> includes comes with nvcc

@@ -8,8 +8,8 @@ Source: CUDA Driver API, "Tensor Map Object Management" (cuTensorMapEncodeTiled)
 
 import numpy as np
 
-from utils.engine import gpu, has_gpu
-from utils.tools.diagnostics import LearnerError
+from ..engine import gpu, has_gpu
+from ..tools.diagnostics import LearnerError
 
 #: Bytes of a row of the box, at most, that a swizzle exchanges 16-byte pieces within.
 SWIZZLES = (0, 32, 64, 128)
@@ -56,7 +56,7 @@ def tensor_map(tensor, box: tuple[int, int], *, swizzle: int = 128):
 
 def _on_cpu(tensor, box, swizzle: int):
     """The same for the CPU runtime's copy engine."""
-    from utils.cpu.cuda_c import tensor_map as cpu
+    from ..cpu.cuda_c import tensor_map as cpu
 
     size = _element_bytes(tensor)
     rows, columns = tensor.shape

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from utils.plots.picture import IDLE, INK, chart, figure
+from .picture import IDLE, INK, chart, figure
 
 # Okabe and Ito's palette, which people with colour-blindness can tell apart; light enough for black
 # numbers on it.

@@ -13,8 +13,8 @@ import re
 
 import numpy as np
 
-from utils.plots import svg
-from utils.plots.compact import compact
+from . import svg
+from .compact import compact
 
 #: Colours of charts that stand for ink and for a faint shade of it
 INK = "#222222"

@@ -6,8 +6,7 @@ from itertools import chain
 
 import numpy as np
 
-from utils.plots import ACCENT, ALARM, INK, figure
-
+from ..plots import ACCENT, ALARM, INK, figure
 from . import counts
 from .pictures import ASKED, BLANK, GRID_LINE, LETTERS, WASTE, WIDTH, code_of, rgb, show_cells
 from .record import LINE, TraceError, cropped

@@ -8,8 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from utils.occupancy import ceil_div
-
+from ..occupancy import ceil_div
 from . import record
 from .grouping import group, per_group, rank_among
 from .loops import iterations

@@ -10,9 +10,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from utils.cuda_c import Kernel, LaunchError
-from utils.engine import gpu
-
+from ..cuda_c import Kernel, LaunchError
+from ..engine import gpu
 from .record import (
     ACCESSES,
     FLIGHTS,

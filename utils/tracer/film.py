@@ -14,9 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
-from utils.cpu.numba_cuda import BarrierError
-from utils.occupancy import ceil_div
-
+from ..cpu.numba_cuda import BarrierError
+from ..occupancy import ceil_div
 from . import counts, races
 from .counts import SECTOR
 from .film_data import FilmData

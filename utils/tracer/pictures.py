@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from utils.occupancy import ceil_div
-from utils.plots import ACCENT, ALARM, IDLE, INK, figure, svg
-from utils.plots.cells import draw_cells, draw_lines
-from utils.plots.picture import luminance
-
+from ..occupancy import ceil_div
+from ..plots import ACCENT, ALARM, IDLE, INK, figure, svg
+from ..plots.cells import draw_cells, draw_lines
+from ..plots.picture import luminance
 from . import counts
 from .record import WORDS, TraceError, cropped
 

@@ -13,8 +13,7 @@ import re
 import zlib
 from pathlib import Path
 
-from utils.files import write_whole
-
+from ..files import write_whole
 from .counts import WARP
 from .film import Film
 from .pictures import as_hex, lane_colour

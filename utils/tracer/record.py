@@ -14,7 +14,7 @@ from types import FunctionType
 
 import numpy as np
 
-from utils.cpu.numba_cuda import (
+from ..cpu.numba_cuda import (
     BarrierError,
     KernelError,
     KernelIndexError,
@@ -24,12 +24,12 @@ from utils.cpu.numba_cuda import (
     observe,
     time_limit,
 )
-from utils.cpu.numba_cuda.device_arrays import DeviceNDArray
-from utils.cpu.numba_cuda.dispatcher import check_limits, dimensions
-from utils.cpu.numba_cuda.elements import poison
-from utils.cpu.numba_cuda.indices import without_words
-from utils.cpu.numba_cuda.observe import WatchedView, address
-from utils.cpu.numba_cuda.state import now
+from ..cpu.numba_cuda.device_arrays import DeviceNDArray
+from ..cpu.numba_cuda.dispatcher import check_limits, dimensions
+from ..cpu.numba_cuda.elements import poison
+from ..cpu.numba_cuda.indices import without_words
+from ..cpu.numba_cuda.observe import WatchedView, address
+from ..cpu.numba_cuda.state import now
 
 # What an event can be. One event is seven numbers: kind, thread, site, memory, byte offset, bytes,
 # and the value that was read or written (nan for what is no number of one element).

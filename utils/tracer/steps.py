@@ -7,8 +7,7 @@ from itertools import chain
 
 import numpy as np
 
-from utils.plots import ALARM, INK, figure, widget_view
-
+from ..plots import ALARM, INK, figure, widget_view
 from . import counts
 from .pictures import (
     BLANK,

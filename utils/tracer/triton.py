@@ -13,10 +13,9 @@ import math
 
 import numpy as np
 
-from utils.cpu.triton.launches import LAUNCH
-from utils.cpu.triton.mistakes import KernelMistake, here
-from utils.engine import gpu
-
+from ..cpu.triton.launches import LAUNCH
+from ..cpu.triton.mistakes import KernelMistake, here
+from ..engine import gpu
 from .record import (
     ATOMIC,
     READ,

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import platformdirs
 
-from utils.files import keep_within, remove
-
+from ...files import keep_within, remove
 from .compiler import BuildError
 
 #: Of all builds that are kept; what was used longest ago goes first

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from utils.files import scratch_folder
-
+from ...files import scratch_folder
 from .architecture import architecture
 from .build import NO_FILE, BuildError, rewritten, runtime_objects, system_libraries
 from .compiler import checked, compiled, compiler, environment_flags

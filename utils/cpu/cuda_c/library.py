@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from utils.cpu.turns import turn
-
+from ..turns import turn
 from .build import BuildError, build
 
 EVENT_FIELDS = 8  # of what a launch records

@@ -15,8 +15,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from utils.files import DAY
-
+from ...files import DAY
 from .cache import (
     HERE,
     INCLUDE,

@@ -4,8 +4,7 @@ import numbers
 
 import numpy as np
 
-from utils.sizes import Size
-
+from ...sizes import Size
 from . import devices
 from .arrays import View, made_at, view
 from .device_arrays import DeviceNDArray, DeviceRecord, check_contiguous, host_view

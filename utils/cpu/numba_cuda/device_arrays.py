@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from utils import sizes
-
+from ... import sizes
 from . import devices
 from .elements import as_dtype, cast, fill_fresh, is_fresh
 

@@ -8,8 +8,7 @@ import types as pytypes
 
 import numpy as np
 
-from utils import sizes
-
+from ... import sizes
 from . import devices, fibres, namespace, settings
 from .arguments import argument, cast_to, kind_of, kind_of_type, match, type_of
 from .diagnose import explain

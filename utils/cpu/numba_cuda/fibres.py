@@ -12,8 +12,7 @@ import contextvars
 import inspect
 import threading
 
-from utils.cpu.greenlets import GreenletExit, getcurrent, greenlet
-
+from ..greenlets import GreenletExit, getcurrent, greenlet
 from . import settings
 from .state import LEFT, now, thread_idx
 from .stuck import cannot_wait

@@ -14,8 +14,7 @@ import types
 
 import numpy as np
 
-from utils.sizes import Size
-
+from ...sizes import Size
 from . import fibres, settings, suspending, widths
 from .arrays import view
 from .elements import as_dtype

@@ -7,8 +7,7 @@ import threading
 import time
 from contextlib import contextmanager
 
-from utils.cpu import deadline
-
+from .. import deadline
 from .errors import KernelTimeout
 
 WARP = 32

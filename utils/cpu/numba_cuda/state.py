@@ -7,8 +7,7 @@ take turns. What a `with` asks for belongs to the Python thread that is inside i
 import threading
 from contextlib import contextmanager
 
-from utils.cpu.turns import turn
-
+from ..turns import turn
 from . import settings
 
 #: What a kernel gives back, in place of None, where a thread ends at a `return`

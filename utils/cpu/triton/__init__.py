@@ -20,14 +20,14 @@ import importlib.machinery
 import os
 import sys
 
-from utils.cpu.triton.arithmetic import correct_arithmetic, tensor_core_dots
-from utils.cpu.triton.bfloat16 import correct_bfloat16
-from utils.cpu.triton.driver import correct_driver, correct_testing
-from utils.cpu.triton.libdevice import bind_functions, correct_libdevice
-from utils.cpu.triton.mistakes import KernelMistake
-from utils.cpu.triton.turns import IN_STEP, taking_turns
-from utils.cpu.triton.undefined import track_undefined
-from utils.cpu.triton.watch import watch_launches
+from .arithmetic import correct_arithmetic, tensor_core_dots
+from .bfloat16 import correct_bfloat16
+from .driver import correct_driver, correct_testing
+from .libdevice import bind_functions, correct_libdevice
+from .mistakes import KernelMistake
+from .turns import IN_STEP, taking_turns
+from .undefined import track_undefined
+from .watch import watch_launches
 
 __all__ = ["IN_STEP", "KernelMistake", "install", "taking_turns", "tensor_core_dots"]
 

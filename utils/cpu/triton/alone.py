@@ -3,7 +3,7 @@
 import contextlib
 import contextvars
 
-from utils.cpu.triton.launches import LAUNCH
+from .launches import LAUNCH
 
 _chosen = contextvars.ContextVar("chosen", default=None)
 

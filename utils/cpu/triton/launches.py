@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from utils.cpu.triton.mistakes import KernelMistake, count_of, here, mistake, named
-from utils.cpu.triton.races import Clocks, History, conflict, note
+from .mistakes import KernelMistake, count_of, here, mistake, named
+from .races import Clocks, History, conflict, note
 
 _DID = {
     "read": "reads {}",

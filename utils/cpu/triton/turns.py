@@ -5,8 +5,8 @@ import contextvars
 import random
 from dataclasses import dataclass
 
-from utils.cpu.greenlets import GreenletExit, getcurrent, greenlet
-from utils.cpu.triton.launches import LAUNCH
+from ..greenlets import GreenletExit, getcurrent, greenlet
+from .launches import LAUNCH
 
 IN_STEP = "in step"
 _seed = contextvars.ContextVar("seed", default=None)

@@ -16,7 +16,7 @@ import functools
 
 import numpy as np
 
-from utils.cpu.triton.mistakes import here
+from .mistakes import here
 
 #: What torch.empty's memory holds, by size of an element: NaNs with a fraction of their own, or
 #: integers. One byte is too few to tell.

@@ -6,13 +6,13 @@ import itertools
 
 import numpy as np
 
-from utils import sizes
-from utils.cpu.triton.alone import chosen
-from utils.cpu.triton.launches import LAUNCH
-from utils.cpu.triton.mistakes import KernelMistake, here
-from utils.cpu.triton.turns import in_turns
-from utils.cpu.triton.undefined import unwritten
-from utils.cpu.turns import turn
+from ... import sizes
+from ..turns import turn
+from .alone import chosen
+from .launches import LAUNCH
+from .mistakes import KernelMistake, here
+from .turns import in_turns
+from .undefined import unwritten
 
 #: Failed tl.atomic_cas in a row after which a program waits for something that never comes
 PATIENCE = 10_000
