@@ -45,9 +45,8 @@ UNKNOWN = math.nan
 ACCESSES = (READ, WRITE, ATOMIC)
 WORDS = {READ: "read", WRITE: "write", ATOMIC: "atomic"}
 ALIGNMENT = 256  # bytes: where a GPU's allocations begin
-# Folders without kernels, but for one file
+# Folders without kernels
 INNER = tuple(os.path.dirname(path) + os.sep for path in (__file__, engine.__file__))
-KERNELS = os.path.join(os.path.dirname(__file__), "validate_ncu.py")
 
 
 class TraceError(ValueError):
@@ -216,7 +215,7 @@ class Recorder(Observer):
         if number is not None:
             return number
         users = frame
-        while users.f_code.co_filename.startswith(INNER) and users.f_code.co_filename != KERNELS:
+        while users.f_code.co_filename.startswith(INNER):
             users = users.f_back
         if users is frame:
             number = self.numbered(

@@ -10,10 +10,8 @@ import json
 
 import pytest
 
-from tests.needs import cpp_compiler, without_gpu
-from utils import has_gpu
-from utils.tracer import validate_ncu
-from utils.tracer.validate_ncu import (
+from course.kernels.machine import validate_ncu
+from course.kernels.machine.validate_ncu import (
     COUNTERS,
     CUDA_C,
     FOLDER,
@@ -25,6 +23,8 @@ from utils.tracer.validate_ncu import (
     parse,
     traced,
 )
+from tests.needs import cpp_compiler, without_gpu
+from utils import has_gpu
 
 CASES = {
     name: (kernel, grid, block, args) for name, kernel, grid, block, args in validate_ncu.cases()

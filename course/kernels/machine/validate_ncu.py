@@ -1,4 +1,4 @@
-"""Hold the tracer's counts against Nsight Compute's: python -m utils.tracer.validate_ncu
+"""Hold the tracer's counts against Nsight Compute's: python -m course.kernels.machine.validate_ncu
 
 Runs a handful of kernels once under ncu, Numba's here and CUDA C's of validate_ncu.cu, traces the
 same launches on the CPU engines, prints both counts side by side and writes them to
@@ -20,8 +20,7 @@ from utils import cuda_c, engine, results
 from utils.engine import has_gpu
 from utils.files import ASSETS
 from utils.tools import process
-
-from .result import trace
+from utils.tracer import trace
 
 FOLDER = ASSETS / "recorded"
 IN_CUDA_C = Path(__file__).with_suffix(".cu")
