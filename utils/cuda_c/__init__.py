@@ -21,7 +21,7 @@ import numpy as np
 from .. import sizes
 from ..engine import gpu, has_gpu
 from ..occupancy import limits
-from ..tools import yours
+from ..tools import replaced
 from ..tools.diagnostics import LearnerError, annotate
 from .device_code import HEADERS, CompileError, compile_device_code
 from .launching import BFLOAT16, Arguments, Launcher, configuration
@@ -51,7 +51,7 @@ def load(
     flags: compiler flags such as ``("-DTILE=32", "--use_fast_math")``.
     check: without a GPU, build with the CPU runtime's slow checks (bounds, races, uninitialised
         memory).
-    A file of the course that the learner changed is built as they left it (`utils.tools.yours`).
+    Where another file stands in this one's place, that one is built (`tools.replaced`).
     Raises FileNotFoundError, and CompileError with the source lines marked.
     """
     path = Path(path)
@@ -59,9 +59,9 @@ def load(
         raise FileNotFoundError(
             f"{path} does not exist: run the cell that writes it (%%writefile {path}) first"
         )
-    theirs = yours.current(path)
+    theirs = replaced.current(path)
     if theirs != path:
-        print(f"[{yours.note(path)}]")
+        print(f"[{replaced.note(path)}]")
         flags = (*flags, f"-I{path.parent}")  # for what it includes from elsewhere
     return Module(theirs, flags=tuple(flags), check=check or _checking.get())
 
@@ -659,7 +659,7 @@ class _Cpu:
         except BuildError as error:
             log = error.log or str(error)
             message = annotate(log, {module.path.name: module.path})
-            raise CompileError(yours.named(message)) from None
+            raise CompileError(replaced.named(message)) from None
 
     def quick(self, *_) -> Callable:
         return _never

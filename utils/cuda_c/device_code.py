@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..cpu.cuda_c import device_only
-from ..tools import yours
+from ..tools import replaced
 from ..tools.diagnostics import LearnerError, annotate
+from ..tools.toolkit import find_nvcc
 
 #: Headers of the C++ library, and two of CUDA's without the host's part
 HEADERS = Path(__file__).parent / "nvrtc"
@@ -72,7 +73,7 @@ def compile_device_code(
         if not marker:
             raise
         message = annotate(in_plain_words(log), {path.name: path})
-        raise CompileError(yours.named(message)) from None
+        raise CompileError(replaced.named(message)) from None
 
 
 def in_plain_words(log: str) -> str:
@@ -85,8 +86,6 @@ def in_plain_words(log: str) -> str:
 def toolkit_headers() -> list[str]:
     """Where cuda_fp16.h and its like are, from the toolkit or from pip's packages."""
     from cuda.pathfinder import find_nvidia_header_directory
-
-    from ..tools.nvcc import find_nvcc
 
     folders = [find_nvidia_header_directory(name) for name in ("cudart", "cccl")]
     compiler = find_nvcc()  # what <mma.h> includes comes with nvcc

@@ -26,6 +26,7 @@ from utils.cpu.cuda_c.options import is_plain
 from utils.engine import gpu, run_arch, target_arch
 from utils.tools import plain_cpp, process, yours
 from utils.tools.diagnostics import LearnerError, annotate
+from utils.tools.toolkit import find_nvcc
 
 USAGE = """usage: nvcc FILE.cu [nvcc flags] [--cpu] [--check] [--seed N] [--devices N]
             [--timeout SECONDS] [--run [arguments]]
@@ -105,16 +106,6 @@ def parse(words: list[str]) -> Request:
             f"%%writefile {request.source} writes it: run that cell first"
         )
     return request
-
-
-@functools.cache
-def find_nvcc() -> str | None:
-    """Path of nvcc: on the PATH, in CUDA_HOME, from conda, from pip's nvidia-cuda-nvcc; or None."""
-    try:
-        from cuda.pathfinder import find_nvidia_binary_utility
-    except ImportError:
-        return shutil.which("nvcc")
-    return shutil.which("nvcc") or find_nvidia_binary_utility("nvcc")
 
 
 @functools.cache

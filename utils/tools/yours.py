@@ -14,15 +14,18 @@ import difflib
 import functools
 import re
 import shlex
+import sys
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from utils.files import write_whole
+from utils.tools import replaced
 from utils.tools.definitions import extent
 from utils.tools.diagnostics import LearnerError
 
+replaced.replacer = sys.modules[__name__]
 COPIES = Path("build") / "kernels"
 MADE = ".made"  # beside a copy: what we wrote last. Where the copy differs, its owner edited it
 KEPT = ".kept"  # beside a copy: what `--reset` took away
