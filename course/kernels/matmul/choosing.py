@@ -1,0 +1,148 @@
+"""Which form of Hopper's product a problem gets: the one that a model says is the fastest.
+
+The model adds up what the busiest SM does: it starts, multiplies steps, ends tiles, and adds up
+sums that others have left. What each of these takes was measured (`grid --tune`), for every form.
+Where memory cannot bring the numbers so fast, memory decides.
+"""
+
+import functools
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from course.kernels.matmul.forms import CPU_SMS, Choice, Form, Problem
+from utils import machine
+from utils.occupancy import ceil_div
+
+MEASURED = Path(__file__).with_name("model.json")
+
+#: Blocks that stay, for products of many tiles; then clusters that share a tile's k
+FORMS = (
+    Form(128, 256, 2, 4, 2),
+    Form(128, 256, 2, 4, 1),
+    Form(256, 128, 2, 4, 2),
+    Form(256, 128, 2, 4, 1),
+    Form(128, 192, 2, 5, 2),
+    Form(128, 192, 2, 5, 1),
+    Form(128, 128, 2, 6, 2),
+    Form(128, 128, 2, 6, 1),
+    Form(128, 128, 1, 3, 1, 2),
+    Form(64, 256, 1, 5, 1),
+    Form(64, 128, 1, 4, 1, 2),
+    Form(128, 64, 1, 4, 1, 2),
+    Form(64, 64, 1, 4, 1, 3),
+    *(Form(64, 64, 1, 8, split=split) for split in (1, 2, 4, 8)),
+    *(Form(64, 128, 1, 6, split=split) for split in (1, 2, 4, 8)),
+    *(Form(128, 64, 1, 6, split=split) for split in (1, 2, 4)),
+    *(Form(128, 128, 2, 4, split=split) for split in (1, 2, 4)),
+)
+FEWEST = 2  # steps of a piece of a tile
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Microseconds of a form. start: a launch of a block that does nothing else.
+
+    step: of a tile, with one block on an SM. together: the same for each of as many blocks as an SM
+    has room for. tile: a tile's end. piece: sums that another block has left.
+    """
+
+    start: float
+    step: float
+    together: float
+    tile: float
+    piece: float
+
+
+@dataclass(frozen=True)
+class Work:
+    """What the busiest SM does for a choice."""
+
+    blocks: int  # at the same time
+    steps: float  # of each
+    tiles: float
+    pieces: float
+
+
+def sms() -> int:
+    """SMs of this GPU; a few on the CPU runtime."""
+    return machine().sms or CPU_SMS
+
+
+def work_of(choice: Choice, problem: Problem) -> Work:
+    """Count it."""
+    form = choice.form
+    tiles = form.tiles(problem)
+    if form.split:
+        waves = ceil_div(tiles * form.split, sms() * form.per_sm)
+        blocks = min(form.per_sm, ceil_div(tiles * form.split, sms()))
+        steps = ceil_div(problem.steps, form.split)
+        return Work(blocks, waves * steps, waves, waves * (form.split - 1))
+    clusters = choice.clusters
+    blocks = min(form.per_sm, ceil_div(clusters * form.cluster, sms()))
+    streamed = tiles - choice.whole
+    ends = ceil_div(choice.whole, clusters)
+    steps = ends * problem.steps + ceil_div(streamed * problem.steps, clusters)
+    pieces = 0
+    if streamed:
+        pieces = ceil_div(clusters, streamed)
+        ends += 1
+    return Work(blocks, steps, ends, pieces)
+
+
+def choices(problem: Problem, forms=FORMS) -> Iterator[Choice]:
+    """What may be launched."""
+    for form in forms:
+        if form.split:
+            if problem.steps >= form.split:
+                yield Choice(form)
+        else:
+            yield from _streams(form, form.tiles(problem), problem.steps)
+
+
+def _streams(form: Form, tiles: int, steps: int) -> Iterator[Choice]:
+    places = form.clusters
+    yield Choice(form, min(tiles, places), tiles)
+    left = tiles % places
+    if tiles > places and left:
+        yield Choice(form, places, tiles - left)
+        yield Choice(form, places, tiles - left - places)
+    if tiles < places:
+        most = min(places, tiles * steps // FEWEST)
+        for parts in {2, 3, 4, most // tiles}:
+            if 1 < parts <= most // tiles:
+                yield Choice(form, tiles * parts, 0)
+        if tiles < most and most % tiles:
+            yield Choice(form, most, 0)
+
+
+@functools.cache
+def measured() -> dict:
+    """What `grid --tune` has found: the costs of forms, and the speed of memory."""
+    return json.loads(MEASURED.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def costs(form: Form) -> Costs:
+    """Of a form, as measured."""
+    return Costs(**measured()["forms"][str(form)])
+
+
+def predicted(choice: Choice, problem: Problem) -> float:
+    """Microseconds, by the model."""
+    work = work_of(choice, problem)
+    cost = costs(choice.form)
+    step = cost.step
+    if choice.form.per_sm > 1:
+        share = (work.blocks - 1) / (choice.form.per_sm - 1)
+        step += share * (cost.together - cost.step)
+    busy = work.steps * step + work.tiles * cost.tile + work.pieces * cost.piece
+    memory = problem.bytes / measured()["bytes_per_us"]
+    return cost.start + max(busy, memory)
+
+
+@functools.lru_cache(maxsize=4096)
+def best(problem: Problem) -> Choice:
+    """The choice that the model says is the fastest."""
+    return min(choices(problem), key=lambda choice: predicted(choice, problem))

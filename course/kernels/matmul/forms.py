@@ -1,0 +1,211 @@
+"""The forms of Hopper's product at any size: tiles, warp groups, stages, clusters; launches.
+
+A `Form` is how a kernel is compiled, a `Choice` how it is launched, a `Problem` what is asked.
+"""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from course.kernels.matmul import maps
+from utils import cuda_c, machine
+from utils.occupancy import ceil_div
+from utils.tools import yours
+
+KERNELS = Path(__file__).parent / "kernels"
+CPU_SMS = 4  # on the CPU runtime: a block takes several tiles, and there is more than one
+#: Of the numbers that are multiplied, as kernels/any_type.cuh numbers them
+KINDS = {
+    "bf16": 0,
+    "fp16": 1,
+    "tf32": 2,
+    "fp8": 3,
+}
+TYPES = {
+    "bf16": torch.bfloat16,
+    "fp16": torch.float16,
+    "tf32": torch.float32,
+    "fp8": torch.float8_e4m3fn,
+}
+RESULTS = TYPES | {"fp8": torch.bfloat16}
+LINE = 128  # bytes of a step along k
+BARRIERS = 16  # bytes a stage
+
+
+@dataclass(frozen=True)
+class Problem:
+    """c = a b for a batch: (m, k) times (k, n).
+
+    along_k: b is stored as (n, k), as torch.nn.Linear has its weights.
+    """
+
+    kind: str
+    m: int
+    n: int
+    k: int
+    batch: int = 1
+    along_k: bool = False
+
+    @property
+    def number_bytes(self) -> int:
+        return TYPES[self.kind].itemsize
+
+    @property
+    def result_bytes(self) -> int:
+        return RESULTS[self.kind].itemsize
+
+    @property
+    def steps(self) -> int:
+        """Of 128 bytes, along k."""
+        return ceil_div(self.k * self.number_bytes, LINE)
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.m * self.n * self.k * self.batch
+
+    @property
+    def bytes(self) -> int:
+        """Each number read or written once."""
+        read = (self.m + self.n) * self.k * self.number_bytes
+        return self.batch * (read + self.m * self.n * self.result_bytes)
+
+    def __str__(self):
+        batch = f"{self.batch} x " if self.batch > 1 else ""
+        return f"{batch}{self.m} x {self.n} x {self.k}"
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a kernel is compiled. rows, columns: of a block's tile. per_sm: blocks on an SM.
+
+    split: 0 for kernels/any.cu, whose blocks stay; else of kernels/any_small.cu, how many blocks
+    share a tile's k. cluster: blocks that share what they need of b (any.cu).
+    """
+
+    rows: int
+    columns: int
+    consumers: int
+    stages: int
+    cluster: int = 1
+    per_sm: int = 1
+    split: int = 0
+
+    def __str__(self):
+        tile = f"{self.rows}x{self.columns}"
+        if self.split:
+            return f"{tile} split {self.split}"
+        return f"{tile} cluster {self.cluster} per SM {self.per_sm}"
+
+    @property
+    def threads(self) -> int:
+        return 128 * (1 + self.consumers)
+
+    @property
+    def shared(self) -> int:
+        """Bytes of dynamic shared memory a block: `Shared` of the kernel."""
+        ring = self.stages * ((self.rows + self.columns) * LINE + BARRIERS)
+        if self.split:
+            return ring + 4 * self.rows * (self.columns + 8)
+        return ring + self.consumers * self.boxes * 64 * LINE
+
+    @property
+    def boxes(self) -> int:
+        """Boxes of results that leave together (kernels/any.cu, BOXES)."""
+        return 1 if self.columns in (64, 192) else 2
+
+    def flags(self, kind: str, along_k: bool) -> tuple[str, ...]:
+        """The compiler's flags for it."""
+        named = {
+            "KIND": KINDS[kind],
+            "B_ALONG_K": int(along_k),
+            "BM": self.rows,
+            "BN": self.columns,
+            "CONSUMERS": self.consumers,
+            "STAGES": self.stages,
+            "PER_SM": self.per_sm,
+        }
+        named |= {"SPLIT": self.split} if self.split else {"CLUSTER": self.cluster}
+        return tuple(f"-D{name}={value}" for name, value in named.items())
+
+    def tiles(self, problem: Problem) -> int:
+        """Of a cluster's blocks each a tile, for the whole batch."""
+        down = ceil_div(problem.m, self.rows * self.cluster)
+        across = ceil_div(problem.n, self.columns)
+        return problem.batch * down * across
+
+    @property
+    def clusters(self) -> int:
+        """Clusters that run at the same time."""
+        return (machine().sms or CPU_SMS) * self.per_sm // self.cluster
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A form, and for kernels/any.cu how many clusters there are and how many tiles come whole."""
+
+    form: Form
+    clusters: int = 0
+    whole: int = 0
+
+    def __str__(self):
+        return f"{self.form} {self.clusters}/{self.whole}" if self.clusters else str(self.form)
+
+
+@yours.cache
+def kernel(form: Form, kind: str, along_k: bool):
+    """The compiled kernel."""
+    file = "any_small.cu" if form.split else "any.cu"
+    return cuda_c.load(KERNELS / file, flags=form.flags(kind, along_k)).matmul
+
+
+@functools.cache
+def exchange(device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    """(Sums, flags) that blocks leave for each other; one launch at a time."""
+    blocks = (machine().sms or CPU_SMS) * 4
+    sums = torch.empty(blocks * 128 * 256, device=device)
+    return sums, torch.zeros(blocks * 2, dtype=torch.int32, device=device)
+
+
+def batched(matrix: torch.Tensor) -> torch.Tensor:
+    """A matrix as a batch of one."""
+    return matrix if matrix.dim() == 3 else matrix[None]
+
+
+def launch(choice: Choice, problem: Problem, c, a, b, scales=(None, None)) -> Callable[[], None]:
+    """What starts the kernel on these matrices; their tensor maps are made here, once.
+
+    Rows of a and b begin at multiples of 16 bytes.
+    """
+    form = choice.form
+    a, b, c = batched(a), batched(b), batched(c)
+    line = LINE // problem.number_bytes
+    map_a = maps.boxes(a, form.rows, line)
+    if problem.along_k:
+        map_b = maps.boxes(b, form.columns // form.cluster, line)
+    else:
+        map_b = maps.boxes(b, line, line)
+    sizes = problem.m, problem.n, problem.k
+    compiled = kernel(form, problem.kind, problem.along_k)
+    if form.split:
+        blocks = form.split * form.tiles(problem)
+        arguments = c, map_a, map_b, *scales, *sizes
+    else:
+        map_c = map_a
+        if problem.n * problem.result_bytes % 16 == 0:
+            map_c = maps.boxes(c, 64, LINE // problem.result_bytes)
+        blocks = choice.clusters * form.cluster
+        more = *exchange(c.device), *sizes, problem.batch, choice.whole
+        arguments = c, map_c, map_a, map_b, *scales, *more
+
+    def start():
+        compiled[blocks, form.threads, form.shared, stream(c)](*arguments)
+
+    return start
+
+
+def stream(x: torch.Tensor) -> int:
+    """The handle of torch's current stream where x lies: a CUDA graph captures what runs there."""
+    return torch._C._cuda_getCurrentRawStream(x.device.index) if x.is_cuda else 0
