@@ -51,9 +51,17 @@ def set_address(url):
         path = ROOT / name
         text = path.read_text(encoding="utf-8")
         path.write_text(
-            re.sub(rf"(github(?:\.com)?/){re.escape(old)}(?![\w.-])", rf"\g<1>{new}", text),
+            re.sub(rf"(github(?:\.com)?/){re.escape(old)}(?![\w.-])", rf"\g<1>{new}", text).replace(
+                on_pages(old), on_pages(new)
+            ),
             encoding="utf-8",
         )
+
+
+def on_pages(repository):
+    """Where GitHub Pages shows a repository's website. repository: OWNER/NAME."""
+    owner, name = repository.split("/")
+    return f"https://{owner.lower()}.github.io/{name}/"
 
 
 def set_tag():

@@ -51,10 +51,13 @@ WAYS = (
 )
 
 
-def landing():
-    """The page as Markdown for Sphinx, without the table of contents."""
+def landing(here=False):
+    """The page as Markdown for Sphinx, without the table of contents.
+
+    here: whether there are chapters whose cells run in their pages.
+    """
     blocks = (
-        *(hero(), film(), race(), record_table(), slider(), check(), pictures()),
+        *(hero(here), film(), race(), record_table(), slider(), check(), pictures()),
         *(ways(), start(), chapter_map()),
     )
     return f"---\nhide-toc: true\n---\n\n# {TITLE}\n\n" + "\n\n".join(map(raw, blocks))
@@ -65,11 +68,13 @@ def raw(markup):
     return f"````{{raw}} html\n{markup}\n````"
 
 
-def hero():
+def hero(here):
     """What it is, and the buttons."""
     first = next(chapter for chapter in CHAPTERS if chapter.key == "first_kernels")
+    run = [("primary", f"here/{first.name}.html", "Run it here")] if here else []
     links = (
-        ("primary", f"chapters/{first.name}.html", "Read a chapter"),
+        *run,
+        ("" if here else "primary", f"chapters/{first.name}.html", "Read a chapter"),
         ("", notebook_address("course/index.ipynb"), "Run it in Colab"),
         ("", "course/setup.html", "Run it on your machine"),
         ("", repository(), "Source"),

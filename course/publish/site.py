@@ -179,13 +179,13 @@ def fold(cell, words):
     cell.metadata.mystnb = {"code_prompt_show": words, "code_prompt_hide": "Hide"}
 
 
-def write_chapter(folder, page, targets, here=False):
+def write_chapter(folder, page, targets, here=None):
     """Write a chapter's pages: the one that opens it, and one for each section.
 
-    here: also the one whose cells run in it.
+    here: also the one whose cells run in it, with this version of the files that it loads.
     """
     if here:
-        notebook = here_page.live_notebook(readers_notebook(page, set()), page)
+        notebook = here_page.live_notebook(readers_notebook(page, set()), page, here)
         file = folder / here_page.FOLDER / Path(page).name
         file.parent.mkdir(exist_ok=True)
         file.write_text(nbformat.writes(notebook), encoding="utf-8")
@@ -256,19 +256,24 @@ def contents(here=False):
     )
 
 
-def prepare(folder, here=False):
-    """Write everything that Sphinx reads into the folder; here: also pages whose cells run."""
+def prepare(folder, here=None):
+    """Write everything that Sphinx reads into the folder.
+
+    here: also pages whose cells run, with this version of the files that they load.
+    """
     targets = linked_cells()
     for name in "chapters", "course":
         (folder / name).mkdir()
     for page in pages():
         if page.endswith(".ipynb"):
-            write_chapter(folder, page, targets, here and runs_here(page))
+            write_chapter(folder, page, targets, here if runs_here(page) else None)
         elif page not in INSTEAD:
             text = (ROOT / page).read_text(encoding="utf-8")
             (folder / page).write_text(relinked(text, page), encoding="utf-8")
     (folder / "about.md").write_text(relinked(about(), "README.md"), encoding="utf-8")
-    (folder / "index.md").write_text(f"{landing()}\n\n{contents(here)}\n", encoding="utf-8")
+    (folder / "index.md").write_text(
+        f"{landing(bool(here))}\n\n{contents(here)}\n", encoding="utf-8"
+    )
 
 
 def build(folder, builder="html", here=None):
@@ -280,7 +285,8 @@ def build(folder, builder="html", here=None):
     with tempfile.TemporaryDirectory(prefix="cuda-course-site-") as scratch:
         source = Path(scratch).resolve() / "source"
         source.mkdir()
-        prepare(source, here is not None)
+        version = runtime.version(here) if here else None
+        prepare(source, version)
         shutil.rmtree(folder, ignore_errors=True)
         run = subprocess.run(
             [
@@ -306,7 +312,9 @@ def build(folder, builder="html", here=None):
         if run.returncode:
             raise ValueError(run.stderr.replace(f"{source}/", "").strip())
     if here is not None:
-        shutil.copytree(here, Path(folder, here_page.FOLDER, here_page.FILES))
+        pages = Path(folder, here_page.FOLDER)
+        shutil.copytree(here, pages / here_page.FILES / version)
+        (pages / here_page.FILES / version / here_page.KEEPER).rename(pages / here_page.KEEPER)
 
 
 def gathered(folder):

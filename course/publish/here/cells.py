@@ -6,10 +6,11 @@ import re
 import symtable
 
 #: Chapters whose cells run in a page: their keys
-CHAPTERS = ("first_kernels",)
-#: What needs a compiler, a widget or a clock; it is shown as it was recorded
+CHAPTERS = ("meet_the_gpu", "first_kernels", "memory", "synchronization", "reductions")
+#: What needs a compiler or sliders; it is shown as it was recorded
 ELSEWHERE = re.compile(
-    r"^\s*[%!]|\bcuda_c\b|\bmachine_code\b|\binteract\b|\bexercises\.(predict|quiz)\b|\.cu\"|\btorch\b",
+    r"^\s*[%!]|\bcuda_c\b|\bmachine_code\b|\binteract\b|\bexercises\.(predict|quiz)\b|\.cu\"|\btorch\b"
+    r"|\bnjit\b",
     re.MULTILINE,
 )
 

@@ -1,14 +1,19 @@
 """The page of a chapter whose cells run in it, as Sphinx reads it."""
 
+import html
 import json
+import re
 from pathlib import Path
 
 from nbformat.v4 import new_markdown_cell
 
+from course.exercises import EXERCISES
 from course.publish.here import cells
 
 FOLDER = "here"
-FILES = "files"  # in FOLDER: what `runtime.gather` writes
+FILES = "files"  # in FOLDER: a folder for each version of what `runtime.gather` writes
+KEEPER = "sw.js"  # the script that keeps a page's files works for the folder that it lies in
+CHECKED = re.compile(r"exercises\.check\(\s*\"([\w.]+)\"")
 ABOUT = (
     "The cells of this chapter run here, in your browser: change one and press *Run* (or Shift and"
     " Enter). The cells that it needs run first. What you write and what you have solved stay in"
@@ -17,8 +22,11 @@ ABOUT = (
 )
 
 
-def live_notebook(notebook, page):
-    """The reader's notebook of a chapter, with what the page's script needs; in place."""
+def live_notebook(notebook, page, version):
+    """The reader's notebook of a chapter, with what the page's script needs; in place.
+
+    version: of the files that the page loads, the name of their folder.
+    """
     known = cells.live(notebook)
     ids = {cell["id"] for cell in known}
     for cell in notebook.cells:
@@ -26,8 +34,24 @@ def live_notebook(notebook, page):
             cell.metadata.tags = [*tags_left(cell), f"here-{cell.id}"]
             cell.metadata.pop("mystnb", None)
     notebook.cells.insert(1, new_markdown_cell(ABOUT.format(page)))
-    notebook.cells.insert(2, new_markdown_cell(frame(known, Path(page).stem)))
+    files = f"{FILES}/{version}/"
+    parts = exercise_list(known), frame(known, Path(page).stem, files)
+    notebook.cells.insert(2, new_markdown_cell("````{raw} html\n" + "\n".join(parts) + "\n````"))
     return notebook
+
+
+def exercise_list(known):
+    """Links to the chapter's exercises, in HTML: who has little room sees them first."""
+    items = []
+    for cell in known:
+        for id in CHECKED.findall(cell["source"]):
+            starts = [need for need in cell["needs"] if need.startswith("start-")]
+            to, title = (starts or [cell["id"]])[-1], html.escape(EXERCISES[id].title)
+            items.append(f'<li><a href="#here-{to}" data-exercise="{id}">{title}</a></li>')
+    return (
+        '<nav class="here-exercises" aria-label="Exercises"><p>Straight to an exercise:</p>'
+        f"<ol>{''.join(items)}</ol></nav>"
+    )
 
 
 def tags_left(cell):
@@ -41,15 +65,13 @@ NOT_LOADED = (
 )
 
 
-def frame(known, chapter):
+def frame(known, chapter, files):
     """The bar that says what Python does, and the cells as data, in HTML."""
     data = json.dumps(known).replace("<", "\\u003c")
-    return f"""````{{raw}} html
-<link rel="stylesheet" href="{FILES}/here.css">
+    return f"""<link rel="stylesheet" href="{files}here.css">
 <div class="here-bar"><p class="here-words" role="status">{NOT_LOADED}</p>
 <progress max="1" value="0" hidden aria-label="How much of Python is loaded"></progress>
 <button hidden>Stop</button></div>
-<script type="application/json" id="here-cells" data-chapter="{chapter}" data-files="{FILES}/">
+<script type="application/json" id="here-cells" data-chapter="{chapter}" data-files="{files}">
 {data}</script>
-<script type="module" src="{FILES}/here.js"></script>
-````"""
+<script type="module" src="{files}here.js"></script>"""

@@ -193,6 +193,12 @@ def gather(folder, downloads=DOWNLOADS):
     (folder / "manifest.json").write_text(json.dumps(manifest(folder)))
 
 
+def version(folder):
+    """The name of what `gather` wrote into a folder: another one whenever a file differs."""
+    files = sorted(folder.iterdir())
+    return sha256("".join(sha256(file.read_bytes()) for file in files).encode())[:12]
+
+
 def manifest(folder):
     """What a page loads first, and what once there is something to draw, with sizes in bytes."""
 

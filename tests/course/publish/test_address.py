@@ -54,7 +54,10 @@ def test_one_command_sets_it_everywhere(project, capsys):
         after = path.read_text()
         assert SLUG not in after, path.name
         if path.suffix != ".ipynb":
-            assert after == text.replace(SLUG, "ada-lovelace/gpu.course"), path.name
+            moved = text.replace(
+                address.on_pages(SLUG), "https://ada-lovelace.github.io/gpu.course/"
+            )
+            assert after == moved.replace(SLUG, "ada-lovelace/gpu.course"), path.name
     for path in address.notebooks():
         cells = nbformat.read(path, 4).cells
         (setup,) = [cell.source for cell in cells if "setup" in cell.metadata.get("tags", [])]
