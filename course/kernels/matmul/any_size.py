@@ -1,4 +1,4 @@
-"""One product for any size and type: c = a b, by Hopper's tensor cores.
+"""One product for any size and type: c = a b, on Hopper.
 
     multiply(c, a, b)  # matrices, or batches of them
 
@@ -15,7 +15,8 @@ from course.kernels.matmul.forms import RESULTS, TYPES, Choice, Problem, batched
 
 #: The smallest number of bytes from which on the copy engine finds rows
 ALIGNED = 16
-KIND_OF = {dtype: kind for kind, dtype in TYPES.items()}
+#: In which b lies along k, as wgmma takes it
+ALONG_K = "tf32", "fp8"
 
 
 def is_along_k(b: torch.Tensor) -> bool:
@@ -23,9 +24,17 @@ def is_along_k(b: torch.Tensor) -> bool:
     return b.stride(-2) == 1 and b.stride(-1) != 1
 
 
+def kind_of(dtype: torch.dtype) -> str | None:
+    """Of numbers: float32 is multiplied as TF32 where torch would do so, too."""
+    if dtype == torch.float32:
+        return "tf32" if torch.backends.cuda.matmul.allow_tf32 else "fp32"
+    kinds = [kind for kind, known in TYPES.items() if known == dtype]
+    return kinds[0] if kinds else None
+
+
 def problem_of(c, a, b) -> Problem:
     """What is asked; raises ValueError where sizes or types do not fit."""
-    kind = KIND_OF.get(a.dtype)
+    kind = kind_of(a.dtype)
     if kind is None or b.dtype != a.dtype or c.dtype != RESULTS[kind]:
         raise ValueError(f"no product of {a.dtype} and {b.dtype} to {c.dtype}")
     a, b, c = batched(a), batched(b), batched(c)
@@ -33,7 +42,8 @@ def problem_of(c, a, b) -> Problem:
     n = b.shape[-1]
     if b.shape != (batch, k, n) or c.shape != (batch, m, n):
         raise ValueError(f"{tuple(a.shape)} times {tuple(b.shape)} to {tuple(c.shape)}")
-    return Problem(kind, m, n, k, batch, is_along_k(b) or kind in ("tf32", "fp8"))
+    along_k = kind in ALONG_K or kind != "fp32" and is_along_k(b)
+    return Problem(kind, m, n, k, batch, along_k)
 
 
 def padded(matrices: torch.Tensor) -> torch.Tensor:
@@ -59,13 +69,16 @@ def prepared(
         b = b.transpose(-1, -2)
     if not c.is_contiguous():
         raise ValueError("c is not contiguous")
-    return choice, launch(choice, problem, c, padded(a), padded(b), scales)
+    ready = torch.Tensor.contiguous if problem.kind == "fp32" else padded
+    return choice, launch(choice, problem, c, ready(a), ready(b), scales)
 
 
 def multiply(c, a, b, scales=(None, None), choice: Choice | None = None) -> None:
-    """c = a b: (.., m, k) times (.., k, n), of bf16, fp16, float32 as TF32, or e4m3 to bf16.
+    """c = a b: (.., m, k) times (.., k, n), of float32, bf16, fp16, or e4m3 to bf16.
 
-    b may be a transposed view, as x.T; of TF32 and e4m3 it is copied to one where it is not.
+    float32 is multiplied as TF32 where torch.backends.cuda.matmul.allow_tf32 says so. b may be a
+    transposed view, as x.T; of TF32 and e4m3 it is copied to one where it is not, of float32 the
+    other way round.
     scales: of e4m3, float32 factors for each row of a and each column of b. choice: instead of the
     model's.
     """

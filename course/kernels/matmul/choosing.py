@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from course.kernels.matmul.forms import CPU_SMS, Choice, Form, Problem
+from course.kernels.matmul.forms import CPU_SMS, Choice, Float32, Form, Problem
 from utils import machine
 from utils.occupancy import ceil_div
 
@@ -36,6 +36,15 @@ FORMS = (
     *(Form(64, 128, 1, 6, split=split) for split in (1, 2, 4, 8)),
     *(Form(128, 64, 1, 6, split=split) for split in (1, 2, 4)),
     *(Form(128, 128, 2, 4, split=split) for split in (1, 2, 4)),
+)
+#: Without tensor cores
+FLOAT32 = (
+    Float32(128, 256, 32, (64, 64), (8, 16), 3, 1),
+    Float32(128, 128, 16, (64, 32), (8, 8), 4, 2),
+    Float32(128, 64, 16, (64, 32), (8, 8), 4, 4),
+    Float32(64, 64, 16, (32, 32), (8, 4), 4, 4),
+    Float32(32, 64, 32, (32, 32), (8, 4), 3, 8),
+    Float32(32, 32, 32, (32, 16), (4, 4), 3, 8),
 )
 FEWEST = 2  # steps of a piece of a tile
 
@@ -77,13 +86,13 @@ def work_of(choice: Choice, problem: Problem) -> Work:
     if form.split:
         waves = ceil_div(tiles * form.split, sms() * form.per_sm)
         blocks = min(form.per_sm, ceil_div(tiles * form.split, sms()))
-        steps = ceil_div(problem.steps, form.split)
+        steps = ceil_div(form.steps(problem), form.split)
         return Work(blocks, waves * steps, waves, waves * (form.split - 1))
     clusters = choice.clusters
     blocks = min(form.per_sm, ceil_div(clusters * form.cluster, sms()))
     streamed = tiles - choice.whole
     ends = ceil_div(choice.whole, clusters)
-    steps = ends * problem.steps + ceil_div(streamed * problem.steps, clusters)
+    steps = ends * form.steps(problem) + ceil_div(streamed * form.steps(problem), clusters)
     pieces = 0
     if streamed:
         pieces = ceil_div(clusters, streamed)
@@ -91,17 +100,22 @@ def work_of(choice: Choice, problem: Problem) -> Work:
     return Work(blocks, steps, ends, pieces)
 
 
-def choices(problem: Problem, forms=FORMS) -> Iterator[Choice]:
-    """What may be launched."""
-    for form in forms:
+def forms_of(kind: str) -> tuple[Form | Float32, ...]:
+    """That multiply numbers of a kind."""
+    return FLOAT32 if kind == "fp32" else FORMS
+
+
+def choices(problem: Problem, forms=()) -> Iterator[Choice]:
+    """What may be launched. forms: all of the kind, unless given."""
+    for form in forms or forms_of(problem.kind):
         if form.split:
-            if problem.steps >= form.split:
+            if form.steps(problem) >= form.split:
                 yield Choice(form)
         else:
-            yield from _streams(form, form.tiles(problem), problem.steps)
+            yield from _streams(form, form.tiles(problem), form.steps(problem))
 
 
-def _streams(form: Form, tiles: int, steps: int) -> Iterator[Choice]:
+def _streams(form: Form | Float32, tiles: int, steps: int) -> Iterator[Choice]:
     places = form.clusters
     yield Choice(form, min(tiles, places), tiles)
     left = tiles % places
@@ -124,7 +138,7 @@ def measured() -> dict:
 
 
 @functools.cache
-def costs(form: Form) -> Costs:
+def costs(form: Form | Float32) -> Costs:
     """Of a form, as measured."""
     return Costs(**measured()["forms"][str(form)])
 

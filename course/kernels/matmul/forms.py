@@ -1,6 +1,7 @@
-"""The forms of Hopper's product at any size: tiles, warp groups, stages, clusters; launches.
+"""The forms of a product at any size: tiles, warp groups, stages, clusters; and launches.
 
-A `Form` is how a kernel is compiled, a `Choice` how it is launched, a `Problem` what is asked.
+A `Form` or a `Float32` is how a kernel is compiled, a `Choice` how it is launched, a `Problem` what
+is asked.
 """
 
 import functools
@@ -11,7 +12,7 @@ from pathlib import Path
 import torch
 
 from course.kernels.matmul import maps
-from utils import cuda_c, machine
+from utils import cuda_c, has_gpu, machine
 from utils.occupancy import ceil_div
 from utils.tools import yours
 
@@ -29,10 +30,14 @@ TYPES = {
     "fp16": torch.float16,
     "tf32": torch.float32,
     "fp8": torch.float8_e4m3fn,
+    "fp32": torch.float32,  # without tensor cores
 }
 RESULTS = TYPES | {"fp8": torch.bfloat16}
 LINE = 128  # bytes of a step along k
 BARRIERS = 16  # bytes a stage
+#: That the blocks of an SM may leave for others
+MOST_SUMS = 1 << 16
+MOST_FLAGS = 16
 
 
 @dataclass(frozen=True)
@@ -56,11 +61,6 @@ class Problem:
     @property
     def result_bytes(self) -> int:
         return RESULTS[self.kind].itemsize
-
-    @property
-    def steps(self) -> int:
-        """Of 128 bytes, along k."""
-        return ceil_div(self.k * self.number_bytes, LINE)
 
     @property
     def flops(self) -> int:
@@ -130,6 +130,15 @@ class Form:
         named |= {"SPLIT": self.split} if self.split else {"CLUSTER": self.cluster}
         return tuple(f"-D{name}={value}" for name, value in named.items())
 
+    def kernel(self, kind: str, along_k: bool):
+        """The compiled kernel."""
+        file = "any_small.cu" if self.split else "any.cu"
+        return cuda_c.load(KERNELS / file, flags=self.flags(kind, along_k)).matmul
+
+    def steps(self, problem: Problem) -> int:
+        """Of 128 bytes, along k."""
+        return ceil_div(problem.k * problem.number_bytes, LINE)
+
     def tiles(self, problem: Problem) -> int:
         """Of a cluster's blocks each a tile, for the whole batch."""
         down = ceil_div(problem.m, self.rows * self.cluster)
@@ -143,10 +152,70 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A form, and for kernels/any.cu how many clusters there are and how many tiles come whole."""
+class Float32:
+    """How kernels/any_float32.cu is compiled. rows, columns: of a block's tile. depth: of a step.
 
-    form: Form
+    warp, thread: (rows, columns) of theirs. per_sm: blocks on an SM.
+    """
+
+    rows: int
+    columns: int
+    depth: int
+    warp: tuple[int, int]
+    thread: tuple[int, int]
+    stages: int
+    per_sm: int
+    cluster = 1
+    split = 0
+
+    def __str__(self):
+        return f"{self.rows}x{self.columns}x{self.depth} per SM {self.per_sm}"
+
+    @property
+    def threads(self) -> int:
+        return 32 * (self.rows // self.warp[0]) * (self.columns // self.warp[1])
+
+    @property
+    def shared(self) -> int:
+        """Bytes of dynamic shared memory a block: so many pairs of tiles, A's padded by 4."""
+        return 4 * self.stages * self.depth * (self.rows + 4 + self.columns)
+
+    def kernel(self, kind: str, along_k: bool):
+        """The compiled kernel."""
+        named = {
+            "BM": self.rows,
+            "BN": self.columns,
+            "BK": self.depth,
+            "WM": self.warp[0],
+            "WN": self.warp[1],
+            "TM": self.thread[0],
+            "TN": self.thread[1],
+            "STAGES": self.stages,
+            "BLOCKS": self.per_sm,
+        }
+        flags = tuple(f"-D{name}={value}" for name, value in named.items())
+        return cuda_c.load(KERNELS / "any_float32.cu", flags=flags).matmul
+
+    def steps(self, problem: Problem) -> int:
+        """Along k."""
+        return ceil_div(problem.k, self.depth)
+
+    def tiles(self, problem: Problem) -> int:
+        """For the whole batch."""
+        down = ceil_div(problem.m, self.rows)
+        return problem.batch * down * ceil_div(problem.n, self.columns)
+
+    @property
+    def clusters(self) -> int:
+        """Blocks that run at the same time."""
+        return (machine().sms or CPU_SMS) * self.per_sm
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A form, and where blocks stay, how many clusters there are and how many tiles come whole."""
+
+    form: Form | Float32
     clusters: int = 0
     whole: int = 0
 
@@ -155,18 +224,31 @@ class Choice:
 
 
 @yours.cache
-def kernel(form: Form, kind: str, along_k: bool):
+def kernel(form: Form | Float32, kind: str, along_k: bool):
     """The compiled kernel."""
-    file = "any_small.cu" if form.split else "any.cu"
-    return cuda_c.load(KERNELS / file, flags=form.flags(kind, along_k)).matmul
+    compiled = form.kernel(kind, along_k)
+    if has_gpu():
+        _prefer_shared_memory(compiled.handle)
+    return compiled
+
+
+def _prefer_shared_memory(handle: int) -> None:
+    """Let an SM have as much of it as it can, so that all blocks find room at the same time."""
+    from cuda.bindings import driver
+
+    preference = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
+    device = torch.cuda.current_device()
+    (error,) = driver.cuKernelSetAttribute(preference, 100, driver.CUkernel(handle), device)
+    if error != driver.CUresult.CUDA_SUCCESS:
+        raise RuntimeError(f"shared memory is not preferred: {error.name}")
 
 
 @functools.cache
 def exchange(device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
     """(Sums, flags) that blocks leave for each other; one launch at a time."""
-    blocks = (machine().sms or CPU_SMS) * 4
-    sums = torch.empty(blocks * 128 * 256, device=device)
-    return sums, torch.zeros(blocks * 2, dtype=torch.int32, device=device)
+    sms = machine().sms or CPU_SMS
+    sums = torch.empty(sms * MOST_SUMS, device=device)
+    return sums, torch.zeros(sms * MOST_FLAGS, dtype=torch.int32, device=device)
 
 
 def batched(matrix: torch.Tensor) -> torch.Tensor:
@@ -177,33 +259,42 @@ def batched(matrix: torch.Tensor) -> torch.Tensor:
 def launch(choice: Choice, problem: Problem, c, a, b, scales=(None, None)) -> Callable[[], None]:
     """What starts the kernel on these matrices; their tensor maps are made here, once.
 
-    Rows of a and b begin at multiples of 16 bytes.
+    b: (.., n, k) if the problem is along_k. Rows of a and b begin at multiples of 16 bytes, except
+    of "fp32".
     """
     form = choice.form
-    a, b, c = batched(a), batched(b), batched(c)
-    line = LINE // problem.number_bytes
-    map_a = maps.boxes(a, form.rows, line)
-    if problem.along_k:
-        map_b = maps.boxes(b, form.columns // form.cluster, line)
-    else:
-        map_b = maps.boxes(b, line, line)
-    sizes = problem.m, problem.n, problem.k
     compiled = kernel(form, problem.kind, problem.along_k)
-    if form.split:
-        blocks = form.split * form.tiles(problem)
-        arguments = c, map_a, map_b, *scales, *sizes
+    sizes = problem.m, problem.n, problem.k
+    streams = *exchange(c.device), *sizes, problem.batch, choice.whole
+    blocks = choice.clusters * form.cluster
+    if problem.kind == "fp32":
+        arguments = c, a, b, *streams
     else:
-        map_c = map_a
-        if problem.n * problem.result_bytes % 16 == 0:
-            map_c = maps.boxes(c, 64, LINE // problem.result_bytes)
-        blocks = choice.clusters * form.cluster
-        more = *exchange(c.device), *sizes, problem.batch, choice.whole
-        arguments = c, map_c, map_a, map_b, *scales, *more
+        map_a, map_b = _maps(form, problem, batched(a), batched(b))
+        if form.split:
+            blocks = form.split * form.tiles(problem)
+            arguments = c, map_a, map_b, *scales, *sizes
+        else:
+            map_c = _map_of_result(problem, batched(c)) or map_a
+            arguments = c, map_c, map_a, map_b, *scales, *streams
 
     def start():
         compiled[blocks, form.threads, form.shared, stream(c)](*arguments)
 
     return start
+
+
+def _maps(form: Form, problem: Problem, a, b):
+    line = LINE // problem.number_bytes
+    box = (form.columns // form.cluster if problem.along_k else line), line
+    return maps.boxes(a, form.rows, line), maps.boxes(b, *box)
+
+
+def _map_of_result(problem: Problem, c):
+    """None where rows do not begin at multiples of 16 bytes: the kernel does without."""
+    if problem.n * problem.result_bytes % 16:
+        return None
+    return maps.boxes(c, 64, LINE // problem.result_bytes)
 
 
 def stream(x: torch.Tensor) -> int:

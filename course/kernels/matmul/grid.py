@@ -192,7 +192,7 @@ def main() -> None:
 def tune_all(report: Report, options) -> None:
     """Compile, prove and time all forms, a type after the other."""
     for kind in options.kinds:
-        forms = choosing.FORMS
+        forms = choosing.forms_of(kind)
         if options.forms:
             forms = [form for form in forms if bool(form.split) == (options.forms == "share")]
         every = [(form, kind, along_k) for form in forms for along_k in grid_tune.layouts(kind)]

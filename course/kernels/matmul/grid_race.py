@@ -4,6 +4,7 @@ What is timed is a CUDA graph's replay: no rival pays for its launches from Pyth
 form needs, because rows do not begin at multiples of 16 bytes, are part of it.
 """
 
+import contextlib
 import math
 from collections.abc import Callable
 from functools import partial
@@ -16,6 +17,7 @@ from course.kernels.matmul.grid_shapes import GridShape
 from course.kernels.matmul.ladder import DEVICE, bound
 from utils import has_gpu
 
+LIBRARIES = "cublas", "cublaslt"
 ROWS_PROVED = 128  # of the first matrix and of the last
 #: e4m3 is exact here; the result is rounded to bf16
 ROUNDED = {"fp8": "bf16"}
@@ -48,7 +50,8 @@ class Operands:
 
     def ours(self, choice: Choice | None = None) -> None:
         """The product by our function; choice: instead of the model's."""
-        any_size.multiply(self.c, self.a, self.b, self.scales, choice)
+        with tf32_allowed(self.kind == "tf32"):
+            any_size.multiply(self.c, self.a, self.b, self.scales, choice)
 
     def rivals(self) -> dict[str, Callable[[], object]]:
         """cuBLAS in its modes, through torch."""
@@ -57,7 +60,8 @@ class Operands:
         product = torch.bmm if self.shape.batch > 1 else torch.mm
         out = torch.empty_like(self.c)
         run = partial(product, self.a, self.b, out=out)
-        return {name: partial(_with_library, name, run) for name in ("cublas", "cublaslt")}
+        allowed = self.kind == "tf32"
+        return {name: partial(_with_library, name, allowed, run) for name in LIBRARIES}
 
     def _scaled_mm(self) -> dict[str, Callable[[], object]]:
         one = torch.ones((), device=DEVICE)
@@ -95,19 +99,29 @@ class Operands:
         return error
 
 
-def _with_library(name: str, run: Callable[[], object]) -> object:
-    """Run a product with one of torch's libraries for it."""
+@contextlib.contextmanager
+def tf32_allowed(allowed: bool):
+    """In this block torch multiplies float32 as TF32, or does not."""
+    settings = torch.backends.cuda.matmul
+    before = settings.allow_tf32
+    settings.allow_tf32 = allowed
+    try:
+        yield
+    finally:
+        settings.allow_tf32 = before
+
+
+def _with_library(name: str, allowed: bool, run: Callable[[], object]) -> object:
+    """Run a product with one of torch's libraries for it. allowed: as TF32."""
     if not has_gpu():
         return run()
-    tf32 = torch.backends.cuda.matmul
-    before = torch.backends.cuda.preferred_blas_library(), tf32.allow_tf32
+    before = torch.backends.cuda.preferred_blas_library()
     torch.backends.cuda.preferred_blas_library(name)
-    tf32.allow_tf32 = True  # concerns float32 only, which stands for TF32 here
     try:
-        return run()
+        with tf32_allowed(allowed):
+            return run()
     finally:
-        torch.backends.cuda.preferred_blas_library(before[0])
-        tf32.allow_tf32 = before[1]
+        torch.backends.cuda.preferred_blas_library(before)
 
 
 def replayed(run: Callable[[], object]) -> Callable[[], None]:

@@ -3,6 +3,7 @@
 import random
 from dataclasses import dataclass
 
+from course.kernels.matmul.any_size import ALONG_K
 from course.kernels.matmul.forms import Problem
 
 HELD_OUT = 16
@@ -11,7 +12,10 @@ MOST = 2 * 8192**3  # FLOP of a product that is drawn
 
 @dataclass(frozen=True)
 class GridShape:
-    """(m, k) times (k, n), so many times. linear: the second is stored as (n, k)."""
+    """(m, k) times (k, n), so many times.
+
+    linear: the second is stored as (n, k), as for TF32 and 8-bit floats always, for float32 never.
+    """
 
     m: int
     n: int
@@ -21,7 +25,7 @@ class GridShape:
 
     def problem(self, kind: str) -> Problem:
         """The product of numbers of this kind."""
-        along_k = self.linear or kind in ("tf32", "fp8")
+        along_k = kind != "fp32" and (self.linear or kind in ALONG_K)
         return Problem(kind, self.m, self.n, self.k, self.batch, along_k)
 
     def __str__(self):

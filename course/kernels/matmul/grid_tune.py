@@ -7,8 +7,8 @@ from functools import partial
 import torch
 
 from course.kernels.bench.report import Report
-from course.kernels.matmul import any_size, choosing
-from course.kernels.matmul.forms import Choice, Form, Problem, kernel
+from course.kernels.matmul import choosing
+from course.kernels.matmul.forms import Choice, Problem, kernel
 from course.kernels.matmul.grid_race import Operands, replayed
 from course.kernels.matmul.grid_shapes import GridShape
 from utils import compare, has_gpu, pick
@@ -37,10 +37,10 @@ def compile_all(wanted) -> None:
 
 def layouts(kind: str) -> tuple[bool, ...]:
     """How b may be stored: along_k or not."""
-    return (False, True) if kind in ("bf16", "fp16") else (True,)
+    return {"fp32": (False,), "tf32": (True,), "fp8": (True,)}.get(kind, (False, True))
 
 
-def checked(report: Report, kind: str, forms=choosing.FORMS) -> tuple[Form, ...]:
+def checked(report: Report, kind: str, forms) -> tuple:
     """Those forms that are right: on ragged shapes, streamed and whole, against float64."""
     right = []
     for form in forms:
@@ -54,7 +54,7 @@ def checked(report: Report, kind: str, forms=choosing.FORMS) -> tuple[Form, ...]
     return tuple(right)
 
 
-def error_of(kind: str, form: Form, shape: GridShape) -> float:
+def error_of(kind: str, form, shape: GridShape) -> float:
     """The largest error of a form's choices on a shape, in both layouts."""
     worst = 0.0
     for linear in layouts(kind):
@@ -90,7 +90,7 @@ def tune(report: Report, kind: str, forms, shapes) -> None:
 
 def _tune_one(report: Report, kind: str, forms, shape: GridShape) -> None:
     given = Operands(kind, shape)
-    problem = any_size.problem_of(given.c, given.a, given.b)
+    problem = shape.problem(kind)
     runs = {}
     for choice in candidates(problem, forms):
         given.c.fill_(torch.nan)

@@ -6,7 +6,9 @@
 // what both need of B. PER_SM: that an SM should have room for. PATCH: tiles that run together lie
 // in patches so many rows high.
 // Grid: CLUSTER * clusters, block: 128 * (1 + CONSUMERS), dynamic shared memory: sizeof(Shared).
-#include "any_tiles.cuh"
+#include "any_parts.cuh"
+#include "any_type.cuh"
+#include "hopper_rounds.cuh"
 
 #ifndef BM
 #define BM 128
@@ -155,10 +157,9 @@ __device__ void take_over(float (&d)[HALVES][SUMS], Exchange exchange, int block
 __device__ void take_all(float (&d)[HALVES][SUMS], Exchange exchange, const Parts& parts,
                          const Part& part, int consumer) {
     int rank = CLUSTER == 1 ? 0 : cluster_rank();
-    long long end = parts.end_of(part.tile);
-    for (int i = blockIdx.x / CLUSTER + 1; i < parts.clusters && parts.begin_of(i) < end; ++i)
-        if (parts.begin_of(i) < parts.begin_of(i + 1))
-            take_over(d, exchange, i * CLUSTER + rank, consumer);
+    parts.each_other(part.tile, blockIdx.x / CLUSTER, [&](int cluster) {
+        take_over(d, exchange, cluster * CLUSTER + rank, consumer);
+    });
 }
 
 // Scales sums of 8-bit floats.
