@@ -17,12 +17,11 @@ RUN = "/run/cuda-course"  # root's
 CLASS_PAGE = "class.ipynb"  # how to join, in that copy
 
 
-def command(settings: Settings) -> list[str]:
+def command(settings: Settings, python: str = sys.executable) -> list[str]:
     """What a learner's account runs: first the copy is made or renewed, then the server starts.
 
     A renewal that fails keeps nobody from what is there.
     """
-    python = sys.executable
     # Their own temporary folder: in /tmp others see the names of their files
     ready = 'umask 077; mkdir -p "$HOME/.tmp"; export TMPDIR="$HOME/.tmp"'
     renew = f'{python} -m course.copies "$HOME/{COPY}"'
