@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from course.hub import accounts, limits, spawning
-from course.hub.settings import NAME, Settings
+from course.hub.settings import NAME, Settings, Unsafe
 
 #: Where npm put the proxy, in the course's environment
 PROXY_FOLDER = Path(sys.prefix) / "share" / "cuda-course" / "proxy"
@@ -24,7 +24,8 @@ OWN = """\
 # c.JupyterHub.authenticator_class = "github"
 # c.OAuthenticator.allowed_users = {"ann", "bob"}
 #
-# Who teaches: c.JupyterHub.load_groups = {"instructors": {"users": ["ann"]}}
+# Who teaches is said where the Hub is started, by the name that the institution gives them:
+# make hub FLAGS="--instructor ann". Without that such a Hub does not start.
 #
 # An address of its own for each learner, so that no page of one learner's can act as another who
 # opens it (needs a wildcard certificate): c.JupyterHub.subdomain_host = "https://hub.example.org"
@@ -77,7 +78,8 @@ def _people(c, settings, first_password):
     c.JupyterHub.template_paths = [str(Path(native).with_name("templates"))]
     c.NativeAuthenticator.username_pattern = NAME
     c.Authenticator.admin_users = set(settings.instructors)
-    c.Authenticator.allow_all = True  # whom NativeAuthenticator has let in
+    # Whom NativeAuthenticator has let in; of another authenticator's people that would be everybody
+    c.NativeAuthenticator.allow_all = True
     c.NativeAuthenticator.open_signup = settings.open
     c.NativeAuthenticator.minimum_password_length = accounts.PASSWORD_LENGTH
     c.NativeAuthenticator.check_common_password = True
@@ -87,6 +89,19 @@ def _people(c, settings, first_password):
     c.JupyterHub.custom_scopes = {
         "custom:board:instruct": {"description": "See the class on the board, and use the wall"}
     }
+
+
+def refuse_unknown_teachers(c, settings: Settings) -> None:
+    """Raise Unsafe where accounts are an institution's and nobody said who of them teaches.
+
+    An account that happens to have the name by which instructors are known here would.
+    """
+    native = getattr(c.JupyterHub.authenticator_class, "__name__", "") == "ClassAuthenticator"
+    if not native and settings.instructors == Settings.instructors:
+        raise Unsafe(
+            "accounts are an institution's, and nobody said who of them teaches: make hub "
+            'FLAGS="--instructor NAME", by the name that the institution gives them'
+        )
 
 
 def _servers(c, settings):

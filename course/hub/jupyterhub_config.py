@@ -13,6 +13,10 @@ def _configure():
     config.configure(c, chosen, os.environ.pop("CUDA_COURSE_FIRST_PASSWORD", ""))  # noqa: F821
     if chosen.own.is_file():
         load_subconfig(str(chosen.own))  # noqa: F821
+    try:
+        config.refuse_unknown_teachers(c, chosen)  # noqa: F821
+    except settings.Unsafe as no:
+        raise SystemExit(f"error: {no}") from None
 
 
 if "get_config" in globals():  # else a test has only imported it

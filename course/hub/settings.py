@@ -16,6 +16,7 @@ from pathlib import Path
 SETTINGS = "CUDA_COURSE_HUB"  # names the file in which JupyterHub's own process finds them
 PLACE = Path("/var/lib/cuda-course")
 NAME = r"[a-z][a-z0-9_-]{0,23}"  # an account of the class: with a prefix, a Unix account's name
+INSTRUCTOR = r"[a-z0-9][a-z0-9_.@-]{0,63}"  # who teaches: perhaps an institution's name for them
 
 WITHOUT_TLS = """\
 {ip} can be reached from other machines, and without TLS everybody in the network could read
@@ -135,9 +136,9 @@ def refuse_unsafe(settings: Settings, *, root: bool) -> None:
         raise Unsafe("--trusting would run everybody's code as root: start it as somebody else")
     if settings.trusting and settings.open and not is_loopback(settings.ip):
         raise Unsafe("--trusting with --open would run anybody's code as you")
-    wrong = [name for name in settings.instructors if not re.fullmatch(NAME, name)]
+    wrong = [name for name in settings.instructors if not re.fullmatch(INSTRUCTOR, name)]
     if wrong:
-        raise Unsafe(f"{wrong[0]!r} is no account's name: small letters, digits, - and _")
+        raise Unsafe(f"{wrong[0]!r} is no account's name: small letters, digits, - _ . @")
 
 
 def is_loopback(ip: str) -> bool:
