@@ -11,7 +11,7 @@ from utils.occupancy import ceil_div
 # Why an answer was not accepted: key -> the sentence that the learner reads first.
 REASONS = {
     "missing_guard": "Threads without an element to work on write or read anyway: a guard is "
-    "missing.",
+    "missing, or lets them through.",
     "off_by_one": "A boundary is off by one.",
     "swapped_axes": "Two axes are swapped.",
     "only_square": "It works only when the sides are equal.",

@@ -311,6 +311,18 @@ def max_pool(out, picture):
             "wrong_value",
         ),
         ("max(upper, lower)", "upper", "wrong_value"),
+        ("max(upper, lower)", "max(upper, lower, np.float32(0))", "wrong_value"),
+        (
+            "max(picture[2 * y + 1, 2 * x], picture[2 * y + 1, 2 * x + 1])",
+            "picture[2 * y + 1, 2 * x]",
+            "wrong_value",
+        ),
+        (
+            ("upper = max(", "upper = min("),
+            ("lower = max(", "lower = min("),
+            ("max(upper, lower)", "min(upper, lower)"),
+            "wrong_value",
+        ),
     ),
     hypotheses=(
         Hypothesis(
@@ -322,6 +334,26 @@ def max_pool(out, picture):
             "wrong_value",
             "Only the upper two of the four pixels are compared.",
             lambda out, picture: four_of_each_square(picture)[:2].max(axis=0),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "This is 0 where all four pixels are below 0: a maximum must begin at one of them.",
+            lambda out, picture: four_of_each_square(picture).max(axis=0, initial=0),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Only three of the four pixels are compared: the one at the lower right is missing.",
+            lambda out, picture: four_of_each_square(picture)[:3].max(axis=0),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "This is the smallest of the four pixels, not the largest.",
+            lambda out, picture: four_of_each_square(picture).min(axis=0),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "This is the mean of the four pixels, not the largest of them.",
+            lambda out, picture: four_of_each_square(picture).astype(np.float64).mean(axis=0),
         ),
     ),
 )
@@ -415,6 +447,12 @@ def linear(out, x, weight, bias):
         ),
         ("x.shape[2]", "x.shape[2] - 1", "off_by_one"),
         ("bias[column]", "np.float32(0)", "wrong_value"),
+        ("total += x", "total = x", "wrong_value"),
+        (
+            ("total += x", "total = x"),
+            ("weight[column, k]", "weight[column, k] + bias[column]"),
+            "wrong_value",
+        ),
         (
             ("        total = bias[column]\n", ""),
             ("total += x", "out[batch, row, column] += x"),
@@ -432,6 +470,18 @@ def linear(out, x, weight, bias):
             "off_by_one",
             "The first term of the sum is missing: k starts at 0.",
             lambda out, x, weight, bias: affine(x[:, :, 1:], weight[:, 1:], bias),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Each turn of the loop overwrites the one before, so only the last product is left:"
+            " add with `+=`. The bias is lost with the others.",
+            lambda out, x, weight, bias: affine(x[:, :, -1:], weight[:, -1:], 0 * bias),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Each turn of the loop overwrites the one before, so only the last product is left:"
+            " add with `+=`.",
+            lambda out, x, weight, bias: affine(x[:, :, -1:], weight[:, -1:], bias),
         ),
         Hypothesis(
             "wrong_value",
@@ -541,6 +591,13 @@ __global__ void rotate(float* dst, const float* src, int height, int width) {
         ),
         ("src[y * width + x]", "src[x * height + y]", "swapped_axes"),
         (
+            "dst[x * height + (height - 1 - y)] = src[y * width + x]",
+            "dst[y * width + x] = src[x * height + (height - 1 - y)]",
+            "swapped_axes",
+        ),
+        (TARGET, "dst[(height - 1 - y) * width + width - 1 - x]", "wrong_value"),
+        (TARGET, "dst[y * width + x]", "wrong_value"),
+        (
             TARGET,
             "dst[(unsigned short)(x * height + (height - 1 - y))]",
             "only_small",
@@ -567,6 +624,22 @@ __global__ void rotate(float* dst, const float* src, int height, int width) {
             "wrong_value",
             "This is the transpose across the other diagonal: turned and mirrored.",
             lambda dst, src, height, width: np.rot90(src, k=-1)[::-1],
+        ),
+        Hypothesis(
+            "wrong_value",
+            "This is half a turn, and a quarter is asked for.",
+            lambda dst, src, height, width: src[::-1, ::-1].reshape(dst.shape),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The numbers come out in their old order: nothing is turned.",
+            lambda dst, src, height, width: src.reshape(dst.shape),
+        ),
+        Hypothesis(
+            "swapped_axes",
+            "The two indices are exchanged: `src[y * width + x]` is read, and the other one is"
+            " where it goes in `dst`.",
+            lambda dst, src, height, width: src.reshape(width, height).T[::-1].reshape(dst.shape),
         ),
     ),
 )
@@ -669,10 +742,16 @@ def axpy(y, x, a):
             "few_rounds",
         ),
         ("+=", "=", "wrong_value"),
+        ("y[i] += a * x[i]", "y[i] = a * y[i] + x[i]", "wrong_value"),
     ),
     hypotheses=(
         Hypothesis(
             "wrong_value", "What `y` held is lost: add to it (`+=`).", lambda y, x, a: a * x
+        ),
+        Hypothesis(
+            "wrong_value",
+            "This is `a * y[i] + x[i]`: it is `x` that `a` multiplies.",
+            lambda y, x, a: a * y + x.astype(np.float64),
         ),
     ),
 )
