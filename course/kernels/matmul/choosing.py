@@ -43,7 +43,7 @@ FLOAT32 = (
     Float32(128, 128, 16, (64, 32), (8, 8), 4, 2),
     Float32(128, 64, 16, (64, 32), (8, 8), 4, 4),
     Float32(64, 64, 16, (32, 32), (8, 4), 4, 4),
-    Float32(32, 64, 32, (32, 32), (8, 4), 3, 8),
+    Float32(32, 64, 16, (32, 32), (8, 4), 4, 8),
     Float32(32, 32, 32, (32, 16), (4, 4), 3, 8),
 )
 FEWEST = 2  # steps of a piece of a tile
@@ -137,20 +137,27 @@ def measured() -> dict:
     return json.loads(MEASURED.read_text(encoding="utf-8"))
 
 
+def key(form: Form | Float32, kind: str) -> str:
+    """Under which its costs are kept: two kinds of 16-bit numbers have the same."""
+    return f"{'bf16' if kind == 'fp16' else kind}/{form}"
+
+
 @functools.cache
-def costs(form: Form | Float32) -> Costs:
+def costs(form: Form | Float32, kind: str) -> Costs:
     """Of a form, as measured."""
-    return Costs(**measured()["forms"][str(form)])
+    return Costs(**measured()["forms"][key(form, kind)])
+
+
+def shared_share(work: Work, form: Form | Float32) -> float:
+    """How near an SM is to having as many blocks as it has room for: 0 for one, 1 for all."""
+    return (work.blocks - 1) / (form.per_sm - 1) if form.per_sm > 1 else 0.0
 
 
 def predicted(choice: Choice, problem: Problem) -> float:
     """Microseconds, by the model."""
     work = work_of(choice, problem)
-    cost = costs(choice.form)
-    step = cost.step
-    if choice.form.per_sm > 1:
-        share = (work.blocks - 1) / (choice.form.per_sm - 1)
-        step += share * (cost.together - cost.step)
+    cost = costs(choice.form, problem.kind)
+    step = cost.step + shared_share(work, choice.form) * (cost.together - cost.step)
     busy = work.steps * step + work.tiles * cost.tile + work.pieces * cost.piece
     memory = problem.bytes / measured()["bytes_per_us"]
     return cost.start + max(busy, memory)

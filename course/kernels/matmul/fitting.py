@@ -1,0 +1,137 @@
+"""The constants of `choosing`, fitted to what `grid --tune` has measured.
+
+    python -m course.kernels.matmul.fitting tune.json ...
+
+writes model.json, and prints how far the model is off: its error in predicting times, and what
+shapes lose because it chooses as it does.
+"""
+
+import json
+import sys
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from course.kernels.matmul import choosing
+from course.kernels.matmul.choosing import Choice, Costs
+from course.kernels.matmul.forms import Problem
+from course.kernels.matmul.grid_shapes import TUNING
+from utils.files import write_whole
+
+BUSY = 0.85  # of a time that memory explains: beyond it, a point says nothing of the form
+SWEEPS = 3000
+START = 2.0  # microseconds of a launch, at least
+
+
+@dataclass(frozen=True)
+class Point:
+    """A measured time."""
+
+    choice: Choice
+    problem: Problem
+    us: float
+
+
+def points_of(paths) -> list[Point]:
+    """What files of `grid --tune` hold."""
+    found = []
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            sweeps = json.load(file)["sweeps"]
+        for shape in TUNING:
+            for kind in ("bf16", "fp16", "tf32", "fp8", "fp32"):
+                problem = shape.problem(kind)
+                known = {str(choice): choice for choice in choosing.choices(problem)}
+                for label, us in sweeps.get(f"{kind}/{shape}", {}).items():
+                    if label in known:
+                        found.append(Point(known[label], problem, us))
+    return found
+
+
+def features(point: Point) -> np.ndarray:
+    """What a form's costs are multiplied by: start, step, together, tile, piece."""
+    work = choosing.work_of(point.choice, point.problem)
+    share = choosing.shared_share(work, point.choice.form)
+    steps = work.steps * (1 - share), work.steps * share
+    return np.array([1.0, *steps, work.tiles, work.pieces])
+
+
+def nonnegative(rows: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """x ≥ 0 with the least squares of rows x - wanted, by descent along one x after the other."""
+    scale = np.maximum(np.linalg.norm(rows, axis=0), 1e-12)
+    rows = rows / scale
+    x = np.zeros(rows.shape[1])
+    left = wanted.copy()
+    for _ in range(SWEEPS):
+        for i, column in enumerate(rows.T):
+            moved = max(0.0, x[i] + column @ left)
+            left -= (moved - x[i]) * column
+            x[i] = moved
+    return x / scale
+
+
+def fitted(points: list[Point], bytes_per_us: float) -> Costs:
+    """A form's costs, with the least relative errors."""
+    bound = [point.problem.bytes / bytes_per_us for point in points]
+    telling = [
+        point
+        for point, memory in zip(points, bound, strict=True)
+        if memory < BUSY * (point.us - START)
+    ]
+    telling = telling if len(telling) > 4 else points
+    rows = np.array([features(point) / point.us for point in telling])
+    start, step, together, tile, piece = nonnegative(rows, np.ones(len(rows)))
+    if not together:
+        together = step
+    return Costs(
+        *(round(float(each), 5) for each in (start, step or together, together, tile, piece))
+    )
+
+
+START = 2.0  # microseconds of a launch, at least
+
+
+def fit(points: list[Point]) -> dict:
+    """The model, as choosing.py reads it."""
+    rates = [point.problem.bytes / (point.us - START) for point in points if point.us > 20]
+    bytes_per_us = float(np.max(rates)) if rates else 3.5e6
+    forms = {}
+    for point in points:
+        forms.setdefault(choosing.key(point.choice.form, point.problem.kind), []).append(point)
+    return {
+        "bytes_per_us": round(bytes_per_us),
+        "forms": {key: asdict(fitted(own, bytes_per_us)) for key, own in sorted(forms.items())},
+    }
+
+
+def report(points: list[Point]) -> str:
+    """How far the model is off, and what its choices lose."""
+    errors = [np.log(choosing.predicted(each.choice, each.problem) / each.us) for each in points]
+    lines = [f"median error of a time: {np.expm1(np.median(np.abs(errors))):.1%}"]
+    by_problem = {}
+    for point in points:
+        by_problem.setdefault(point.problem, {})[point.choice] = point.us
+    losses = []
+    for problem, times in by_problem.items():
+        said = min(times, key=lambda choice: choosing.predicted(choice, problem))
+        best = min(times, key=times.get)
+        losses.append(times[said] / times[best])
+        us = f"{times[said]:.1f} us (said {choosing.predicted(said, problem):.1f})"
+        lines.append(
+            f"{losses[-1]:5.2f} {problem.kind} {problem}: {said} {us}, best {best} "
+            f"{times[best]:.1f} (said {choosing.predicted(best, problem):.1f})"
+        )
+    lines.append(f"choices take {np.exp(np.mean(np.log(losses))):.3f} of the best's time")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    points = points_of(sys.argv[1:])
+    write_whole(choosing.MEASURED, json.dumps(fit(points), indent=1) + "\n")
+    choosing.measured.cache_clear()
+    choosing.costs.cache_clear()
+    print(report(points))
+
+
+if __name__ == "__main__":
+    main()
