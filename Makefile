@@ -10,7 +10,7 @@ TESTS = $(IN_VENV) .venv/bin/python -m pytest -p tests.tiers -p tests.spent -p t
 WHOLE = -n logical --maxprocesses=4 --dist loadfile --no-loadscope-reorder --max-worker-restart=0 \
         --nbval-lax --nbval-cell-timeout=600 tests course chapters
 
-.PHONY: help lab hub update answers check chapter format tables test nightly mutants faults slides site book doctor record race address lock sbom release-check install clean
+.PHONY: help lab hub readable update answers check chapter format tables test test-engines nightly mutants faults slides site book doctor record race address lock sbom release-check install clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s%s\n", $$1, $$2}' Makefile
@@ -19,8 +19,11 @@ lab: install ## open your copy of the course in JupyterLab (the first time it in
 	-@.venv/bin/python -m course.copies
 	exec .venv/bin/python -m utils.setup.lab $(FLAGS)
 
-hub: install ## a JupyterHub for a class on this machine, with a board for whoever teaches: sudo make hub (course/instructors.md)
+hub: readable install ## a JupyterHub for a class on this machine, with a board for whoever teaches: sudo make hub (course/instructors.md)
 	exec .venv/bin/python -m course.hub $(FLAGS)
+
+readable: # by learners: the course and this Python, looked at before anything is installed
+	@$(PYTHON) -E -s course/hub/settings.py
 
 update: install ## fetch the newest course; what you wrote stays (plain git pull and make lab do, too)
 	.venv/bin/python -m course.copies --update
@@ -57,6 +60,9 @@ test: forget install ## lint, unit tests, and every notebook; AGAIN=--again: wha
 	.venv/bin/python -m tests.formatting --check
 	.venv/bin/lint-imports --no-logo
 	$(TESTS) --tier=test -p tests.again $(AGAIN) $(if $(SHARD),--shard=$(SHARD)) $(WHOLE)
+
+test-engines: install ## the tests of the engines in utils/cpu, of the tracer, and of both as a package of their own
+	$(TESTS) --tier=test -n logical --maxprocesses=4 --dist loadfile tests/utils/cpu tests/utils/cuda_c tests/utils/tracer
 
 nightly: install ## everything: what make test leaves out, too, on new inputs; then faults and mutants by the day
 	$(TESTS) --tier=nightly $(if $(SEED),--seed=$(SEED)) $(if $(SHARD),--shard=$(SHARD)) $(WHOLE)
