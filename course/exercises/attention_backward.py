@@ -104,6 +104,11 @@ def slopes(
 slopes_if = with_mistakes(slopes)
 
 
+def of_the_last_key(dq, q, k, v, dout, out, lse, scale):
+    """What comes out if each key's part replaces the one before."""
+    return slopes(dq, q, k[-1:], v[-1:], dout, out, lse, scale)
+
+
 SLOPE = Exercise(
     id="attention.slope",
     title="The gradient of a query",
@@ -221,6 +226,11 @@ def slope(dq, q, k, v, dout, out, lse, scale):
             "wrong_value",
             "D is the sum of dO times O, and here O is left out.",
             slopes_if(less=lambda q, dout, out: dout.sum(1)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Only the last key is in the result: what each key adds has to be summed (`+=`).",
+            of_the_last_key,
         ),
     ),
 )

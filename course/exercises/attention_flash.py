@@ -15,7 +15,7 @@ from course.checking.model import (
     Out,
     cover,
 )
-from course.exercises.attention_online import TILE, walked
+from course.exercises.attention_online import TILE, plain_softmax, walked
 from utils.occupancy import ceil_div
 
 # ---- attention.tiles: which tiles of keys a causal tile of queries visits, and which it masks
@@ -340,6 +340,7 @@ __global__ void tiles(int* out, const int* queries, const int* keys, int most, i
 # ---- attention.flash: a block for each tile of queries, and no matrix of scores
 
 FLASH_DIM = 4
+FLOAT_VANISHES = -104  # exp of less is 0 in a float32
 
 
 @cuda.jit
@@ -421,11 +422,16 @@ def one_head(
 
     sees: how many keys a causal query sees. wrong: further options of `walked`.
     """
+    return walked(scores_of(q, k, scale, causal, sees), v, 1.0, **wrong)
+
+
+def scores_of(q, k, scale, causal, sees=lambda row, queries, keys: row + 1 + keys - queries):
+    """The scores of one head, in float64; -inf of keys that a causal query does not see."""
     scores = scale * q.astype(np.float64) @ k.astype(np.float64).T
     if causal:
         row = np.arange(len(q))[:, None]
         scores[np.arange(len(k)) >= sees(row, len(q), len(k))] = -np.inf
-    return walked(scores, v, 1.0, **wrong)
+    return scores
 
 
 def head_if(**mistake):
@@ -433,6 +439,19 @@ def head_if(**mistake):
     return lambda out, q, k, v, scale, causal: one_head(
         out, q, k, v, **{"scale": scale, "causal": causal, **mistake}
     )
+
+
+def begun_at_0(out, q, k, v, scale, causal):
+    """What comes out if the largest score begins at 0: nothing of a row far below it."""
+    answer = one_head(out, q, k, v, scale, causal, start=0)
+    most = scores_of(q, k, scale, causal).max(1, initial=-np.inf)
+    answer[most < FLOAT_VANISHES] = 0
+    return answer
+
+
+def nothing_subtracted(out, q, k, v, scale, causal):
+    """What comes out if weights are exp(score): sums of values, in float32, overflow."""
+    return plain_softmax(scores_of(q, k, scale, causal), v, np.float32)
 
 
 def nan_without_keys(out, q, k, v, scale, causal):
@@ -519,12 +538,11 @@ FLASH = Exercise(
     task=(
         "One head with 4 columns: thread i has query i, and writes row i of `out`, the mean of"
         " the rows of `v` that it sees, weighted by `exp(score - largest)`. A score is `scale`"
-        " times the product of `q[i]` and `k[key]`, and there is no matrix of scores. All"
-        " threads of a block together load a tile of 8 keys and 8 values into shared memory,"
-        " each key and value once per block. Then each takes the tile into its sums, as in *One"
-        " pass over a row*. If `causal` is true, query i sees keys 0 to i + keys - queries"
-        " only; where that is below 0 it sees none, and has the result 0. Blocks have any size,"
-        " and the last tile may be partly filled."
+        " times the product of `q[i]` and `k[key]`, and no score is stored. All threads of a block"
+        " together load a tile of 8 keys and 8 values into shared memory, each once per block."
+        " Then each takes the tile into its sums, as in *One pass over a row*. If `causal` is true,"
+        " query i sees keys 0 to i + keys - queries only; where that is below 0 it sees none, and"
+        " has the result 0. Blocks have any size, and the last tile may be partly filled."
     ),
     starter="""
 @cuda.jit
@@ -694,9 +712,16 @@ def flash(out, q, k, v, scale, causal):
         ),
         Hypothesis(
             "wrong_value",
-            "The largest score begins at a number, such as 0. All scores may be far below it, and"
-            " then every weight is 0: begin at -inf.",
-            head_if(start=0),
+            "Where all scores are far below 0 every weight is 0, as if a score of 0 were among"
+            " them. The largest score has to begin at -inf, and not at 0; and no zeros behind the"
+            " keys of the last tile may count as keys.",
+            begun_at_0,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "No largest score is subtracted: exp(score), and its sums, leave what a number can"
+            " hold, above and below.",
+            nothing_subtracted,
         ),
         Hypothesis(
             "wrong_value",

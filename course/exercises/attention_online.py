@@ -153,6 +153,25 @@ def unscaled_largest(out, scores, values, scale):
         return walked(scores, values, scale, unscaled=True)
 
 
+def unshifted(out, scores, values, scale):
+    """What comes out if no largest score is subtracted: weights overflow, or all become 0."""
+    return plain_softmax(scale * scores.astype(np.float64), values, np.float64)
+
+
+def plain_softmax(scores, values, kept):
+    """The mean of values by weights exp(score), inf or 0 where a float64 cannot hold them; 0 where
+    no sum of weights is above 0. kept: the type of the weighted sum of values.
+    """
+    total = np.zeros((len(scores), 1))
+    result = np.zeros((len(scores), values.shape[1]), kept)
+    with np.errstate(all="ignore"):
+        for score, value in zip(scores.T, values, strict=True):
+            weight = np.exp(score)[:, None]
+            total += weight
+            result = (result + weight * value).astype(kept)
+        return np.divide(result, total, out=np.zeros(result.shape), where=total > 0)
+
+
 def spoilt(scores, answer, empty, value=np.nan):
     """This answer with another value in the rows for which empty(where they are -inf) is true."""
     rows = [bool(empty(np.isneginf(row))) for row in scores]
@@ -387,6 +406,17 @@ def attend(out, scores, values, scale):
             "wrong_value",
             "The weighted sum is not divided by the sum of the weights.",
             undivided,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "No largest score is subtracted: exp(scale * score) leaves what a number can hold,"
+            " above and below.",
+            unshifted,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "These are powers of 2. The mean is weighted by powers of e: take `math.exp`.",
+            lambda out, scores, values, scale: walked(scores, values, scale * math.log(2)),
         ),
     ),
 )

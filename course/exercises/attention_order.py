@@ -131,7 +131,8 @@ def deal(lengths, sms):
             "min(busy)",
             "max(busy)",
             "wrong_value",
-            "Each tile goes to the SM with the *most* work.",
+            "All tiles go to one SM. Add each tile's length to its SM's work, and give the next"
+            " tile to the SM with the *least* work, not the most.",
         ),
         (
             "key=lambda tile: -lengths[tile])",

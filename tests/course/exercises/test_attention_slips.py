@@ -14,6 +14,20 @@ OWN = "            float own = lse[part * rows + row];\n"
 SKIP = "            if (own == -INFINITY)\n                continue;\n"
 GUARDED = "result / total if total > 0 else np.float32(0)"
 FACTOR = ("math.exp(largest - new)", "math.exp(new - largest)")
+POWERS_OF_2 = [
+    ("math.exp(largest - new)", "2.0 ** (largest - new)"),
+    ("math.exp(scores[row, key] * scale - new)", "2.0 ** (scores[row, key] * scale - new)"),
+]
+#: Of flash attention: the tile's tail is filled with zeros, and then taken for keys
+ZEROS_BEHIND = (
+    "            if first + j // 4 < keys:\n",
+    "            tile_k[j // 4, j % 4] = 0\n            tile_v[j // 4, j % 4] = 0\n"
+    "            if first + j // 4 < keys:\n",
+)
+ALL_BUT_CAUSAL = (
+    "range(min(8, sees - first))",
+    "range(min(8, sees - first) if causal else 8)",
+)
 UNSCALED = ("new = max(new, scores[row, key] * scale)", "new = max(new, scores[row, key])")
 AHEAD = "int ahead = keys[sequence] - queries[sequence];"
 PLACE = "((sequence * capacity + key) * key_heads + key_head) * DIM + lane"
@@ -48,6 +62,17 @@ SLIPS = [
             ("max(0, last + 1 + ahead)", "min(there, last + 1)"),
         ],
         "Right only where a sequence has as many keys as queries",
+    ),
+    ("attention.online", [(UNSCALED[0], "new = np.float32(0)")], "is subtracted"),
+    ("attention.online", POWERS_OF_2, "These are powers of 2"),
+    ("attention.flash", [ZEROS_BEHIND, ALL_BUT_CAUSAL], "no zeros behind"),
+    ("attention.flash", [("np.float32(-math.inf)", "np.float32(0)")], "begin at -inf"),
+    ("attention.slope", [("result[x] += scale", "result[x] = scale")], "Only the last key"),
+    ("attention.deal", [("        busy[sm] += lengths[tile]\n", "")], "All tiles go to one SM"),
+    (
+        "attention.flash",
+        [("max(largest, score)", "np.float32(0)"), ("exp(largest - new)", "exp(new)")],
+        "No largest score is subtracted",
     ),
     (
         "attention.deal",
