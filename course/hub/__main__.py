@@ -6,6 +6,8 @@ make hub FLAGS=--open                          whoever signs up is let in at onc
 python -m course.hub stop                      end all learners' servers, after the Hub
 python -m course.hub forget                    delete what the board keeps of the class
 python -m course.hub forget --everything       and all accounts with their homes, too
+
+What deletes asks before it does; --yes answers for who is not there to be asked.
 """
 
 import argparse
@@ -13,15 +15,18 @@ import contextlib
 import os
 import shutil
 import sys
+from datetime import datetime
 from pathlib import Path
 
 import psutil
 
 from course.hub import accounts, limits, provide, settings
 from course.hub.settings import Settings, Unsafe
-from utils.files import ROOT
 from utils.gpu_queue import sharing
 from utils.gpu_queue.tickets import make_folder
+
+MEANT = "forget"  # what somebody types who means it
+MOST_HOMES = 10  # that are named before they are deleted
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -66,6 +71,7 @@ def parser() -> argparse.ArgumentParser:
     )
     say("--place", type=Path, help="where accounts and homes are kept")
     say("--everything", action="store_true", help="with forget: accounts and homes, too")
+    say("--yes", action="store_true", help="with forget: delete without a question")
     return made
 
 
@@ -73,7 +79,7 @@ def chosen(options) -> Settings:
     """The settings that somebody chose."""
     place = options.place
     if place is None:
-        place = ROOT / "my" / "hub" if options.trusting else settings.PLACE
+        place = settings.ROOT / "my" / "hub" if options.trusting else settings.PLACE
     return Settings(
         ip=options.ip,
         port=options.port,
@@ -97,6 +103,9 @@ def start(options) -> None:
     """Become the Hub."""
     hub = chosen(options)
     settings.refuse_unsafe(hub, root=os.geteuid() == 0)
+    refuse_a_second(hub)
+    if not hub.trusting:
+        settings.refuse_closed()
     provide.provide()
     prepare(hub)
     first = not (hub.secret / "jupyterhub.sqlite").exists()
@@ -120,9 +129,7 @@ def prepare(hub: Settings) -> None:
         hub.board.mkdir(exist_ok=True, mode=0o700)
     else:
         accounts.ensure(hub.board_account, hub.board)
-        settings.refuse_unreadable(ROOT, hub.board_account)
-        for folder in (sys.prefix, sys.base_prefix):
-            settings.refuse_unreadable(Path(folder), hub.board_account)
+        settings.refuse_closed(hub.board_account)
 
 
 def first_steps(hub: Settings, password: str) -> str:
@@ -172,6 +179,10 @@ def stop(options) -> None:
 def forget(options) -> None:
     """Delete what the board keeps; with --everything accounts, homes and the Hub itself, too."""
     hub = chosen(options)
+    if options.everything and is_running(hub):
+        raise Unsafe("the Hub still runs: end it first (Ctrl-C)")
+    if not (options.yes or agreed(what_goes(hub, options.everything))):
+        raise Unsafe("nothing was deleted")
     from course.hub.board.store import Store
 
     file = hub.board / "class.sqlite"
@@ -182,8 +193,6 @@ def forget(options) -> None:
         print("The board has forgotten the class")
     if not options.everything:
         return
-    if is_running(hub):
-        raise Unsafe("the Hub still runs: end it first (Ctrl-C)")
     end_proxy(hub)
     gone = accounts.remove(hub.homes, hub.board_account)
     for folder in (hub.secret, hub.board, hub.homes):
@@ -191,21 +200,94 @@ def forget(options) -> None:
     print(f"{len(gone)} learners' accounts with their homes, and the Hub's own, are deleted")
 
 
+def what_goes(hub: Settings, everything: bool) -> str:
+    """What would be deleted, in a line for each."""
+    from course.hub.board.store import Store
+
+    lines = []
+    file = hub.board / "class.sqlite"
+    if file.exists():
+        store = Store(file)
+        joined, told = len(store.learners()), len(store.events())
+        store.close()
+        lines.append(f"what the board keeps: {joined} who joined, {told} answers and places")
+    if everything:
+        homes = [each.pw_dir for each in accounts.of_class(hub.homes)]
+        lines.append(f"{len(homes)} homes below {hub.homes}, with all notebooks in them:")
+        lines += [f"  {home}" for home in homes[:MOST_HOMES]]
+        lines += [f"  and {len(homes) - MOST_HOMES} more"] if len(homes) > MOST_HOMES else []
+        lines.append(f"all accounts, and the Hub's own files in {hub.place}")
+    return "\n".join(lines)
+
+
+def agreed(goes: str) -> bool:
+    """Whether whoever sits there means it, after they were told what would be deleted."""
+    if not goes:
+        return True
+    print(f"This deletes for good:\n{goes}")
+    if not sys.stdin.isatty():
+        print("Nobody is there to be asked: say --yes")
+        return False
+    return input(f"Type {MEANT!r} to go on: ").strip() == MEANT
+
+
 def end_proxy(hub: Settings) -> None:
     """End the proxy that a killed Hub has left; the next Hub does that itself."""
-    with contextlib.suppress(OSError, ValueError, psutil.Error):
-        proxy = psutil.Process(int((hub.secret / "proxy.pid").read_text()))
+    with contextlib.suppress(TypeError, psutil.Error):
+        proxy = psutil.Process(_proxy_of(hub))
         if any("configurable-http-proxy" in word for word in proxy.cmdline()):
             proxy.terminate()
 
 
 def is_running(hub: Settings) -> bool:
     """Whether the Hub that these settings name runs."""
-    try:
+    return running(hub) is not None
+
+
+def running(hub: Settings) -> psutil.Process | None:
+    """The process of the Hub that these settings name; None where it does not run."""
+    with contextlib.suppress(OSError, ValueError, psutil.Error):
         process = psutil.Process(int((hub.secret / "hub.pid").read_text()))
-        return "jupyterhub" in process.cmdline()  # which a dead one that nobody waited for lacks
-    except (OSError, ValueError, psutil.Error):
-        return False
+        if "jupyterhub" in process.cmdline():  # which a dead one that nobody waited for lacks
+            return process
+    return None
+
+
+def refuse_a_second(hub: Settings) -> None:
+    """Raise Unsafe, with who runs where, before anything of a running Hub is disturbed."""
+    process = running(hub)
+    if process is not None:
+        where = settings.read(hub.secret / "settings.json").told
+        since = datetime.fromtimestamp(process.create_time()).strftime("%H:%M on %d %B")
+        raise Unsafe(
+            f"a Hub of this class runs already: {where}, process {process.pid} of "
+            f"{process.username()}, since {since}. End it (Ctrl-C, or kill {process.pid}) before "
+            "you start another"
+        )
+    own = _proxy_of(hub)
+    for port in (hub.port, hub.hub_port, hub.proxy_port, hub.board_port):
+        holder = listening(port)
+        if holder is not None and own != holder.pid:
+            raise Unsafe(
+                f"port {port} is taken by process {holder.pid} of {holder.username()} "
+                f"({' '.join(holder.cmdline())[:80]}): end that, or choose another --port"
+            )
+
+
+def listening(port: int) -> psutil.Process | None:
+    """The process that listens on a port of this machine, as far as we may see it."""
+    with contextlib.suppress(psutil.Error):
+        for each in psutil.net_connections("tcp"):
+            if each.status == psutil.CONN_LISTEN and each.laddr.port == port and each.pid:
+                return psutil.Process(each.pid)
+    return None
+
+
+def _proxy_of(hub: Settings) -> int | None:
+    """The number of the proxy that a killed Hub has left: the next Hub ends it itself."""
+    with contextlib.suppress(OSError, ValueError):
+        return int((hub.secret / "proxy.pid").read_text())
+    return None
 
 
 if __name__ == "__main__":

@@ -1,4 +1,10 @@
-"""What may be set of a Hub, where its files are, and what is refused because it would be unsafe."""
+"""What may be set of a Hub, where its files are, and what is refused because it would be unsafe.
+
+`make hub` runs this file first, by any Python 3 and before it installs anything: gigabytes that
+learners could not read would be for nothing.
+"""
+
+from __future__ import annotations
 
 import argparse
 import dataclasses
@@ -10,11 +16,13 @@ import pwd
 import re
 import socket
 import ssl
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 SETTINGS = "CUDA_COURSE_HUB"  # names the file in which JupyterHub's own process finds them
 PLACE = Path("/var/lib/cuda-course")
+ROOT = Path(__file__).resolve().parents[2]  # the course's folder
 NAME = r"[a-z][a-z0-9_-]{0,23}"  # an account of the class: with a prefix, a Unix account's name
 INSTRUCTOR = r"[a-z0-9][a-z0-9_.@-]{0,63}"  # who teaches: perhaps an institution's name for them
 
@@ -167,9 +175,22 @@ def refuse_unreadable(folder: Path, account: str) -> None:
             raise Unsafe(f"anybody can write to {path}: `chmod o-w {path}`")
 
 
+def refuse_closed(account: str = "nobody") -> None:
+    """Raise Unsafe where an account could not read the course or its Python, or could change it."""
+    for folder in (ROOT, Path(sys.prefix), Path(sys.base_prefix)):
+        refuse_unreadable(folder, account)
+
+
 def bytes_of(text: str) -> int:
     """2147483648 of "2G"."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)B?", text.strip().upper())
     if not match:
         raise argparse.ArgumentTypeError(f"{text!r} is no size: 2G, 512M")
     return int(float(match[1]) * 1024 ** " KMGT".index(match[2] or " "))
+
+
+if __name__ == "__main__" and os.geteuid() == 0:
+    try:
+        refuse_closed()
+    except Unsafe as no:
+        sys.exit(f"error: {no}")

@@ -1,15 +1,24 @@
 """A Hub that would be unsafe is refused, with the way out."""
 
 import argparse
+import getpass
+import io
 import json
+import os
 import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from course.hub import __main__ as command
 from course.hub import limits, provide, spawning
 from course.hub.accounts import unix_name
+from course.hub.board.store import Store
 from course.hub.settings import Settings, Unsafe, bytes_of, is_loopback, refuse_unsafe
+from tests.processes import completed
 from utils.files import ROOT
 
 AS_ROOT = {"root": True}
@@ -56,6 +65,93 @@ def test_the_command_refuses_before_it_installs_or_makes_anything(monkeypatch, t
     assert command.main(["--ip", "0.0.0.0", "--place", str(place)]) == 1
     assert "certbot" in capsys.readouterr().err
     assert not place.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="as another account everything is one's own")
+def test_what_learners_cannot_read_is_refused_before_anything_is_installed(tmp_path):
+    """`make hub` runs this file by the system's Python; pytest's own folder is closed to others."""
+    closed = tmp_path / "course" / "hub" / "settings.py"
+    closed.parent.mkdir(parents=True)
+    closed.write_bytes(Path(command.settings.__file__).read_bytes())
+    tmp_path.chmod(0o700)
+    done = completed([sys.executable, "-E", "-s", str(closed)])
+    assert done.returncode == 1 and f"{tmp_path} is closed to them" in done.stderr
+    hub = re.search(r"^hub: (.*?) ##", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert hub[1].split() == ["readable", "install"]
+
+
+@pytest.fixture
+def busy(tmp_path):
+    """The settings of a Hub that runs, as far as its files and its process tell."""
+    hub = Settings(place=str(tmp_path), ip="hub.example.org", cert="x", port=443)
+    hub.secret.mkdir()
+    hub.write()
+    words = [sys.executable, "-c", "import sys; sys.stdin.read()", "jupyterhub"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE) as process:
+        (hub.secret / "hub.pid").write_text(str(process.pid))
+        yield hub, process
+        process.stdin.close()
+
+
+def test_a_second_hub_is_refused_with_who_runs_where(busy, monkeypatch, capsys):
+    hub, process = busy
+    monkeypatch.setattr(command.settings, "refuse_unsafe", lambda *_, **__: None)
+    monkeypatch.setattr(command.provide, "provide", lambda: pytest.fail("installs"))
+    monkeypatch.setattr(command, "prepare", lambda hub: pytest.fail("changes what a Hub uses"))
+    assert command.main(["--place", hub.place]) == 1
+    said = capsys.readouterr().err
+    assert f"https://hub.example.org:443, process {process.pid} of {getpass.getuser()}" in said
+    assert command.main(["--place", hub.place, "forget", "--everything", "--yes"]) == 1
+    assert "still runs" in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken_is_told_with_its_holder(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        hub = Settings(place=str(tmp_path), board_port=taken.getsockname()[1])
+        with pytest.raises(Unsafe, match=f"{hub.board_port} is taken by process {os.getpid()} of"):
+            command.refuse_a_second(hub)
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """A folder in which the board keeps one learner."""
+    store = Store(tmp_path / "board" / "class.sqlite")
+    store.join("ann", named=True)
+    store.close()
+    return tmp_path
+
+
+def joined(place):
+    store = Store(place / "board" / "class.sqlite")
+    found = store.learners()
+    store.close()
+    return len(found)
+
+
+@pytest.mark.parametrize("typed, left", [("forget", 0), ("yes", 1), ("", 1)])
+def test_forgetting_asks_whether_it_is_meant(typed, left, kept, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.StringIO(typed + "\n"))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    assert command.main(["forget", "--place", str(kept)]) == left
+    assert "1 who joined" in capsys.readouterr().out
+    assert joined(kept) == left
+
+
+def test_who_is_not_there_to_be_asked_has_to_say_yes(kept, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.StringIO("forget\n"))
+    assert command.main(["forget", "--place", str(kept)]) == 1
+    assert "--yes" in capsys.readouterr().out and joined(kept) == 1
+    assert command.main(["forget", "--place", str(kept), "--yes"]) == 0
+    assert joined(kept) == 0
+
+
+def test_without_open_whoever_signs_up_waits_to_be_let_in():
+    for words, is_open in (([], False), (["--open"], True)):
+        chosen = command.chosen(command.parser().parse_args(words))
+        assert chosen.open is is_open
+        assert ("hub/authorize" in command.first_steps(chosen, "")) is not is_open
 
 
 def test_no_name_becomes_somebody_elses_account():
