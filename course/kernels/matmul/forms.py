@@ -127,8 +127,17 @@ class Form:
             "STAGES": self.stages,
             "PER_SM": self.per_sm,
         }
-        named |= {"SPLIT": self.split} if self.split else {"CLUSTER": self.cluster}
+        if self.split:
+            named["SPLIT"] = self.split
+        else:
+            named |= {"CLUSTER": self.cluster, "HIGH": self.high}
         return tuple(f"-D{name}={value}" for name, value in named.items())
+
+    @property
+    def high(self) -> int:
+        """Rows of tiles in a patch: what runs together is about as high as it is wide."""
+        square = self.clusters * self.columns / (self.rows * self.cluster)
+        return max(1, round(square**0.5))
 
     def kernel(self, kind: str, along_k: bool):
         """The compiled kernel."""

@@ -18,8 +18,8 @@
 #define CLUSTER 2
 #define PER_SM 1
 #endif
-#ifndef PATCH
-#define PATCH 8
+#ifndef HIGH
+#define HIGH 8
 #endif
 
 constexpr int ROWS = BM / CONSUMERS;  // of a consumer
@@ -43,7 +43,7 @@ using Slot = SlotOf<STAGES>;
 // The launch, as every role sees it.
 struct Problem {
     int m, n, k, batch, whole;
-    TilesOf<BM, BN, CLUSTER, PATCH> tiles;
+    TilesOf<BM, BN, CLUSTER, HIGH> tiles;
 
     __device__ Problem(int m, int n, int k, int batch, int whole)
         : m(m), n(n), k(k), batch(batch), whole(whole), tiles(m, n) {}
