@@ -3,8 +3,8 @@
 // along k: who has a tile's first step adds what others have summed up of it, in their order, so
 // the result is the same in every run. All blocks must run at the same time.
 // BM x BN: a block's tile. CONSUMERS: warp groups that share its rows. CLUSTER 2: two blocks share
-// what both need of B. PER_SM: that an SM should have room for. PATCH: tiles that run together lie
-// in patches so many rows high.
+// what both need of B. PER_SM: blocks that an SM should have room for. HIGH: tiles that run together
+// lie in patches so many rows high.
 // Grid: CLUSTER * clusters, block: 128 * (1 + CONSUMERS), dynamic shared memory: sizeof(Shared).
 #include "any_parts.cuh"
 #include "any_type.cuh"

@@ -56,13 +56,13 @@ struct alignas(64) TensorMap {
 
 // ---- wgmma, one function a width: d (+)= a b, a with 64 rows
 
-#define MULTIPLY(WIDTH, COUNT, SUMS, A, B, ADD, ...)                                            \
-    __device__ inline void wgmma(float (&d)[COUNT], descriptor a, descriptor b, int add) {      \
-        asm volatile("{ .reg .pred p; setp.ne.b32 p, %" #ADD                                    \
-                     ", 0; wgmma.mma_async.sync.aligned.m64n" #WIDTH PRODUCT SUMS "}, %" #A     \
-                     ", %" #B ", " HOW                                                          \
-                     : __VA_ARGS__                                                              \
-                     : "l"(a), "l"(b), "r"(add));                                               \
+#define MULTIPLY(WIDTH, COUNT, SUMS, A, B, ADD, ...)                                        \
+    __device__ inline void wgmma(float (&d)[COUNT], descriptor a, descriptor b, int add) {  \
+        asm volatile("{ .reg .pred p; setp.ne.b32 p, %" #ADD                                \
+                     ", 0; wgmma.mma_async.sync.aligned.m64n" #WIDTH PRODUCT SUMS "}, %" #A \
+                     ", %" #B ", " HOW                                                      \
+                     : __VA_ARGS__                                                          \
+                     : "l"(a), "l"(b), "r"(add));                                           \
     }
 MULTIPLY(64, 32, SUMS_32, 32, 33, 34, F32(0))
 MULTIPLY(128, 64, SUMS_64, 64, 65, 66, F64(0))
