@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from utils.tracer.record import ACCESSES, ATOMIC, BARRIER, MEETING
+from utils.tracer import ACCESSES, ATOMIC, BARRIER, MEETING
 
 #: Accesses that the busiest thread may always make beyond its share.
 SPARE = 2

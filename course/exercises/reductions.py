@@ -11,7 +11,7 @@ from course.checking.inputs import (
 )
 from course.checking.model import Demand, Exercise, Hypothesis, InOut, Launch, Out, Speed, Wrong
 from course.checking.quiz import Quiz, one_of
-from utils.tracer.record import ACCESSES, ATOMIC, FENCE, READ, WRITE
+from utils.tracer import ACCESSES, ATOMIC, FENCE, READ, WRITE
 
 # ---- any_block: a tree for any number of threads
 

@@ -13,7 +13,7 @@ import triton.language as tl
 from course.checking.inputs import some_numbers, with_small
 from course.checking.model import Hypothesis, Out, Speed
 from course.checking.triton_kernels import TritonExercise, name_kernels_as_numba_does
-from utils.cpu.triton.arithmetic import to_tf32
+from utils.cpu.triton import to_tf32
 
 name_kernels_as_numba_does()
 MANY = 300  # elements, from which on some are special

@@ -10,7 +10,7 @@ import numpy as np
 from course.pictures.shapes import SMALL, box, grouped_order, plain, strips_of, titled, word
 from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, chart, figure, svg
 from utils.plots.cells import draw_cells, draw_lines, rectangles
-from utils.tracer.record import READ, WRITE
+from utils.tracer import READ, WRITE
 
 _LINES = (
     "#0072B2",

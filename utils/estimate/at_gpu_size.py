@@ -24,9 +24,8 @@ import numpy as np
 
 from utils.quantities import format_ms
 from utils.sizes import COPY, Noted, Size, long_ones, picks, value_at
-from utils.tracer import TooManyEvents
+from utils.tracer import TooManyEvents, is_triton
 from utils.tracer.cuda_c import copied, is_cuda_c
-from utils.tracer.triton import is_triton
 
 from .gpus import gpu, with_article
 from .model import WORDS, Counts, seconds_of, terms

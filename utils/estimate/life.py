@@ -9,7 +9,7 @@ for any GPU: `Waits`, which the model multiplies by a GPU's latencies.
 from collections import Counter, deque
 from dataclasses import dataclass
 
-from utils.tracer.record import ATOMIC, BARRIER, GRID_BARRIER, LINE, NOT_TAKEN, READ, TAKEN, WRITE
+from utils.tracer import ATOMIC, BARRIER, GRID_BARRIER, LINE, NOT_TAKEN, READ, TAKEN, WRITE
 
 from .operations import Statement
 

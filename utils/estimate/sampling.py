@@ -18,10 +18,10 @@ from utils.cpu.numba_cuda import KernelError, cpu_jit, observe, time_limit
 from utils.cpu.numba_cuda.device_arrays import DeviceNDArray
 from utils.cpu.numba_cuda.dispatcher import check_limits
 from utils.cpu.numba_cuda.settings import only_blocks
-from utils.cpu.triton.mistakes import KernelMistake
+from utils.cpu.triton import KernelMistake
 from utils.engine import gpu
 from utils.occupancy import ceil_div
-from utils.tracer import TooManyEvents, TraceError, counts
+from utils.tracer import TooManyEvents, TraceError, counts, is_triton
 from utils.tracer.cuda_c import is_cuda_c, record_cuda_c
 from utils.tracer.grouping import group
 from utils.tracer.record import (
@@ -36,7 +36,6 @@ from utils.tracer.record import (
     check_kernel,
     whole,
 )
-from utils.tracer.triton import is_triton
 
 from . import operations
 from .life import Access, life, life_of_accesses

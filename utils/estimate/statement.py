@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from utils.files import ASSETS
 from utils.quantities import format_ms
-from utils.tracer.cuda_c import is_cuda_c
-from utils.tracer.triton import is_triton
+from utils.tracer import is_cuda_c, is_triton
 
 from . import model
 from .gpus import Gpu, gpu, with_article

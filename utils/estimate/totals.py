@@ -13,9 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from utils.tracer import TooManyEvents
-from utils.tracer.cuda_c import is_cuda_c
-from utils.tracer.triton import is_triton
+from utils.tracer import TooManyEvents, is_cuda_c, is_triton
 
 from .model import Counts
 from .sampling import PIECE, Block, Launch, Unknown, middle, sampled

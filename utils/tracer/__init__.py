@@ -9,8 +9,24 @@ t.steps()                                       # step by step: which thread tou
 t.draw_memory(line), t.draw_banks(line), t.draw_divergence(), t.draw_barriers(), t.draw_races()
 """
 
-from .record import TooManyEvents, TraceError
+from .cuda_c import is_cuda_c
+from .record import (
+    ACCESSES,
+    ATOMIC,
+    BARRIER,
+    FENCE,
+    GRID_BARRIER,
+    LINE,
+    MEETING,
+    NOT_TAKEN,
+    READ,
+    TAKEN,
+    WRITE,
+    TooManyEvents,
+    TraceError,
+)
 from .result import Trace, trace
+from .triton import is_triton
 
 
 def play(before, after, names=("before", "after")):
@@ -20,4 +36,23 @@ def play(before, after, names=("before", "after")):
     return player.play(before, after, names)
 
 
-__all__ = ["TooManyEvents", "Trace", "TraceError", "play", "trace"]
+__all__ = [
+    "ACCESSES",  # these in capitals are kinds of events, as `Trace.events.kind` has them
+    "ATOMIC",
+    "BARRIER",
+    "FENCE",
+    "GRID_BARRIER",
+    "LINE",
+    "MEETING",
+    "NOT_TAKEN",
+    "READ",
+    "TAKEN",
+    "TooManyEvents",
+    "Trace",
+    "TraceError",
+    "WRITE",
+    "is_cuda_c",
+    "is_triton",
+    "play",
+    "trace",
+]

@@ -33,7 +33,7 @@ from utils.estimate import Blank, Launch
 from utils.estimate.statement import JUDGED
 from utils.files import ASSETS, write_whole
 from utils.tools import process, profilers
-from utils.tracer.cuda_c import is_cuda_c
+from utils.tracer import is_cuda_c
 
 FOLDER = ASSETS / "recorded"
 #: What it is called here -> Nsight Compute's counter; shares are percent of what a unit can do

@@ -20,7 +20,7 @@ import importlib.machinery
 import os
 import sys
 
-from .arithmetic import correct_arithmetic, tensor_core_dots
+from .arithmetic import correct_arithmetic, tensor_core_dots, to_tf32
 from .bfloat16 import correct_bfloat16
 from .driver import correct_driver, correct_testing
 from .libdevice import bind_functions, correct_libdevice
@@ -29,7 +29,7 @@ from .turns import IN_STEP, taking_turns
 from .undefined import track_undefined
 from .watch import watch_launches
 
-__all__ = ["IN_STEP", "KernelMistake", "install", "taking_turns", "tensor_core_dots"]
+__all__ = ["IN_STEP", "KernelMistake", "install", "taking_turns", "tensor_core_dots", "to_tf32"]
 
 _MISSING = (
     "Triton is not installed: it exists for Linux only. Run the Triton cells on Linux or in Colab; "
