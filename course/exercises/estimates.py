@@ -117,6 +117,12 @@ def time_ns(elements, threads, memory_ns, block_ps, launch_ns):
             "Memory moves nothing before the launch is there either: it comes on top of both.",
         ),
         (
+            "launch_ns + max(memory_ns, ",
+            "max(launch_ns + memory_ns, ",
+            "wrong_value",
+            "Blocks do not start before the launch is there either: it comes on top of both.",
+        ),
+        (
             "blocks * block_ps // 1000",
             "blocks * (block_ps // 1000)",
             "wrong_value",
@@ -554,7 +560,7 @@ def smoothed(out, a, left=1, right=1, divisor=3):
 
 SMOOTH = Exercise(
     id="estimates.smooth",
-    title="Faster on a card that you have not",
+    title="Faster on a card that you do not have",
     minutes=6,
     one_block=True,
     task=(
