@@ -92,6 +92,31 @@ def who_looks(words: list[str], row: np.ndarray, looks_for: list[int]):
     return looks(words, row, words.index(name))
 
 
+PER_PAGE = 50  # words
+PAGES_ACROSS = 20
+
+
+def book(weights: np.ndarray, per_page: int = PER_PAGE):
+    """How a look from the last word falls on a book's pages, each as blue as its weights together.
+
+    weights: of all words, in order.
+    """
+    shares = weights.reshape(-1, per_page).sum(1)
+    most = int(shares.argmax())
+    said = f"the last page looks: page {most + 1} gets {shares[most]:.1%}"
+    said += f", each other page at most {np.delete(shares, most).max():.1%}"
+    wide, high, top = 32, 40, 34
+    rows = ceil_div(len(shares), PAGES_ACROSS)
+    drawing = svg.Drawing(PAGES_ACROSS * wide + 20, top + rows * high + 6, alt=said)
+    drawing.text_from(10, 14, said, size=15)
+    for page, share in enumerate(shares):
+        x, y = 10 + page % PAGES_ACROSS * wide, top + page // PAGES_ACROSS * high
+        looks_out = page == len(shares) - 1
+        colour = YELLOW if looks_out else lighter(BLUE, share)
+        drawing.named(x, y, wide - 4, high - 5, str(page + 1), colour, size=12)
+    return drawing
+
+
 # ---- how much memory
 
 HEADS, DIM = 16, 128

@@ -36,6 +36,19 @@ def test_the_word_that_looks_is_named_by_what_it_looks_for(looks_for, name, plac
     assert drawing.alt == pictures.looks(["bee", "it", last], row, place).alt
 
 
+def test_a_book_says_which_page_gets_most_of_the_look():
+    row = np.full(4000, 0.1 / 3999)
+    row[120] = 0.9  # on the third page of 50 words
+    drawing = pictures.book(row)
+    assert drawing.alt == "the last page looks: page 3 gets 90.1%, each other page at most 0.1%"
+    page = re.findall(r"<rect[^>]*>", drawing.svg())
+    assert len(page) == 80
+    blue, pale = pictures.lighter(pictures.BLUE, row[100:150].sum()), pictures.lighter("#000000", 0)
+    assert blue in page[2] and pale not in page[2]
+    assert pictures.YELLOW in page[79]  # it looks, from the last page
+    assert [n for n, box in enumerate(page) if blue in box] == [2]
+
+
 def test_a_weight_of_1_is_the_whole_colour():
     assert pictures.lighter("#56B4E9", 1) == "#56b4e9"
     assert pictures.lighter("#56B4E9", 0) == "#eeeeee"
