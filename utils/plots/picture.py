@@ -10,6 +10,7 @@ import functools
 import html
 import io
 import re
+import sys
 
 import numpy as np
 
@@ -74,9 +75,8 @@ def _figure_class():
             else:
                 super().draw(renderer)
 
-    from IPython import get_ipython
-
-    shell = get_ipython()
+    ipython = sys.modules.get("IPython")  # a notebook has imported it
+    shell = ipython.get_ipython() if ipython else None
     if shell is not None:
         show_no_png(Picture, shell.display_formatter)
     return Picture
