@@ -548,11 +548,11 @@ def smooth(out, a):
     height, width = a.shape
     if y < height and x < width:
         left, right = max(x - 1, 0), min(x + 1, width - 1)
-        out[y, x] = (a[y, left] + a[y, x] + a[y, right]) / np.float32(3)
+        out[y, x] = (a[y, left] + a[y, x] + a[y, right]) / np.float32(3.1)
 
 
-def smoothed(out, a, left=1, right=1, divisor=3):
-    """The mean of each element and its neighbours in the row; beyond the edges a row goes on."""
+def smoothed(out, a, left=1, right=1, divisor=3.1):
+    """Each element and its neighbours in the row, divided; beyond the edges a row goes on."""
     around = np.pad(a.astype(np.float64), ((0, 0), (1, 1)), mode="edge")
     parts = left * around[:, :-2] + around[:, 1:-1] + right * around[:, 2:]
     return parts / divisor
@@ -564,10 +564,11 @@ SMOOTH = Exercise(
     minutes=6,
     one_block=True,
     task=(
-        "`smooth` writes the mean of each element of `a` and its two neighbours in the row to"
-        " `out`; beyond an edge the edge's element counts again. It is right. Change the kernel"
-        " until its estimate for an RTX 4090 is at most a quarter longer than ours. The launch"
-        " stays as it is: blocks of 32 by 8 threads, enough of them whichever axis is which."
+        "`smooth` adds each element of `a` and its two neighbours in the row, divides by 3.1, and"
+        " writes the result to `out`; beyond an edge the edge's element counts again. It is right."
+        " Change the kernel until its estimate for an RTX 4090 is at most a quarter longer than"
+        " ours. The launch stays as it is: blocks of 32 by 8 threads, enough of them whichever axis"
+        " is which."
     ),
     starter="""
 @cuda.jit
@@ -576,7 +577,7 @@ def smooth(out, a):
     height, width = a.shape
     if y < height and x < width:
         left, right = max(x - 1, 0), min(x + 1, width - 1)
-        out[y, x] = (a[y, left] + a[y, x] + a[y, right]) / 3.0
+        out[y, x] = (a[y, left] + a[y, x] + a[y, right]) / 3.1
 """,
     solution=smooth,
     inputs=lambda rng, shape: {"out": Out(shape), "a": uniform(rng, *shape)},
@@ -591,17 +592,18 @@ def smooth(out, a):
     ),
     hints=(
         "Ask `waterfall` for an RTX 4090. What does it name first, and what next?",
-        "`3.0` is a float64, and so the sum becomes one. Which axis should neighbouring threads"
+        "`3.1` is a float64, so the division is one, too. Which axis should neighbouring threads"
         " take?",
-        "`x, y = cuda.grid(2)`, and `/ np.float32(3)`.",
+        "`x, y = cuda.grid(2)`, and `/ np.float32(3.1)`.",
     ),
     wrong=(
         ("x, y = cuda.grid(2)", "y, x = cuda.grid(2)", "over_goal"),
-        ("np.float32(3)", "3.0", "over_goal"),
+        ("np.float32(3.1)", "3.1", "over_goal"),
         ("x < width:", "x < width - 1:", "off_by_one"),
         ("min(x + 1, width - 1)", "x + 1", "off_by_one"),
         ("max(x - 1, 0)", "x - 1", "off_by_one"),
-        ("np.float32(3)", "np.float32(2)", "wrong_value"),
+        ("np.float32(3.1)", "np.float32(3)", "wrong_value"),
+        ("np.float32(3.1)", "np.float32(2)", "wrong_value"),
         ("a[y, left] + a[y, x] + a[y, right]", "a[y, left] + a[y, right]", "wrong_value"),
     ),
 )
