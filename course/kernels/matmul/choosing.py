@@ -28,10 +28,16 @@ FORMS = (
     Form(128, 128, 2, 6, 2),
     Form(128, 128, 2, 6, 1),
     Form(128, 128, 1, 3, 1, 2),
+    Form(128, 128, 2, 6, 2, turns=True),
+    Form(128, 128, 2, 6, 1, turns=True),
+    Form(128, 192, 2, 5, 2, turns=True),
+    Form(64, 256, 2, 4, 2, turns=True),
     Form(64, 256, 1, 5, 1),
     Form(64, 128, 1, 4, 1, 2),
     Form(128, 64, 1, 4, 1, 2),
     Form(64, 64, 1, 4, 1, 3),
+    Form(64, 128, 1, 8, 2),
+    Form(64, 64, 1, 10, 2),
     *(Form(64, 64, 1, 8, split=split) for split in (1, 2, 4, 8)),
     *(Form(64, 128, 1, 6, split=split) for split in (1, 2, 4, 8)),
     *(Form(128, 64, 1, 6, split=split) for split in (1, 2, 4)),
@@ -90,14 +96,16 @@ def work_of(choice: Choice, problem: Problem) -> Work:
         return Work(blocks, waves * steps, waves, waves * (form.split - 1))
     clusters = choice.clusters
     blocks = min(form.per_sm, ceil_div(clusters * form.cluster, sms()))
-    streamed = tiles - choice.whole
+    left = tiles - choice.whole
     ends = ceil_div(choice.whole, clusters)
-    steps = ends * form.steps(problem) + ceil_div(streamed * form.steps(problem), clusters)
-    pieces = 0
-    if streamed:
-        pieces = ceil_div(clusters, streamed)
-        ends += 1
-    return Work(blocks, steps, ends, pieces)
+    steps = ends * form.steps(problem)
+    if not left:
+        return Work(blocks, steps, ends, 0)
+    if choice.cuts:
+        steps += ceil_div(form.steps(problem), choice.cuts)
+        return Work(blocks, steps, ends + 1, choice.cuts - 1)
+    steps += ceil_div(left * form.steps(problem), clusters)
+    return Work(blocks, steps, ends + 1, ceil_div(clusters, left))
 
 
 def forms_of(kind: str) -> tuple[Form | Float32, ...]:
@@ -111,11 +119,26 @@ def choices(problem: Problem, forms=()) -> Iterator[Choice]:
         if form.split:
             if form.steps(problem) >= form.split:
                 yield Choice(form)
-        else:
+        elif problem.kind == "fp32":
             yield from _streams(form, form.tiles(problem), form.steps(problem))
+        else:
+            yield from _cuts(form, form.tiles(problem), form.steps(problem))
 
 
-def _streams(form: Form | Float32, tiles: int, steps: int) -> Iterator[Choice]:
+def _cuts(form: Form, tiles: int, steps: int) -> Iterator[Choice]:
+    """All tiles whole, or the last ones cut into equal parts."""
+    places = form.clusters
+    yield Choice(form, min(tiles, places), tiles)
+    left = tiles % places
+    most = min(places // left, steps // FEWEST) if left else 0
+    for cuts in sorted({2, 3, 4, 6, 8, most}):
+        if 1 < cuts <= most:
+            clusters = places if tiles > left else left * cuts
+            yield Choice(form, clusters, tiles - left, cuts)
+
+
+def _streams(form: Float32, tiles: int, steps: int) -> Iterator[Choice]:
+    """All tiles whole, or the last ones as one stream."""
     places = form.clusters
     yield Choice(form, min(tiles, places), tiles)
     left = tiles % places
@@ -142,6 +165,11 @@ def key(form: Form | Float32, kind: str) -> str:
     return f"{'bf16' if kind == 'fp16' else kind}/{form}"
 
 
+def is_measured(form: Form | Float32, kind: str) -> bool:
+    """Whether its costs are known."""
+    return key(form, kind) in measured()["forms"]
+
+
 @functools.cache
 def costs(form: Form | Float32, kind: str) -> Costs:
     """Of a form, as measured."""
@@ -165,5 +193,6 @@ def predicted(choice: Choice, problem: Problem) -> float:
 
 @functools.lru_cache(maxsize=4096)
 def best(problem: Problem) -> Choice:
-    """The choice that the model says is the fastest."""
-    return min(choices(problem), key=lambda choice: predicted(choice, problem))
+    """The choice that the model says is the fastest, among forms that were measured."""
+    known = [each for each in choices(problem) if is_measured(each.form, problem.kind)]
+    return min(known, key=lambda choice: predicted(choice, problem))

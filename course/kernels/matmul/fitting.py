@@ -91,17 +91,16 @@ def fitted(points: list[Point], bytes_per_us: float) -> Costs:
 START = 2.0  # microseconds of a launch, at least
 
 
-def fit(points: list[Point]) -> dict:
-    """The model, as choosing.py reads it."""
+def fit(points: list[Point], before: dict) -> dict:
+    """The model, as choosing.py reads it. before: its costs of forms that have no points stay."""
     rates = [point.problem.bytes / (point.us - START) for point in points if point.us > 20]
     bytes_per_us = float(np.max(rates)) if rates else 3.5e6
     forms = {}
     for point in points:
         forms.setdefault(choosing.key(point.choice.form, point.problem.kind), []).append(point)
-    return {
-        "bytes_per_us": round(bytes_per_us),
-        "forms": {key: asdict(fitted(own, bytes_per_us)) for key, own in sorted(forms.items())},
-    }
+    found = {key: asdict(fitted(own, bytes_per_us)) for key, own in forms.items()}
+    known = before.get("forms", {}) | found
+    return {"bytes_per_us": round(bytes_per_us), "forms": dict(sorted(known.items()))}
 
 
 def report(points: list[Point]) -> str:
@@ -127,7 +126,8 @@ def report(points: list[Point]) -> str:
 
 def main() -> None:
     points = points_of(sys.argv[1:])
-    write_whole(choosing.MEASURED, json.dumps(fit(points), indent=1) + "\n")
+    model = fit(points, choosing.measured() if choosing.MEASURED.exists() else {})
+    write_whole(choosing.MEASURED, json.dumps(model, indent=1) + "\n")
     choosing.measured.cache_clear()
     choosing.costs.cache_clear()
     print(report(points))

@@ -82,7 +82,8 @@ class Form:
     """How a kernel is compiled. rows, columns: of a block's tile. per_sm: blocks on an SM.
 
     split: 0 for kernels/any.cu, whose blocks stay; else of kernels/any_small.cu, how many blocks
-    share a tile's k. cluster: blocks that share what they need of b (any.cu).
+    share a tile's k. cluster: blocks that share what they need of b (any.cu). turns: its two
+    consumers have tiles of their own.
     """
 
     rows: int
@@ -92,12 +93,14 @@ class Form:
     cluster: int = 1
     per_sm: int = 1
     split: int = 0
+    turns: bool = False
 
     def __str__(self):
         tile = f"{self.rows}x{self.columns}"
         if self.split:
             return f"{tile} split {self.split}"
-        return f"{tile} cluster {self.cluster} per SM {self.per_sm}"
+        turns = " in turns" if self.turns else ""
+        return f"{tile}{turns} cluster {self.cluster} per SM {self.per_sm}"
 
     @property
     def threads(self) -> int:
@@ -109,7 +112,13 @@ class Form:
         ring = self.stages * ((self.rows + self.columns) * LINE + BARRIERS)
         if self.split:
             return ring + 4 * self.rows * (self.columns + 8)
-        return ring + self.consumers * self.boxes * 64 * LINE
+        scales = self.consumers * 4 * self.columns
+        return ring + self.consumers * self.boxes * 64 * LINE + scales + BARRIERS
+
+    @property
+    def parts_of_box(self) -> int:
+        """Into which boxes of b fall that lie along n: blocks of a cluster bring as many each."""
+        return 2 if self.cluster == 2 and self.columns // 64 % 2 else 1
 
     @property
     def boxes(self) -> int:
@@ -130,7 +139,7 @@ class Form:
         if self.split:
             named["SPLIT"] = self.split
         else:
-            named |= {"CLUSTER": self.cluster, "HIGH": self.high}
+            named |= {"CLUSTER": self.cluster, "HIGH": self.high, "TURNS": int(self.turns)}
         return tuple(f"-D{name}={value}" for name, value in named.items())
 
     @property
@@ -222,14 +231,21 @@ class Float32:
 
 @dataclass(frozen=True)
 class Choice:
-    """A form, and where blocks stay, how many clusters there are and how many tiles come whole."""
+    """A form, and where blocks stay, how many clusters there are and how many tiles come whole.
+
+    cuts: parts of each other tile; 0 where they are one stream.
+    """
 
     form: Form | Float32
     clusters: int = 0
     whole: int = 0
+    cuts: int = 0
 
     def __str__(self):
-        return f"{self.form} {self.clusters}/{self.whole}" if self.clusters else str(self.form)
+        if not self.clusters:
+            return str(self.form)
+        cuts = f"/{self.cuts}" if self.cuts else ""
+        return f"{self.form} {self.clusters}/{self.whole}{cuts}"
 
 
 @yours.cache
@@ -284,8 +300,8 @@ def launch(choice: Choice, problem: Problem, c, a, b, scales=(None, None)) -> Ca
             blocks = form.split * form.tiles(problem)
             arguments = c, map_a, map_b, *scales, *sizes
         else:
-            map_c = _map_of_result(problem, batched(c)) or map_a
-            arguments = c, map_c, map_a, map_b, *scales, *streams
+            map_c = _map_of_result(problem, batched(c))
+            arguments = c, map_c, map_a, map_b, *scales, *streams, choice.cuts
 
     def start():
         compiled[blocks, form.threads, form.shared, stream(c)](*arguments)
@@ -295,15 +311,16 @@ def launch(choice: Choice, problem: Problem, c, a, b, scales=(None, None)) -> Ca
 
 def _maps(form: Form, problem: Problem, a, b):
     line = LINE // problem.number_bytes
-    box = (form.columns // form.cluster if problem.along_k else line), line
-    return maps.boxes(a, form.rows, line), maps.boxes(b, *box)
+    rows = form.columns // form.cluster if problem.along_k else line // form.parts_of_box
+    return maps.boxes(a, form.rows, line), maps.boxes(b, rows, line)
 
 
 def _map_of_result(problem: Problem, c):
-    """None where rows do not begin at multiples of 16 bytes: the kernel does without."""
+    """Where rows do not begin at multiples of 16 bytes, the kernel does without: of no matrix."""
+    line = LINE // problem.result_bytes
     if problem.n * problem.result_bytes % 16:
-        return None
-    return maps.boxes(c, 64, LINE // problem.result_bytes)
+        c = torch.empty(1, 1, line, dtype=c.dtype, device=c.device)
+    return maps.boxes(c, 64, line)
 
 
 def stream(x: torch.Tensor) -> int:

@@ -22,7 +22,7 @@ from course.kernels.bench.report import Report
 from course.kernels.matmul import choosing, grid_tune
 from course.kernels.matmul.forms import TYPES
 from course.kernels.matmul.grid_race import Operands, replayed
-from course.kernels.matmul.grid_shapes import TUNING, GridShape, drawn
+from course.kernels.matmul.grid_shapes import MOST, TUNING, GridShape, drawn
 from utils import compare, has_gpu, timing
 
 KINDS = tuple(TYPES)
@@ -44,8 +44,15 @@ def sets_of(seed: int) -> dict[str, tuple[GridShape, ...]]:
 
 
 def races_of(kind: str, shapes) -> list[GridShape]:
-    """The shapes of a kind that have a rival: torch multiplies no batch of 8-bit floats."""
-    return [shape for shape in shapes if kind != "fp8" or _has_scaled_mm(shape)]
+    """The shapes of a kind that have a rival: torch multiplies no batch of 8-bit floats.
+
+    The largest product takes too long without tensor cores.
+    """
+    if kind == "fp8":
+        return [shape for shape in shapes if _has_scaled_mm(shape)]
+    if kind == "fp32":
+        return [shape for shape in shapes if shape.problem(kind).flops <= MOST]
+    return list(shapes)
 
 
 def _has_scaled_mm(shape: GridShape) -> bool:
@@ -201,6 +208,7 @@ def tune_all(report: Report, options) -> None:
         right = grid_tune.checked(report, kind, forms)
         report.put("clock", f"{kind} checked, seconds left", round(report.left()))
         shapes = races_of(kind, sets_of(options.seed)[""])
+        shapes = [shape for shape in shapes if shape.problem(kind).flops <= MOST]
         grid_tune.tune(report, kind, right, shapes)
         print(grid_tune.table(report, kind))
     print("clock:", report.entries["clock"], "wrong:", list(report.entries["errors"]))

@@ -118,6 +118,8 @@ def table(report: Report, kind: str) -> str:
         theirs = {label: us for label, us in times.items() if label.startswith(RIVALS)}
         ours = {label: us for label, us in times.items() if label not in theirs}
         ranked = sorted(ours, key=ours.get)[:3]
+        if not ranked:
+            continue
         best = ", ".join(f"{label}: {ours[label]:.1f}" for label in ranked)
         rival = min(theirs.values(), default=0)
         lines.append(f"{rival / ours[ranked[0]]:5.2f} {name} {rival:.1f}; {best}")

@@ -2,8 +2,8 @@
 // Blocks stay and take tile after tile. Tiles that would leave most blocks idle at the end are cut
 // along k: who has a tile's first step adds what others have summed up of it, in their order, so
 // the result is the same in every run. All blocks must run at the same time.
-// BM x BN: a block's tile. CONSUMERS: warp groups that share its rows. CLUSTER 2: two blocks share
-// what both need of B. PER_SM: blocks that an SM should have room for. HIGH: tiles that run together
+// BM x BN: a block's tile. CONSUMERS: warp groups that share its rows, or with TURNS have tiles of
+// their own: while one stores, the other multiplies. CLUSTER 2: two blocks share what both need of B. PER_SM: blocks that an SM should have room for. HIGH: tiles that run together
 // lie in patches so many rows high.
 // Grid: CLUSTER * clusters, block: 128 * (1 + CONSUMERS), dynamic shared memory: sizeof(Shared).
 #include "any_parts.cuh"
@@ -21,8 +21,13 @@
 #ifndef HIGH
 #define HIGH 8
 #endif
+#ifndef TURNS
+#define TURNS 0
+#endif
+static_assert(!TURNS || CONSUMERS == 2, "turns are of two");
 
-constexpr int ROWS = BM / CONSUMERS;  // of a consumer
+constexpr int ROWS = TURNS ? BM : BM / CONSUMERS;  // of a consumer
+constexpr int READERS = TURNS ? 1 : CONSUMERS;  // of a stage, in a block
 constexpr int HALVES = ROWS / 64;
 constexpr int SUMS = BN / 2;  // of a thread in 64 rows
 constexpr int BOXES = BN == 192 || BN == 64 ? 1 : 2;  // that leave together
@@ -37,20 +42,22 @@ struct Shared {
     Stage stage[STAGES];
     result c[CONSUMERS][BOXES][64][BOX];  // on their way to C
     barrier full[STAGES], empty[STAGES];
+    float scales[CONSUMERS][KIND == FP8 ? BN : 4];  // of a tile's columns
+    barrier turn[2];  // a consumer may look at the ring: the other's part has all come
 };
 using Slot = SlotOf<STAGES>;
 
 // The launch, as every role sees it.
 struct Problem {
-    int m, n, k, batch, whole;
+    int m, n, k, batch, whole, cuts;
     TilesOf<BM, BN, CLUSTER, HIGH> tiles;
 
-    __device__ Problem(int m, int n, int k, int batch, int whole)
-        : m(m), n(n), k(k), batch(batch), whole(whole), tiles(m, n) {}
-    __device__ Parts parts() const {
+    __device__ Problem(int m, int n, int k, int batch, int whole, int cuts)
+        : m(m), n(n), k(k), batch(batch), whole(whole), cuts(cuts), tiles(m, n) {}
+    __device__ CutParts parts() const {
         int steps = (k + BK - 1) / BK;
-        return Parts(tiles.count() * batch, whole, steps, gridDim.x / CLUSTER,
-                     blockIdx.x / CLUSTER);
+        return CutParts(tiles.count() * batch, whole, cuts, steps, gridDim.x / CLUSTER,
+                        blockIdx.x / CLUSTER);
     }
     __device__ Place place(int tile) const {
         int matrix = tile / tiles.count();
@@ -59,8 +66,8 @@ struct Problem {
     }
 };
 
-// Where blocks leave sums for others: [block][consumer][sum][thread], and a flag for each consumer,
-// zero before and after a launch.
+// Where blocks leave sums for others: [block][reader][sum][thread], and a flag for each, zero before
+// and after a launch.
 struct Exchange {
     float* sums;
     int* ready;
@@ -78,7 +85,7 @@ __device__ void take_registers() {
 // ---- the producer
 
 __device__ void produce(Shared& s, const TensorMap* a, const TensorMap* b, const Problem& problem) {
-    Parts parts = problem.parts();
+    CutParts parts = problem.parts();
     Slot slot;
     Part part;
     while (parts.next(part)) {
@@ -109,26 +116,36 @@ __device__ void add_steps(float (&d)[HALVES][SUMS], Shared& s, Slot& slot, int c
     int before = -1;
     for (int step = 0; step < steps; ++step) {
         barrier_wait(&s.full[slot.i], slot.parity);
-        multiply(d, s.stage[slot.i], consumer * ROWS, step > 0);
+        multiply(d, s.stage[slot.i], TURNS ? 0 : consumer * ROWS, step > 0);
         wgmma_wait<1>();
         if (before >= 0)
             give_back(s, before);
         before = slot.i;
         slot.next();
     }
+    if (TURNS && threadIdx.x % 128 == 0)
+        barrier_arrive(&s.turn[1 - consumer]);
     wgmma_wait<0>();
     give_back(s, before);
 }
 
-__device__ float* place_of(Exchange exchange, int block, int consumer) {
+// Waits for this consumer's turn, its count-th: nobody may wait for a stage that is more than a
+// round of the ring away, because a barrier tells rounds apart by their parity only.
+__device__ void wait_for_turn(Shared& s, int consumer, int count) {
+    if (consumer == 1 || count > 0)
+        barrier_wait(&s.turn[consumer], (count - (consumer == 0)) % 2);
+}
+
+__device__ float* place_of(Exchange exchange, int block, int place) {
     size_t each = HALVES * SUMS * 128;
-    return exchange.sums + ((size_t)block * CONSUMERS + consumer) * each + threadIdx.x % 128;
+    return exchange.sums + ((size_t)block * READERS + place) * each + threadIdx.x % 128;
 }
 
 // Leaves this consumer's sums for another block. The fence comes before the flag: who sees the flag
 // sees the sums too.
 __device__ void hand_over(const float (&d)[HALVES][SUMS], Exchange exchange, int consumer) {
-    float* to = place_of(exchange, blockIdx.x, consumer);
+    int place = TURNS ? 0 : consumer;
+    float* to = place_of(exchange, blockIdx.x, place);
 #pragma unroll
     for (int i = 0; i < HALVES * SUMS; ++i)
         __stcg(to + i * 128, d[i / SUMS][i % SUMS]);
@@ -136,53 +153,72 @@ __device__ void hand_over(const float (&d)[HALVES][SUMS], Exchange exchange, int
     meet_warpgroup(consumer + 1);
     if (threadIdx.x % 128 == 0) {
         __threadfence();
-        atomicExch(&exchange.ready[blockIdx.x * CONSUMERS + consumer], 1);
+        atomicExch(&exchange.ready[blockIdx.x * READERS + place], 1);
     }
 }
 
 // Adds another block's sums, as soon as they are there.
 __device__ void take_over(float (&d)[HALVES][SUMS], Exchange exchange, int block, int consumer) {
+    int place = TURNS ? 0 : consumer;
     if (threadIdx.x % 128 == 0) {
-        while (atomicCAS(&exchange.ready[block * CONSUMERS + consumer], 1, 0) == 0) {}
+        while (atomicCAS(&exchange.ready[block * READERS + place], 1, 0) == 0) {}
         __threadfence();
     }
     meet_warpgroup(consumer + 1);  // what thread 0 may see now, all may
-    const float* from = place_of(exchange, block, consumer);
+    const float* from = place_of(exchange, block, place);
 #pragma unroll
     for (int i = 0; i < HALVES * SUMS; ++i)
         d[i / SUMS][i % SUMS] += __ldcg(from + i * 128);
 }
 
 // Adds what the clusters after this one have summed up of its tile.
-__device__ void take_all(float (&d)[HALVES][SUMS], Exchange exchange, const Parts& parts,
-                         const Part& part, int consumer) {
-    int rank = CLUSTER == 1 ? 0 : cluster_rank();
-    parts.each_other(part.tile, blockIdx.x / CLUSTER, [&](int cluster) {
-        take_over(d, exchange, cluster * CLUSTER + rank, consumer);
-    });
+__device__ void take_all(float (&d)[HALVES][SUMS], Exchange exchange, int cuts, int consumer) {
+    for (int i = 1; i < cuts; ++i)
+        take_over(d, exchange, blockIdx.x + i * CLUSTER, consumer);
 }
 
-// Scales sums of 8-bit floats.
-__device__ void scale(float (&d)[SUMS], Scales scales, Place at, const Problem& problem) {
-    if (KIND != FP8 || !scales.a)
-        return;
-    int row = at.row + own_row();
-    float upper = factor(scales.a, row, problem.m, at.matrix);
-    float lower = factor(scales.a, row + 8, problem.m, at.matrix);
+// The scales of a tile of 8-bit floats: asked for before its products, of columns a thread's own,
+// which it shares with the others when they are needed.
+struct TileScales {
+    static constexpr int OWN = (BN + 127) / 128;
+    float rows[HALVES][2], columns[OWN];
+
+    __device__ TileScales(Scales scales, Place at, const Problem& problem) {
 #pragma unroll
-    for (int j = 0; j < SUMS; j += 4) {
-        int column = at.column + j * 2 + threadIdx.x % 4 * 2;
-        float left = factor(scales.b, column, problem.n, at.matrix);
-        float right = factor(scales.b, column + 1, problem.n, at.matrix);
-        d[j] *= upper * left;
-        d[j + 1] *= upper * right;
-        d[j + 2] *= lower * left;
-        d[j + 3] *= lower * right;
+        for (int i = 0; i < HALVES * 2; ++i) {
+            int row = at.row + own_row() + i / 2 * 64 + i % 2 * 8;
+            rows[i / 2][i % 2] = factor(scales.a, row, problem.m, at.matrix);
+        }
+#pragma unroll
+        for (int i = 0; i < OWN; ++i)
+            columns[i] = factor(scales.b, at.column + place(i), problem.n, at.matrix);
     }
+    __device__ static int place(int i) {
+        return i * 128 + threadIdx.x % 128;
+    }
+    // They are seen after the next meeting.
+    __device__ void share(float* all) const {
+#pragma unroll
+        for (int i = 0; i < OWN; ++i)
+            if (KIND == FP8 && place(i) < BN)
+                all[place(i)] = columns[i];
+    }
+};
+
+// Scales four sums of two rows, from a column on.
+__device__ void scale(float (&out)[4], const float* d, const float* of_columns,
+                      const float (&of_rows)[2], int column) {
+    float2 two = {1, 1};
+    if (KIND == FP8)
+        two = *(const float2*)&of_columns[column + threadIdx.x % 4 * 2];
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+        out[i] = KIND == FP8 ? d[i] * (i % 2 ? two.y : two.x) * of_rows[i / 2] : d[i];
 }
 
-// Puts 8 or 16 columns of this thread's sums into a box, swizzled as the map says.
-__device__ void put(result (&box)[64][BOX], const float* d, int column) {
+// Puts this thread's sums of some columns into a box, swizzled as the map says.
+constexpr int PUT = KIND == TF32 ? 8 : 16;  // columns at a time
+__device__ void put(result (&box)[64][BOX], const float (&d)[PUT / 2], int column) {
     int thread = threadIdx.x % 128;
 #if KIND == TF32
     int y = own_row();
@@ -202,11 +238,9 @@ __device__ void put(result (&box)[64][BOX], const float* d, int column) {
 #endif
 }
 
-constexpr int PUT = KIND == TF32 ? 8 : 16;  // columns at a time
-
 // Sends 64 rows of results to C as boxes through shared memory.
-__device__ void store_boxes(Shared& s, const TensorMap* map, const float (&d)[SUMS], int consumer,
-                            Place at) {
+__device__ void store_boxes(Shared& s, const TensorMap* map, const float (&d)[SUMS],
+                            const float (&of_rows)[2], int consumer, Place at) {
     bool first = threadIdx.x % 128 == 0;
 #pragma unroll
     for (int column = 0; column < BN; column += PUT) {
@@ -215,7 +249,12 @@ __device__ void store_boxes(Shared& s, const TensorMap* map, const float (&d)[SU
                 stores_have_read();  // the boxes before
             meet_warpgroup(consumer + 1);
         }
-        put(s.c[consumer][column / BOX % BOXES], &d[column / 2], column);
+        float scaled[PUT / 2];
+#pragma unroll
+        for (int i = 0; i < PUT; i += 8)
+            scale(*(float (*)[4]) & scaled[i / 2], &d[(column + i) / 2], s.scales[consumer],
+                  of_rows, column + i);
+        put(s.c[consumer][column / BOX % BOXES], scaled, column);
         if ((column + PUT) % (BOXES * BOX) == 0) {  // complete
             show_to_copy_engine();
             meet_warpgroup(consumer + 1);
@@ -231,48 +270,63 @@ __device__ void store_boxes(Shared& s, const TensorMap* map, const float (&d)[SU
 }
 
 // The same one by one, where rows of C do not start at multiples of 16 bytes.
-__device__ void store_each(result* c, const float (&d)[SUMS], Place at, const Problem& problem) {
+__device__ void store_each(Shared& s, result* c, const float (&d)[SUMS], const float (&of_rows)[2],
+                           int consumer, Place at, const Problem& problem) {
+    meet_warpgroup(consumer + 1);
     int row = at.row + own_row();
-    int column = at.column + threadIdx.x % 4 * 2;
     c += (size_t)at.matrix * problem.m * problem.n;
 #pragma unroll
-    for (int i = 0; i < SUMS; ++i) {
-        int y = row + i / 2 % 2 * 8;
-        int x = column + i / 4 * 8 + i % 2;
-        if (y < problem.m && x < problem.n)
-            c[(size_t)y * problem.n + x] = rounded(d[i]);
+    for (int column = 0; column < BN; column += 8) {
+        float scaled[4];
+        scale(scaled, &d[column / 2], s.scales[consumer], of_rows, column);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            int y = row + i / 2 * 8;
+            int x = at.column + column + threadIdx.x % 4 * 2 + i % 2;
+            if (y < problem.m && x < problem.n)
+                c[(size_t)y * problem.n + x] = rounded(scaled[i]);
+        }
     }
+    meet_warpgroup(consumer + 1);  // nobody reads the scales any more
 }
 
 __device__ void consume(Shared& s, const TensorMap* map_c, result* c, Scales scales,
                         Exchange exchange, const Problem& problem, int consumer) {
-    Parts parts = problem.parts();
+    CutParts parts = problem.parts();
     bool boxes = problem.n * sizeof(result) % 16 == 0;
     Slot slot;
     Part part;
     float d[HALVES][SUMS];
-    while (parts.next(part)) {
-        add_steps(d, s, slot, consumer, part.last - part.first);
+    for (int i = 0; parts.next(part); ++i) {
+        int steps = part.last - part.first;
+        if (TURNS && i % 2 != consumer) {
+            slot.skip(steps);
+            continue;
+        }
+        if (TURNS)
+            wait_for_turn(s, consumer, i / 2);
+        Place at = problem.place(part.tile);
+        at.row += TURNS ? 0 : consumer * ROWS;
+        TileScales of_tile(scales, at, problem);
+        add_steps(d, s, slot, consumer, steps);
         if (part.first > 0) {
             hand_over(d, exchange, consumer);
             continue;
         }
         if (part.last < parts.steps)
-            take_all(d, exchange, parts, part, consumer);
-        Place at = problem.place(part.tile);
-        at.row += consumer * ROWS;
+            take_all(d, exchange, parts.cuts, consumer);
+        of_tile.share(s.scales[consumer]);
 #pragma unroll
         for (int half = 0; half < HALVES; ++half) {
-            scale(d[half], scales, at, problem);
             if (boxes)
-                store_boxes(s, map_c, d[half], consumer, at);
+                store_boxes(s, map_c, d[half], of_tile.rows[half], consumer, at);
             else
-                store_each(c, d[half], at, problem);
+                store_each(s, c, d[half], of_tile.rows[half], consumer, at, problem);
             at.row += 64;
         }
     }
     if (boxes && threadIdx.x % 128 == 0)
-        stores_have_arrived();
+        stores_have_read();
 }
 
 #if CLUSTER == 1
@@ -291,17 +345,19 @@ __global__ LAUNCHED_AS void matmul(result* c, const __grid_constant__ TensorMap 
                                    const __grid_constant__ TensorMap map_a,
                                    const __grid_constant__ TensorMap map_b, const float* scales_a,
                                    const float* scales_b, float* sums, int* ready, int m, int n,
-                                   int k, int batch, int whole) {
+                                   int k, int batch, int whole, int cuts) {
     extern __shared__ __align__(1024) unsigned char raw[];
     Shared& s = *(Shared*)raw;
-    Problem problem(m, n, k, batch, whole);
+    Problem problem(m, n, k, batch, whole, cuts);
     if (threadIdx.x == 0) {
         fetch_map(&map_a);
         fetch_map(&map_b);
         for (int i = 0; i < STAGES; ++i) {
             barrier_init(&s.full[i], 1);  // this block's producer
-            barrier_init(&s.empty[i], CONSUMERS * CLUSTER);
+            barrier_init(&s.empty[i], READERS * CLUSTER);
         }
+        barrier_init(&s.turn[0], 1);
+        barrier_init(&s.turn[1], 1);
         barriers_ready();
     }
     meet_all();

@@ -48,7 +48,7 @@ __global__ __launch_bounds__(THREADS, BLOCKS) void matmul(float* c, const float*
     Exchange exchange{sums, ready};
     int down = (m + BM - 1) / BM;
     int tiles = down * ((n + BN - 1) / BN);
-    Parts parts(tiles * batch, whole, (k + BK - 1) / BK, gridDim.x, blockIdx.x);
+    StreamedParts parts(tiles * batch, whole, (k + BK - 1) / BK, gridDim.x, blockIdx.x);
     Part part;
     while (parts.next(part)) {
         size_t matrix = part.tile / tiles;

@@ -6,13 +6,43 @@ struct Part {
     int tile, first, last;
 };
 
-// The parts of one worker: a block, or a cluster of them. The last tiles are cut into one stream of
+// The parts of one worker, a block or a cluster of them. The first `whole` tiles come in turn. Each
+// of the others is cut into as many parts, a worker each: they walk along k side by side, and what
+// one has fetched the others find in the L2 cache.
+struct CutParts {
+    int steps, whole, left, cuts, workers, own, turn;
+
+    __device__ CutParts(int tiles, int whole, int cuts, int steps, int workers, int own)
+        : steps(steps),
+          whole(whole),
+          left(tiles - whole),
+          cuts(cuts),
+          workers(workers),
+          own(own),
+          turn(own) {}
+    __device__ bool next(Part& part) {
+        if (turn < whole) {
+            part = {turn, 0, steps};
+            turn += workers;
+            return true;
+        }
+        if (turn == END || own >= left * cuts)
+            return false;
+        int piece = own % cuts;
+        part = {whole + own / cuts, steps * piece / cuts, steps * (piece + 1) / cuts};
+        turn = END;
+        return true;
+    }
+    static constexpr int END = 0x7fffffff;
+};
+
+// The same where it does not matter who finds what in the cache: the last tiles are one stream of
 // steps, of which every worker has an equal piece; then the first `whole` tiles come, in turn.
-struct Parts {
+struct StreamedParts {
     int steps, whole, streamed, workers, turn;
     long long at, end;
 
-    __device__ Parts(int tiles, int whole, int steps, int workers, int own)
+    __device__ StreamedParts(int tiles, int whole, int steps, int workers, int own)
         : steps(steps), whole(whole), streamed(tiles - whole), workers(workers), turn(own) {
         at = begin_of(own);
         end = begin_of(own + 1);

@@ -135,10 +135,16 @@ __device__ void load(StageOf<ROWS, COLUMNS>& s, const TensorMap* a, const Tensor
         int first = cluster_rank() * (COLUMNS / 2);
         load_box_to_both(s.b[first], b, full, k, at.column + first, at.matrix);
 #else
-        int half = COLUMNS / BOX / 2;
-        int first = cluster_rank() * half;
-        for (int j = first; j < first + half; ++j)
-            load_box_to_both(s.b[j], b, full, at.column + j * BOX, k, at.matrix);
+        constexpr int MANY = COLUMNS / BOX;
+        if (MANY % 2) {  // half of each box
+            int first = cluster_rank() * (BK / 2);
+            for (int j = 0; j < MANY; ++j)
+                load_box_to_both(s.b[j][first], b, full, at.column + j * BOX, k + first, at.matrix);
+        } else {
+            int first = cluster_rank() * (MANY / 2);
+            for (int j = first; j < first + MANY / 2; ++j)
+                load_box_to_both(s.b[j], b, full, at.column + j * BOX, k, at.matrix);
+        }
 #endif
     }
 }

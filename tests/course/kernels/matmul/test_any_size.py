@@ -28,10 +28,10 @@ def h100(monkeypatch):
     monkeypatch.setattr(choosing, "CPU_SMS", H100_SMS)
 
 
-def by(form: Form, kind: str, shape: GridShape, clusters: int, whole: int) -> None:
+def by(form, kind: str, shape: GridShape, clusters=0, whole=0, cuts=0) -> None:
     """Prove a form with its blocks in this number."""
     given = Operands(kind, shape)
-    given.ours(Choice(form, clusters, whole))
+    given.ours(Choice(form, clusters, whole, cuts))
     given.prove()
 
 
@@ -45,26 +45,31 @@ SMALL = Form(64, 64, 1, 2)
 def test_blocks_that_share_k_are_right():
     """Ragged, a batch, and a block with fewer steps than the other."""
     with cuda_c.checked():
-        by(SHARED, "bf16", GridShape(70, 72, 200, batch=2), 0, 0)
+        by(SHARED, "bf16", GridShape(70, 72, 200, batch=2))
 
 
 NIGHTLY = [
-    ("bf16", Form(128, 256, 2, 4, 2), GridShape(300, 328, 520), 2, 0),
-    ("bf16", Form(256, 128, 2, 3, 2), GridShape(300, 136, 200, batch=2), 2, 2),
-    ("bf16", Form(128, 192, 2, 4), GridShape(130, 264, 330, linear=True), 4, 0),
-    ("fp16", Form(128, 128, 1, 3, 1, 2), GridShape(130, 131, 520, batch=2), 5, 1),
-    ("tf32", Form(128, 256, 2, 3, 2), GridShape(140, 260, 100), 2, 0),
-    ("fp8", Form(128, 128, 2, 3), GridShape(130, 264, 400), 4, 1),
-    ("fp32", choosing.FLOAT32[-1], GridShape(70, 37, 100, batch=2), 4, 3),
+    ("bf16", Form(128, 256, 2, 4, 2), GridShape(300, 328, 520), (2, 4)),
+    ("bf16", Form(128, 256, 2, 4, 2), GridShape(100, 250, 520), (2, 0, 2)),
+    ("bf16", Form(256, 128, 2, 3, 2), GridShape(300, 136, 200, batch=2), (2, 4)),
+    ("bf16", Form(128, 192, 2, 4), GridShape(130, 264, 330, linear=True), (4, 4)),
+    ("bf16", Form(128, 192, 2, 4, 2), GridShape(130, 264, 330), (2, 2)),
+    ("bf16", Form(128, 128, 2, 3, 2, turns=True), GridShape(300, 264, 330, batch=2), (2, 12)),
+    ("bf16", Form(128, 192, 2, 3, 2, turns=True), GridShape(300, 264, 330), (2, 3, 2)),
+    ("fp16", Form(128, 128, 1, 3, 1, 2), GridShape(130, 131, 520, batch=2), (8, 4, 2)),
+    ("tf32", Form(128, 256, 2, 3, 2), GridShape(140, 260, 100), (2, 2)),
+    ("fp8", Form(128, 128, 2, 3, turns=True), GridShape(130, 264, 400), (4, 4, 2)),
+    ("fp32", choosing.FLOAT32[-1], GridShape(70, 37, 100, batch=2), (4, 3)),
 ]
 
 
 @pytest.mark.nightly("by day blocks that share k are checked")
 @HOPPERS
-@pytest.mark.parametrize("kind, form, shape, clusters, whole", NIGHTLY, ids=str)
-def test_blocks_that_stay_are_right(kind, form, shape, clusters, whole):
+@pytest.mark.parametrize("kind, form, shape, launch", NIGHTLY, ids=str)
+def test_blocks_that_stay_are_right(kind, form, shape, launch):
+    """launch: clusters, tiles that come whole, and parts of each other tile."""
     with cuda_c.checked():
-        by(form, kind, shape, clusters, whole)
+        by(form, kind, shape, *launch)
 
 
 @pytest.mark.nightly("by day one form of one type is checked")
@@ -101,7 +106,7 @@ def test_sums_that_stay_where_they_were_are_found(tmp_path, monkeypatch):
     (tmp_path / "any.cu").write_text(wrong)
     monkeypatch.setattr(forms, "KERNELS", tmp_path)
     with pytest.raises(AssertionError, match="at most .* is rounding"):
-        by(Form(64, 128, 1, 2), "bf16", GridShape(64, 128, 520), 2, 0)
+        by(Form(64, 128, 1, 2), "bf16", GridShape(64, 128, 520), 2, 0, 2)
 
 
 # ---- compilers
