@@ -9,7 +9,9 @@ const LONG_CODE = 12; // lines; more of them are stepped through
 const STEP = 4; // lines, at least, that are in focus together
 const GROWTH = 0.05; // of a picture's width, from one size to the next that is tried
 const LARGER = [1.1, 1.2, 1.3, 1.4, 1.5]; // times the usual size, on a slide with room left
-const MOST_ABOVE_PICTURE = 0.3; // of the room; with more above it a picture gets its own slide
+const ABOVE = 0.4; // of the room that a picture leaves free
+const MOST_ABOVE_PICTURE = 0.3; // of the room; below more, a picture that would shrink moves on
+const MOST_ALONE = 0.85; // of the room, that code may take on a slide below a heading
 const MOST_ABOVE_OUTPUT = 0.6; // the same for the code that moves to a new slide with what it shows
 
 // Boxes of nbconvert's around what a cell shows
@@ -180,8 +182,12 @@ function place(part, stack) {
   const own = part.querySelector(HEADING);
   if (own) running = element("h3", "running", own.textContent);
   const isFull = stack.used > MOST_ABOVE_PICTURE * ROOM;
-  if (part.matches(".picture") && isFull) openFor(part, stack, MOST_ABOVE_PICTURE);
   stack.body.append(part);
+  if (part.matches(".picture") && isFull && tallOf(part, 0) > leftFor(part, stack)) {
+    part.remove();
+    openFor(part, stack, MOST_ABOVE_PICTURE);
+    stack.body.append(part);
+  }
   forARoom(part);
   const isAlone = stack.body.querySelectorAll(".piece").length === 1;
   if (isAlone) part.classList.remove("fragment"); // else the slide would begin empty
@@ -190,7 +196,8 @@ function place(part, stack) {
   const isLegible = pictures.map((picture) => enlarge(picture, stack)).every(Boolean);
   const fits = stack.fits();
   if (fits && (isLegible || isAlone)) return;
-  const staysWhole = part.querySelector(".still, .course-moves") && !isAlone;
+  const isMovable = part.querySelector(".still, .course-moves") || fitsAlone(part);
+  const staysWhole = isMovable && !isAlone;
   const rest = staysWhole || fits ? null : split(part, stack.fits);
   if (rest) {
     stack.open(running);
@@ -203,6 +210,10 @@ function place(part, stack) {
   }
   part.classList.add("squeezed"); // breaks words where it must
 }
+
+// Code that has room on a slide of its own is not torn
+const fitsAlone = (part) =>
+  part.matches(".code") && part.getBoundingClientRect().height <= MOST_ALONE * ROOM;
 
 // A new slide for what a cell shows; short code comes along, so that nobody sees one without the
 // other. most: of the room, that it may take
@@ -218,11 +229,21 @@ function openFor(part, stack, most) {
 // A picture takes what is left of the slide, whole, and no more than its width asks for: what is
 // said of it stands below
 function spread(part, stack) {
-  const left = ROOM - (topOf(part) - topOf(stack.body)) - 12;
-  const all = [...part.querySelectorAll(PICTURE)];
-  const drawn = all.filter((picture) => picture.getClientRects().length);
-  const tall = drawn.length === 1 ? Math.ceil(SCREEN.width * shapeOf(drawn[0])) : left;
-  part.style.setProperty("--left", `${Math.min(left, tall)}px`);
+  const left = leftFor(part, stack);
+  const fill = () => part.style.setProperty("--left", `${Math.min(left, tallOf(part, left))}px`);
+  fill();
+  const letters = [...part.querySelectorAll("svg text")].map(sizeOf);
+  if (Math.min(...letters) >= SMALLEST) return;
+  part.classList.add("wide"); // it needs the margins, too
+  fill();
+}
+
+const leftFor = (part, stack) => ROOM - (topOf(part) - topOf(stack.body)) - 12;
+
+// How tall a picture is across the slide; of several beside each other nobody knows
+function tallOf(part, unknown) {
+  const drawn = [...part.querySelectorAll(PICTURE)].filter((each) => each.getClientRects().length);
+  return drawn.length === 1 ? Math.ceil(part.clientWidth * shapeOf(drawn[0])) : unknown || Infinity;
 }
 
 // Height by width
@@ -269,7 +290,10 @@ function layOut(section) {
   for (let page = section; page; page = page === stack.page ? null : page.nextElementSibling) {
     page.querySelectorAll(".code pre").forEach(stepThrough);
     const body = page.querySelector(".content");
-    if (!page.matches(".title")) grow(body);
+    if (!page.matches(".title")) {
+      grow(body);
+      settle(body);
+    }
     page.dataset.fits = body.scrollHeight <= ROOM && !tooWide(body);
   }
 }
@@ -280,22 +304,27 @@ function makeTitle(section) {
   section.querySelector(".content").append(element("p", "course", course));
 }
 
-// A slide with little on it has larger letters, as long as no line of code must wrap for it
+// A slide with little on it has larger letters, as long as no line of code must wrap for it, and no
+// picture shrinks
 function grow(body) {
-  if (body.querySelector(".picture")) return;
+  const wrapped = wraps(body, 1);
   let largest = "";
   for (const zoom of LARGER) {
     enlargeTo(body, zoom);
-    const height = body.lastElementChild.getBoundingClientRect().bottom - topOf(body);
-    if (height > ROOM || tooWide(body) || wraps(body, zoom)) break;
+    if (heightOf(body) > ROOM || tooWide(body) || wraps(body, zoom) > wrapped) break;
     largest = zoom;
   }
   enlargeTo(body, largest);
 }
 
+const heightOf = (body) => body.lastElementChild.getBoundingClientRect().bottom - topOf(body);
+
+// What words and code have grown by: pictures have all of the width already
 function enlargeTo(body, zoom) {
-  body.style.zoom = zoom;
-  body.style.width = zoom && `${SCREEN.width / zoom}px`;
+  for (const part of body.querySelectorAll(":scope > .piece:not(.picture)")) {
+    part.style.zoom = zoom;
+    part.style.setProperty("--grown", zoom || 1);
+  }
 }
 
 function wraps(body, zoom) {
@@ -303,7 +332,15 @@ function wraps(body, zoom) {
     const one = zoom * parseFloat(getComputedStyle(line).lineHeight);
     return line.getBoundingClientRect().height > 1.5 * one;
   };
-  return [...body.querySelectorAll(".line")].some(isTwo);
+  return [...body.querySelectorAll(".line")].filter(isTwo).length;
+}
+
+// What a picture leaves free stands around it, a little more below, where a room looks last
+function settle(body) {
+  const picture = body.querySelector(":scope > .picture");
+  if (!picture) return;
+  const free = ROOM - heightOf(body);
+  if (free > 0) picture.style.marginTop = `${Math.floor(ABOVE * free)}px`;
 }
 
 // ---- long code, a few lines at a time
