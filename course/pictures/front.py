@@ -132,9 +132,11 @@ def films():
 
 
 def film():
-    """Both films on one clock, to play."""
+    """Both films on one clock, which begin once they are seen."""
     shown = films()
-    return play(*shown.values(), names=tuple(shown))
+    player = play(*shown.values(), names=tuple(shown))
+    player.auto = True
+    return player
 
 
 def _kernel(source):

@@ -110,9 +110,10 @@ async (host, films, setting) => {
   const style = make("style", {}, setting.css);
   const film0 = films[0];
   const title = setting.title || film0.title;
-  const head = make("div", { class: "head" }, make("b", {}, title));
+  const head = make("div", { class: "head" }, make("b", {}, two ? "" : title)); // two have their names
   const about = (film) => [film.leftOut, film.verdict].filter(Boolean).join(" ");
   if (!two) head.append(make("span", {}, about(film0)));
+  head.hidden = two;
   const all = make("div", { class: two ? "all two" : "all" });
   const bar = make("div", { class: "bar", role: "toolbar", "aria-label": "Player" });
   const box = make("div", { class: "film", tabindex: "0", role: "group", "aria-label": `Film of ${title}` }, head, all, bar);
@@ -143,7 +144,7 @@ async (host, films, setting) => {
   const moments = films.map((film) => (film.stop === null ? Infinity : film.starts[film.stop]));
   const wrong = Math.min(...moments);
   if (wrong < Infinity) button("stop", "To the step at which it goes wrong", "⚠\uFE0E Where it goes wrong", () => { pause(); go(wrong); });
-  const keys = "Keys: space plays, ← → step, Home and End. Point at a lane or an element to see what it did.";
+  const keys = "Keys: space plays, ←\u00a0→ step, Home and End. Point at a lane or an element to see what it did.";
   const clock = "One clock for both: an access takes as many ticks as it has sectors, passes or lanes in a queue; every other step one. Ticks are not time. ";
   bar.append(make("span", { class: "keys" }, (two ? clock : "") + keys));
 
