@@ -248,9 +248,9 @@ MAX_POOL = Exercise(
     minutes=10,
     task=(
         "Shrink a picture to half its size: `out[y, x]` is the largest of the four pixels of"
-        " `picture` in rows 2y and 2y + 1 and columns 2x and 2x + 1. One thread per element of"
-        " `out`. An odd last row or column of the picture is left out. (A network that reads digits"
-        " does exactly this, twice.)"
+        " `picture` in rows 2y and 2y + 1 and columns 2x and 2x + 1. Use one thread per element"
+        " of `out`. An odd last row or column of the picture is left out. (A network that reads"
+        " digits does exactly this, twice.)"
     ),
     starter="""
 @cuda.jit
