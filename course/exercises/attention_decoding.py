@@ -116,6 +116,7 @@ def decoded(
     value=True,
     by_head=False,
     one_place=False,
+    numbers=None,
 ):
     """Memory after the launch, or with a mistake.
 
@@ -123,15 +124,16 @@ def decoded(
     query sees. key_head: whose keys a head of queries takes. stale: whether queries see the cache
     as it was before. value: whether the new value is appended. by_head: whether the cache is taken
     for [sequence, head, capacity]. one_place: whether each key is read where the cache begins.
+    numbers: how many of a head's are appended, where not all are.
     """
     results, keys, values, after = parts_of(memory, q, new_k, lengths, capacity, by_head)
     sequences, heads = q.shape[:2]
     group = heads // new_k.shape[1]
     before = keys.copy(), values.copy()
     for sequence, length in enumerate(lengths.tolist()):
-        keys[sequence, length + shift] = new_k[sequence]
+        keys[sequence, length + shift, :, :numbers] = new_k[sequence, :, :numbers]
         if value:
-            values[sequence, length + shift] = new_v[sequence]
+            values[sequence, length + shift, :, :numbers] = new_v[sequence, :, :numbers]
     seen_k, seen_v = before if stale else (keys, values)
     for sequence, length in enumerate(lengths.tolist()):
         for head in range(heads):
@@ -297,6 +299,12 @@ CACHED = Exercise(
         ),
         Hypothesis(
             "wrong_value",
+            "Of the new key and value only the first number is appended. A head has DIM numbers,"
+            " one for each lane of the warp.",
+            decoded_if(numbers=1),
+        ),
+        Hypothesis(
+            "wrong_value",
             "Queries see the whole capacity: behind a sequence's last key lies garbage.",
             lambda *given, capacity, **named: decoded(
                 *given, capacity=capacity, **named, sees=capacity
@@ -413,6 +421,13 @@ def lse_turned(out, parts, lse, count, rows, dim):
     turned = lse.reshape(rows, count).T
     with np.errstate(invalid="ignore"):
         return merged(out, parts, turned, count, rows, dim, weigh=in_float32)
+
+
+def one_lse_for_all_rows(out, parts, lse, count, rows, dim):
+    """What comes out if the row is left out of lse's place."""
+    alike = np.repeat(lse.reshape(-1)[:count, None], rows, 1)
+    with np.errstate(invalid="ignore"):
+        return merged(out, parts, alike, count, rows, dim, weigh=in_float32)
 
 
 def without_largest(out, parts, lse, count, rows, dim, *, empty=0, garbage=False):
@@ -631,6 +646,12 @@ __global__ void merge(float* out, const float* parts, const float* lse, int coun
             "wrong_value",
             "`lse` is [part, row]: of a row, parts lie `rows` numbers apart.",
             lse_turned,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "All rows are weighed alike: `lse` is [part, row], and the row is left out of the place"
+            " that is read.",
+            one_lse_for_all_rows,
         ),
     ),
 )

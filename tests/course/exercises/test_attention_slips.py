@@ -64,6 +64,15 @@ SLIPS = [
         "Right only where a sequence has as many keys as queries",
     ),
     ("attention.online", [(UNSCALED[0], "new = np.float32(0)")], "is subtracted"),
+    ("attention.cached", [("if (warp == 0)", "if (threadIdx.x == 0)")], "only the first number"),
+    (
+        "attention.merge",
+        [
+            ("largest, lse[part * rows + row]", "largest, lse[part]"),
+            ("own = lse[part * rows + row]", "own = lse[part]"),
+        ],
+        "weighed alike",
+    ),
     ("attention.online", POWERS_OF_2, "These are powers of 2"),
     ("attention.flash", [ZEROS_BEHIND, ALL_BUT_CAUSAL], "no zeros behind"),
     ("attention.flash", [("np.float32(-math.inf)", "np.float32(0)")], "begin at -inf"),
