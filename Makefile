@@ -10,7 +10,7 @@ TESTS = $(IN_VENV) .venv/bin/python -m pytest -p tests.tiers -p tests.spent -p t
 WHOLE = -n logical --maxprocesses=4 --dist loadfile --no-loadscope-reorder --max-worker-restart=0 \
         --nbval-lax --nbval-cell-timeout=600 tests course chapters
 
-.PHONY: help lab hub readable update answers check chapter format tables test test-engines nightly mutants faults slides site book doctor record race address lock sbom release-check install clean
+.PHONY: help lab hub update answers check chapter format tables test test-engines nightly mutants faults slides site book doctor record race address lock sbom release-check install clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s%s\n", $$1, $$2}' Makefile
@@ -22,6 +22,7 @@ lab: install ## open your copy of the course in JupyterLab (the first time it in
 hub: readable install ## a JupyterHub for a class on this machine, with a board for whoever teaches: sudo make hub (course/instructors.md)
 	exec .venv/bin/python -m course.hub $(FLAGS)
 
+.PHONY: readable
 readable: # by learners: the course and this Python, looked at before anything is installed
 	@$(PYTHON) -E -s course/hub/settings.py
 
@@ -33,10 +34,11 @@ update: install ## fetch the newest course; what you wrote stays (plain git pull
 answers: install ## all cells that you changed into my/answers.json; FROM=FILE takes them from there; DIR=FOLDER checks a class's (ROSTER=its list)
 	.venv/bin/python -m $(if $(DIR),course.answers "$(DIR)" $(if $(ROSTER),--roster "$(ROSTER)") $(if $(ONLY),--only $(ONLY)),course.copies $(if $(FROM),--restore "$(FROM)",--export my/answers.json))
 
-check: install ## before a push, in three minutes: formats, lint, layers, what is fast of the tests
+check: install ## before a push, in three minutes: formats, lint, layers, types, what is fast of the tests
 	.venv/bin/python -m ruff check .
 	.venv/bin/python -m tests.formatting --check
 	.venv/bin/lint-imports --no-logo
+	.venv/bin/python -m mypy
 	$(TESTS) --tier=check -q $(WHOLE)
 
 chapter: install ## put right in one chapter what a machine can, run it where it is new, then all tests that concern it: make chapter NAME=reductions
@@ -59,6 +61,7 @@ test: forget install ## lint, unit tests, and every notebook; AGAIN=--again: wha
 	.venv/bin/python -m ruff check .
 	.venv/bin/python -m tests.formatting --check
 	.venv/bin/lint-imports --no-logo
+	.venv/bin/python -m mypy
 	$(TESTS) --tier=test -p tests.again $(AGAIN) $(if $(SHARD),--shard=$(SHARD)) $(WHOLE)
 
 test-engines: install ## the tests of the engines in utils/cpu, of the tracer, and of both as a package of their own
@@ -108,4 +111,4 @@ release-check: install ## may this be published? address, versions, tag, recorde
 	.venv/bin/python -m course.publish.release
 
 clean: ## remove what the other verbs made: .venv, caches, build (not what you made: my, chapters/build)
-	rm -rf .venv *.egg-info .pytest_cache .ruff_cache .import_linter_cache build
+	rm -rf .venv *.egg-info .pytest_cache .ruff_cache .import_linter_cache .mypy_cache build

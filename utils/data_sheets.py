@@ -1,6 +1,7 @@
 """Facts of GPUs from data sheets and white papers, each with its source: `assets/data` has them."""
 
 import json
+from typing import Any
 
 from utils.results.likeness import GENERATIONS
 
@@ -19,7 +20,7 @@ def generations() -> dict:
     return {**rows, "sources": data["sources"], "units": data["units"]}
 
 
-def _plain(entry):
+def _plain(entry: Any) -> Any:
     """An entry {"value": ..., "source": ...} as its value; dicts of such entries likewise."""
     if not isinstance(entry, dict):
         return entry
@@ -32,7 +33,7 @@ def sources_of(gpu: str) -> str:
     """The sources of a GPU's numbers, each with what it says. KeyError for an unknown GPU."""
     data = json.loads(GENERATIONS.read_text(encoding="utf-8"))
     row = {row["gpu"]: row for row in data["gpus"]}[gpu]
-    facts = {}
+    facts: dict[str, list[str]] = {}
     for column, entry in row.items():
         if isinstance(entry, dict):
             how = f" ({entry['how']})" if "how" in entry else ""
@@ -47,5 +48,5 @@ def sources_of(gpu: str) -> str:
 
 def data_sheet(name: str) -> dict:
     """The row of `generations` for one GPU, such as "H100 SXM". KeyError for an unknown GPU."""
-    rows = {row["gpu"]: row for row in generations()["gpus"]}
+    rows: dict[str, dict] = {row["gpu"]: row for row in generations()["gpus"]}
     return rows[name]

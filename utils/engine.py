@@ -15,11 +15,13 @@ import re
 import sys
 import warnings
 from dataclasses import dataclass
+from typing import TypeVar
 
 from . import sizes
 
 FORCE_CPU = "CUDA_COURSE_CPU"
 LEVEL = "CUDA_COURSE_LEVEL"
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ def gpu() -> GPU | None:
 def _pretending(this: GPU, level: str) -> GPU:
     """The GPU with a lower compute capability, given as text such as "7.5"."""
     number = re.fullmatch(r"(\d+)\.(\d)", level)
-    wanted = tuple(map(int, number.groups())) if number else None
+    wanted = (int(number[1]), int(number[2])) if number else None
     if wanted is None or wanted > this.compute_capability:
         highest = "{}.{}".format(*this.compute_capability)
         raise ValueError(
@@ -156,12 +158,13 @@ def has_gpu() -> bool:
     return gpu() is not None
 
 
-def pick(*, gpu, cpu):
+def pick(*, gpu: Value, cpu: Value) -> Value:
     """`gpu` where kernels run on a GPU, `cpu` (usually a smaller size) where they do not.
 
     Of whole numbers that for the CPU remembers the other: see `utils.sizes`.
     """
-    return gpu if has_gpu() else sizes.picked(gpu, cpu)
+    value: Value = gpu if has_gpu() else sizes.picked(gpu, cpu)
+    return value
 
 
 def choose_engine() -> None:

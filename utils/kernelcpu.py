@@ -36,7 +36,8 @@ from .cpu.numba_cuda import (
     time_limit,
 )
 from .cpu.triton import KernelMistake, taking_turns, tensor_core_dots
-from .cuda_c import CompileError, LaunchError, load
+from .cuda_c import LaunchError, load
+from .cuda_c.device_code import CompileError
 from .tools.diagnostics import annotate
 from .tracer import TooManyEvents, Trace, TraceError, play, trace
 

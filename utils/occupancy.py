@@ -37,13 +37,13 @@ class Limits:
 
 
 def _limits(
-    warps,
-    blocks,
-    shared_kib,
-    block_kib,
-    reserved_kib=1,
-    unit=128,
-):
+    warps: int,
+    blocks: int,
+    shared_kib: int,
+    block_kib: int,
+    reserved_kib: int = 1,
+    unit: int = 128,
+) -> Limits:
     return Limits(warps, blocks, shared_kib << 10, block_kib << 10, reserved_kib << 10, unit)
 
 
@@ -82,7 +82,7 @@ class Occupancy:
     by: dict = field(default_factory=dict)
     limited_by: tuple = ()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"{self.blocks} block{'s' * (self.blocks != 1)} = {self.warps} warps an SM, occupancy "
             f"{self.share:.0%}, limited by {' and '.join(self.limited_by)}"
@@ -125,7 +125,7 @@ def occupancy(
     return Occupancy(blocks, blocks * warps, blocks * warps / sm.warps, by, limited_by)
 
 
-def _by_registers(warps, registers):
+def _by_registers(warps: int, registers: int) -> int:
     a_warp = rounded(registers * WARP, REGISTER_UNIT)
     if a_warp * rounded(warps, PARTS) > REGISTERS:
         return 0  # "too many resources requested for launch"
@@ -135,7 +135,8 @@ def _by_registers(warps, registers):
 def limits(compute_capability: tuple[int, int]) -> Limits:
     """The limits of a compute capability such as (9, 0); ValueError for one not in TABLE."""
     try:
-        return TABLE[tuple(compute_capability)]
+        major, minor = compute_capability
+        return TABLE[major, minor]
     except KeyError:
         listed = ", ".join("{}.{}".format(*cc) for cc in TABLE)
         raise ValueError(

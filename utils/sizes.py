@@ -7,17 +7,19 @@ what is not computed from a Size by + - * // % << >> | is a plain number.
 """
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Any, Self
 
 MOST_STEPS = 32  # of a calculation; a loop that goes on with its own result is none that counts
 LONG = 64  # elements: an axis that is as long as a Size of another launch is hardly so by accident
 MOST_KEPT = 1000
 #: (number here, number on a GPU) -> a Size of this process: of long ones, and of each `pick`
-long_ones, picks = {}, {}
-_noting = ContextVar("noting", default=None)
+long_ones: dict[tuple[int, int], "Size"] = {}
+picks: dict[tuple[int, int], "Size"] = {}
+_noting: ContextVar[list | None] = ContextVar("noting", default=None)
 
 
 class Size(int):
@@ -27,7 +29,11 @@ class Size(int):
         `scale` times what it gave here. picks: the Sizes of `pick` that it was computed from.
     """
 
-    def __new__(cls, value: int, at: Callable, picks: tuple = (), steps: int = 0):
+    at: Callable[[float | None], int]
+    picks: tuple["Size", ...]
+    steps: int
+
+    def __new__(cls, value: int, at: Callable, picks: tuple = (), steps: int = 0) -> Self:
         self = super().__new__(cls, value)
         self.at = at
         self.picks = picks or (self,)
@@ -41,14 +47,14 @@ class Size(int):
         """What it would be on a GPU."""
         return self.at(None)
 
-    def __neg__(self):
+    def __neg__(self) -> int:
         return 0 - self  # as in -(-n // 256)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple:
         return int, (int(self),)  # elsewhere it is a number
 
 
-def picked(gpu, cpu):
+def picked(gpu: Any, cpu: Any) -> Any:
     """The Size that is `cpu` here and `gpu` on a GPU; of two tuples, of each pair of numbers.
 
     What is no whole number, or the same on both, is returned as it is here.
@@ -62,16 +68,16 @@ def picked(gpu, cpu):
     return size
 
 
-def value_at(number, scale):
+def value_at(number: int, scale: float | None) -> int:
     """A number at a scale; what is no Size stays as it is."""
     return number.at(scale) if isinstance(number, Size) else number
 
 
-def _computed(name: str, swapped: bool = False):
+def _computed(name: str, swapped: bool = False) -> Callable:
     """The method of Size for an operator: of whole numbers it makes a Size, else what int makes."""
     operation = getattr(operator, name)
 
-    def method(self, other):
+    def method(self: Size, other: Any) -> Any:
         left, right = (other, self) if swapped else (self, other)
         if type(other) is not int and not isinstance(other, Size):
             plain = int(self)
@@ -83,7 +89,7 @@ def _computed(name: str, swapped: bool = False):
         both = *getattr(left, "picks", ()), *getattr(right, "picks", ())
         sources = {id(one): one for one in both}  # equal ones need not be the same
 
-        def at(scale):
+        def at(scale: float | None) -> Any:
             return operation(value_at(left, scale), value_at(right, scale))
 
         return Size(value, at, tuple(sources.values()), steps)
@@ -120,11 +126,11 @@ COPY = "copy"
 
 
 @contextmanager
-def noted():
+def noted() -> Iterator[list]:
     """Within the `with`, the list of all launches of this Python thread on the CPU engines, and
     COPY for each copy of an array.
     """
-    launches = []
+    launches: list = []
     token = _noting.set(launches)
     try:
         yield launches
@@ -137,7 +143,14 @@ def noting() -> bool:
     return _noting.get() is not None
 
 
-def note(kernel, grid, block, shared_bytes, args, named=None) -> None:
+def note(
+    kernel: object,
+    grid: Any,
+    block: Any,
+    shared_bytes: int,
+    args: Iterable,
+    named: dict | None = None,
+) -> None:
     """Tell of a launch; called by the engines."""
     launches = _noting.get()
     if launches is not None:
@@ -152,12 +165,12 @@ def note_copy() -> None:
         launches.append(COPY)
 
 
-def _three(shape) -> tuple:
+def _three(shape: Any) -> tuple:
     """A launch dimension as three numbers."""
     given = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     return (*given, 1, 1)[:3]
 
 
-def whole(number) -> int:
+def whole(number: Any) -> int:
     """A number as a plain int, but a Size as it is."""
     return number if isinstance(number, Size) else int(number)

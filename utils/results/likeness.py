@@ -25,11 +25,11 @@ def preferred(contents: list[dict], here: GPU | None) -> list[dict]:
     return sorted(most, key=lambda content: _unlike(content["gpu"], here))
 
 
-def _unlike(recorded, here):
+def _unlike(recorded: dict, here: GPU | None) -> tuple:
     """How far a recorded GPU is from this machine's, as something to sort by."""
     name = recorded["name"]
     if here is None:
-        return name != RECORDED_ON
+        return (name != RECORDED_ON,)
     major, minor = map(int, recorded["compute_capability"].split("."))
     its_major, its_minor = here.compute_capability
     capability = abs(10 * (major - its_major) + minor - its_minor)
@@ -44,7 +44,8 @@ def _unlike(recorded, here):
 def bandwidth_of(name: str) -> float | None:
     """GB/s of a GPU's memory by its data sheet, from a name as NVML gives it; None if unlisted."""
     try:
-        return listed(name)["bandwidth_gb_s"]["value"]
+        speed: float = listed(name)["bandwidth_gb_s"]["value"]
+        return speed
     except LookupError:
         return None
 
@@ -57,7 +58,7 @@ def listed(name: str) -> dict:
     """
     words = set(name.lower().split())
     data = json.loads(GENERATIONS.read_text(encoding="utf-8"))
-    best = None
+    best: dict | None = None
     most = 0
     for row in data["gpus"]:
         of_row = set(row["gpu"].lower().split())

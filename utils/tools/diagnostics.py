@@ -18,7 +18,7 @@ MAX_ERRORS = 5
 class LearnerError(RuntimeError):
     """An error whose message says everything; IPython shows it without a traceback."""
 
-    def _render_traceback_(self):
+    def _render_traceback_(self) -> list[str]:
         return [f"{type(self).__name__}: {self}"]
 
 
