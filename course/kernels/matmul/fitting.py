@@ -18,7 +18,9 @@ from course.kernels.matmul.forms import Problem
 from course.kernels.matmul.grid_shapes import TUNING
 from utils.files import write_whole
 
-BUSY = 0.85  # of a time that memory explains: beyond it, a point says nothing of the form
+BUSY = 0.6  # of a time that memory explains: beyond it, a point says nothing of the form
+FEWEST = 4  # points that a form is fitted to, else to all
+LONG = 20  # microseconds of a point that tells how fast memory is
 SWEEPS = 3000
 START = 2.0  # microseconds of a launch, at least
 
@@ -71,36 +73,33 @@ def nonnegative(rows: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 
 def fitted(points: list[Point], bytes_per_us: float) -> Costs:
-    """A form's costs, with the least relative errors."""
-    bound = [point.problem.bytes / bytes_per_us for point in points]
-    telling = [
-        point
-        for point, memory in zip(points, bound, strict=True)
-        if memory < BUSY * (point.us - START)
-    ]
-    telling = telling if len(telling) > 4 else points
+    """A form's costs, with the least relative errors, by points that memory does not bound."""
+    telling = [point for point in points if _memory(point, bytes_per_us) < BUSY * point.us]
+    telling = telling if len(telling) > FEWEST else points
     rows = np.array([features(point) / point.us for point in telling])
-    start, step, together, tile, piece = nonnegative(rows, np.ones(len(rows)))
-    if not together:
-        together = step
-    return Costs(
-        *(round(float(each), 5) for each in (start, step or together, together, tile, piece))
-    )
+    over = [choosing.OVERLAPPED * _memory(point, bytes_per_us) / point.us for point in telling]
+    start, step, together, tile, piece = nonnegative(rows, 1 - np.array(over))
+    found = start, step or together, together or step, tile, piece
+    return Costs(*(round(float(each), 5) for each in found))
 
 
-START = 2.0  # microseconds of a launch, at least
+def _memory(point: Point, bytes_per_us: float) -> float:
+    return choosing.moved(point.problem) / bytes_per_us
 
 
 def fit(points: list[Point], before: dict) -> dict:
     """The model, as choosing.py reads it. before: its costs of forms that have no points stay."""
-    rates = [point.problem.bytes / (point.us - START) for point in points if point.us > 20]
-    bytes_per_us = float(np.max(rates)) if rates else 3.5e6
+    long = [point for point in points if point.us > LONG]
+    rates = [choosing.moved(point.problem) / (point.us - START) for point in long]
+    bytes_per_us = round(float(max(rates, default=before["bytes_per_us"])))
     forms = {}
     for point in points:
         forms.setdefault(choosing.key(point.choice.form, point.problem.kind), []).append(point)
     found = {key: asdict(fitted(own, bytes_per_us)) for key, own in forms.items()}
-    known = before.get("forms", {}) | found
-    return {"bytes_per_us": round(bytes_per_us), "forms": dict(sorted(known.items()))}
+    return before | {
+        "bytes_per_us": bytes_per_us,
+        "forms": dict(sorted((before["forms"] | found).items())),
+    }
 
 
 def report(points: list[Point]) -> str:
@@ -126,7 +125,7 @@ def report(points: list[Point]) -> str:
 
 def main() -> None:
     points = points_of(sys.argv[1:])
-    model = fit(points, choosing.measured() if choosing.MEASURED.exists() else {})
+    model = fit(points, choosing.measured())
     write_whole(choosing.MEASURED, json.dumps(model, indent=1) + "\n")
     choosing.measured.cache_clear()
     choosing.costs.cache_clear()

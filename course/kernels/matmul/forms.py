@@ -67,10 +67,14 @@ class Problem:
         return 2 * self.m * self.n * self.k * self.batch
 
     @property
-    def bytes(self) -> int:
-        """Each number read or written once."""
-        read = (self.m + self.n) * self.k * self.number_bytes
-        return self.batch * (read + self.m * self.n * self.result_bytes)
+    def reads(self) -> int:
+        """Bytes of a and b."""
+        return self.batch * (self.m + self.n) * self.k * self.number_bytes
+
+    @property
+    def writes(self) -> int:
+        """Bytes of c."""
+        return self.batch * self.m * self.n * self.result_bytes
 
     def __str__(self):
         batch = f"{self.batch} x " if self.batch > 1 else ""

@@ -161,7 +161,8 @@ def test_a_choice_fits_the_gpu_and_covers_the_product(h100, kind):
 def test_the_model_chooses_what_it_says_is_fastest(h100):
     for shape in TUNING:
         problem = shape.problem("bf16")
-        said = {each: choosing.predicted(each, problem) for each in choosing.choices(problem)}
+        known = [c for c in choosing.choices(problem) if choosing.is_measured(c.form, "bf16")]
+        said = {each: choosing.predicted(each, problem) for each in known}
         assert said[choosing.best(problem)] == min(said.values())
 
 
@@ -179,6 +180,7 @@ def test_few_tiles_are_cut_and_many_are_not(h100):
 def test_the_fit_finds_the_costs_that_made_the_times(h100):
     made = choosing.Costs(start=4.0, step=0.3, together=0.5, tile=1.5, piece=2.0)
     form = Form(64, 128, 1, 4, 1, 2)
+    fast = 1e12  # bytes a microsecond: memory takes no time
     points = []
     for shape in TUNING:
         problem = shape.problem("bf16")
@@ -186,7 +188,7 @@ def test_the_fit_finds_the_costs_that_made_the_times(h100):
             costs = dataclasses.astuple(made)
             us = fitting.features(fitting.Point(choice, problem, 1.0)) @ costs
             points.append(fitting.Point(choice, problem, us))
-    found = fitting.fitted(points, bytes_per_us=1e12)
+    found = fitting.fitted(points, fast)
     assert dataclasses.astuple(found) == pytest.approx(dataclasses.astuple(made), rel=0.05)
 
 
