@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from course.pictures.shapes import box, numbered, plain, word
+from course.pictures.shapes import IDLE, box, numbered, plain, word
 from course.pictures.tensor_cores import owners as owners
 from utils import engine, results
 from utils.hardware import is_here, roofs
@@ -178,28 +178,37 @@ def moved(read: int, written: int) -> str:
     return f"in {size(read)}, out {size(written) if written else 'sums alone'}"
 
 
-def kernel_map():
+def kernel_map(kernels: int = len(KERNELS)):
     """Which layers each of our eight kernels does, and the bytes at each border, an image.
 
-    Above: the layers, one kernel each, every array in float32. Below: ours, in bfloat16. "In" and
-    "out" are what a kernel reads and writes for an image; sums over the batch and weights apart.
+    Above: the layers, one kernel each, every array in float32. Below: ours, in bfloat16, as many as
+    have run; the last of them stands out. "In" and "out" are what a kernel reads and writes for an
+    image; sums over the batch and weights apart.
     """
     plain = ", ".join(f"{name} {size(4 * count)}" for name, count in LAYERS)
-    ours = ", ".join(f"{name} {moved(read, written)}" for name, _, _, _, read, written in KERNELS)
+    ran = KERNELS[:kernels]
+    ours = ", ".join(f"{name} {moved(read, written)}" for name, _, _, _, read, written in ran)
     fig, axes = chart(
         9.6,
         4.2,
         alt="Layers of the network with the bytes per image that each hands on in float32: "
-        f"{plain}. Our eight kernels below the layers that they do: {ours}.",
+        f"{plain}. Below, our kernels that have run, under the layers that they do: {ours}.",
     )
+    now = ran[-1]
     for column, (name, count) in enumerate(LAYERS):
         _box(axes, column, column, 0, name, BLOCK_COLOURS[0])
         axes.text(column + 1, 1.2, size(4 * count), ha="center", fontsize=MAP_LETTERS, color=ALARM)
     axes.text(0, 1.2, size(IMAGE), ha="center", fontsize=MAP_LETTERS, color=ALARM)
-    for name, first, last, row, read, written in KERNELS:
-        backward = row > 5
-        _box(axes, first, last, row, name, BLOCK_COLOURS[2 if backward else 1])
-        word(axes, last + 1.1, row + 0.42, moved(read, written), ha="left", fontsize=MAP_LETTERS)
+    left, width = now[1] + 0.05, now[2] - now[1] + 0.9
+    box(axes, left, 0.08, width, now[3] - 0.08, ACCENT, edge="none", alpha=0.1, zorder=0)
+    for each in KERNELS:
+        name, first, last, row, read, written = each
+        colour = BLOCK_COLOURS[2 if row > 5 else 1] if each in ran else IDLE
+        _box(axes, first, last, row, name, colour, line=1.8 if each is now else 0.6)
+        if each in ran:
+            words = moved(read, written)
+            bold = "bold" if each is now else "normal"
+            word(axes, last + 1.1, row + 0.42, words, ha="left", fontsize=MAP_LETTERS, weight=bold)
     axes.text(
         -0.1,
         -0.35,
@@ -207,8 +216,14 @@ def kernel_map():
         fontsize=MAP_LETTERS,
         color=ALARM,
     )
+    count = "kernel" if kernels == 1 else "kernels"
+    so_far = sum(read + written for *_, read, written in ran)
     axes.text(
-        -0.1, 1.85, "ours, first to last; forward, then backward", fontsize=MAP_LETTERS, color=INK
+        -0.1,
+        1.85,
+        f"ours, forward, then backward: after {kernels} {count} {size(so_far)} have moved",
+        fontsize=MAP_LETTERS,
+        color=INK,
     )
     axes.set(
         xlim=(-0.4, len(LAYERS) + 2.7),
@@ -218,9 +233,9 @@ def kernel_map():
     return fig
 
 
-def _box(axes, first, last, row, name, colour):
+def _box(axes, first, last, row, name, colour, line=0.6):
     left, width = first + 0.05, last - first + 0.9
-    box(axes, left, row + 0.08, width, 0.68, colour, line=0.6)
+    box(axes, left, row + 0.08, width, 0.68, colour, line=line)
     word(axes, left + width / 2, row + 0.44, name, va="baseline", fontsize=MAP_LETTERS)
 
 
