@@ -10,16 +10,20 @@ drawn   the file's time of change (ctime), which the kernel sets when the file g
 alive   the owner's process holds a lock on the file, which the kernel drops when that process ends,
         however it ends. Others may not write to the file, so they cannot hold such a lock.
 
+seen    the time of change of another file of the owner's, touched at each look at the queue: who is
+        stopped (Ctrl-Z), or sleeps, looks no more.
+
 An old file can be locked late, as if its owner had waited all the time. Therefore everybody notes
-who is there at their own arrival: who is not is behind them, whatever their file says. So is a
-user's second request, which draws anew once the first one has left. Who has a turn marks it with
-another file, so that those who come later know since when.
+who is there just before they draw: who is not is behind them, whatever their file says. The kernel
+may give two files the same time, so an arrival takes a TICK, in which those count as well who drew
+meanwhile: who is not there after it gets a later time. A user's second request draws anew once the
+first one has left. Who has not looked for a while, whom others may have passed over, takes a new
+ticket. Who has a turn marks it with another file, so that those who come later know since when.
 """
 
 import contextlib
 import fcntl
 import os
-import random
 import re
 import secrets
 import stat
@@ -30,11 +34,12 @@ from pathlib import Path
 import platformdirs
 from filelock import FileLock
 
-TICKET, TURN, NEW = ".ticket", ".turn", ".new"
+TICKET, TURN, SEEN, NEW = ".ticket", ".turn", ".seen", ".new"
 #: Nanoseconds within which the kernel may give two files the same time (100 ticks a second)
 TICK = 12_000_000
-#: Times that one draws anew where others draw in the same moment
-MOST_DRAWS = 40
+#: Seconds without a look after which others pass over who waits, and after which one goes to the
+#: end oneself: sooner, so that nobody starts whom others believe to be stopped
+STOPPED, LATE = 4.0, 2.5
 #: Seconds to wait for another process of the same user that is drawing
 PATIENCE = 5
 
@@ -47,12 +52,17 @@ class NoQueue(Exception):
     """The folder cannot be used as a queue; says why."""
 
 
+class Late(Exception):
+    """One has not looked for so long that others may have passed one over: draw a new ticket."""
+
+
 @dataclass(frozen=True)
 class Ticket:
     """One request that waits, or that has its turn.
 
     owner: user id. drawn: nanoseconds, the kernel's. inode: decides between equal times.
-    started: since when it has its turn, in seconds since the epoch; None while it waits.
+    started: since when it has its turn, in seconds since the epoch; None while it waits. seen: when
+    its owner looked at the queue last.
     """
 
     name: str
@@ -60,6 +70,7 @@ class Ticket:
     drawn: int
     inode: int
     started: float | None = None
+    seen: float | None = None
 
 
 def make_folder(path: str | Path) -> Path:
@@ -106,7 +117,14 @@ class Place:
             since = f"{_after_mine(folder):020}-{self.maker}-{secrets.token_hex(4)}"
             self.name = f"{_plain(device)}.{since}{TICKET}"
             self.path = folder / self.name
+            self._look_round()
             self.handle = self._draw()
+            self.drawn = time.monotonic_ns()
+
+    def _look_round(self) -> None:
+        """Note who is there before one draws, and when that was."""
+        self.before, self.looked = time.time_ns(), time.monotonic()
+        self.there = present(self.folder, self.device).keys()
 
     def _draw(self) -> int:
         """Make the file, locked, and only then give it its name; the open file."""
@@ -124,11 +142,26 @@ class Place:
             raise
         return handle
 
-    def draw_again(self, within: int) -> None:
-        """Go to the end of the queue, after a while by chance of at most so many nanoseconds."""
-        time.sleep(1e-9 * random.uniform(0, within))
+    def draw_again(self) -> None:
+        """Go to the end of the queue."""
+        self._look_round()
         os.fchmod(self.handle, 0o644)  # the kernel notes the time
+        self.drawn = time.monotonic_ns()
         self.second = False
+
+    def arrive(self) -> None:
+        """Wait until whoever draws from now on gets a later time."""
+        time.sleep(1e-9 * max(0, self.drawn + TICK - time.monotonic_ns()))
+
+    def beat(self) -> None:
+        """Show that the owner looks at the queue."""
+        with contextlib.suppress(OSError):
+            flags = os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+            handle = os.open(self.path.with_suffix(SEEN), flags, 0o644)
+            try:
+                os.utime(handle)
+            finally:
+                os.close(handle)
 
     def mark(self) -> None:
         """Say that the turn begins."""
@@ -140,7 +173,7 @@ class Place:
         """Leave the queue. In a copy of the process that drew the ticket nothing happens."""
         if self.maker != os.getpid() or self.name not in _held:
             return
-        for path in (self.path, self.path.with_suffix(TURN)):
+        for path in (self.path, self.path.with_suffix(TURN), self.path.with_suffix(SEEN)):
             with contextlib.suppress(OSError):  # somebody cleared the folder
                 path.unlink()
         os.close(self.handle)
@@ -181,7 +214,7 @@ def present(folder: Path, device: str) -> dict[str, Ticket]:
         if alive:
             found[name] = ticket
         elif ticket is not None and ticket.owner == os.getuid():
-            for left in (path, path.with_suffix(TURN)):
+            for left in (path, path.with_suffix(TURN), path.with_suffix(SEEN)):
                 with contextlib.suppress(OSError):
                     left.unlink()
     return found
@@ -207,8 +240,8 @@ def _read(path) -> tuple[Ticket | None, bool]:
         alive = path.name in _held or _is_locked(path)
     except OSError:  # it is gone
         return None, False
-    started = _marked(path.with_suffix(TURN), facts.st_uid)
-    ticket = Ticket(path.name, facts.st_uid, facts.st_ctime_ns, facts.st_ino, started)
+    started, seen = (_marked(path.with_suffix(end), facts.st_uid) for end in (TURN, SEEN))
+    ticket = Ticket(path.name, facts.st_uid, facts.st_ctime_ns, facts.st_ino, started, seen)
     return ticket, alive
 
 
@@ -225,7 +258,7 @@ def _is_locked(path) -> bool:
 
 
 def _marked(path, owner) -> float | None:
-    """When a turn began, in seconds since the epoch; a mark that is another's does not count."""
+    """When a mark was made, in seconds since the epoch; one that is another's does not count."""
     with contextlib.suppress(OSError):
         facts = path.lstat()
         if stat.S_ISREG(facts.st_mode) and facts.st_uid == owner:
@@ -257,38 +290,55 @@ class View:
         self.early = None  # names of those who were there at the arrival, and so go first
         self.passed = set()  # names of those who had their time
         self.in_front_since = {}  # name -> since when, by our own clock
+        self.looked = place.looked  # when one looked last, by our own clock, too
 
     def look(self) -> list[Ticket]:
-        """Who goes before, in order, then oneself. Raises NoQueue where one's own file is gone."""
-        for _ in range(MOST_DRAWS):
-            others = present(self.place.folder, self.place.device)
-            mine = others.pop(self.place.name, None)
-            if mine is None:
-                raise NoQueue(f"somebody cleared {self.place.folder}")
-            others = [t for t in others.values() if t.name not in self.passed]
-            if any(t.owner == mine.owner and _since(t) < _since(mine) for t in others):
-                self.early = None  # one's own earlier request goes first, and others' meanwhile
-                self.place.second = True
-                ordered = in_order([*others, mine])
-                return self._without_the_late(ordered[: ordered.index(mine)]) + [mine]
-            if self.early is None and not self._arrive(mine, others):
-                continue
-            ahead = [t for t in others if t.name in self.early and _key(t) < _key(mine)]
-            return self._without_the_late(in_order(ahead)) + [mine]
-        raise NoQueue("too many draw at the same moment")
-
-    def _arrive(self, mine, others) -> bool:
-        """Note who is there; False after a new draw, for which there are two reasons: one's own
-        earlier request has just had its turn, or another drew in the same moment, who may have
-        looked before our file was there.
+        """Who goes before, in order, then oneself. Raises Late; NoQueue where one's own file is
+        gone.
         """
-        others = [ticket for ticket in others if ticket.owner != mine.owner]
-        tied = any(abs(ticket.drawn - mine.drawn) <= TICK for ticket in others)
-        if tied or self.place.second:
-            self.place.draw_again(TICK * len(others) if tied else 0)
-            return False
-        self.early = {ticket.name for ticket in _first_of_each(others)}
-        return True
+        self.be_in_time()
+        self.looked = time.monotonic()
+        self.place.beat()
+        mine, others = self._present()
+        if any(t.owner == mine.owner and _since(t) < _since(mine) for t in others):
+            self.early = None  # one's own earlier request goes first, and others' meanwhile
+            self.place.second = True
+            ordered = in_order([*others, mine])
+            return self._without_the_late(ordered[: ordered.index(mine)]) + [mine]
+        if self.place.second:  # one's own earlier request has just had its turn
+            self.place.draw_again()
+            self.early = None
+            self.be_in_time()
+        if self.early is None:
+            mine, others = self._arrive()
+        ahead = [t for t in others if t.name in self.early and _key(t) < _key(mine)]
+        return self._without_the_late(in_order(ahead)) + [mine]
+
+    def _arrive(self) -> tuple[Ticket, list[Ticket]]:
+        """Note who was there before one drew, and who has drawn since."""
+        self.place.arrive()
+        mine, others = self._present()
+        early = [
+            ticket
+            for ticket in others
+            if ticket.owner != mine.owner
+            and (ticket.name in self.place.there or ticket.drawn >= self.place.before - TICK)
+        ]
+        self.early = {ticket.name for ticket in _first_of_each(early)}
+        return mine, others
+
+    def be_in_time(self) -> None:
+        """Raise Late where one has not looked for too long."""
+        if time.monotonic() - self.looked > LATE:
+            raise Late
+
+    def _present(self) -> tuple[Ticket, list[Ticket]]:
+        """One's own ticket, and all others but those who had their time."""
+        others = present(self.place.folder, self.place.device)
+        mine = others.pop(self.place.name, None)
+        if mine is None:
+            raise NoQueue(f"somebody cleared {self.place.folder}")
+        return mine, [t for t in others.values() if t.name not in self.passed]
 
     def _without_the_late(self, ahead) -> list[Ticket]:
         """Those ahead, without who is in front for longer than anybody may be."""
@@ -298,6 +348,9 @@ class View:
         return ahead
 
     def _had_its_time(self, first: Ticket) -> bool:
+        last = max(first.seen or 0.0, 1e-9 * first.drawn)
+        if first.started is None and time.time() - last > STOPPED:
+            return True
         now = time.monotonic()
         waited = now - self.in_front_since.setdefault(first.name, now)
         if first.started is not None:

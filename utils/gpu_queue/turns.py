@@ -6,7 +6,7 @@ from pathlib import Path
 
 from utils import engine
 from utils.gpu_queue import words
-from utils.gpu_queue.tickets import NoQueue, Place, View, checked
+from utils.gpu_queue.tickets import Late, NoQueue, Place, View, checked
 
 #: Seconds of a turn, after which the next ones go first, and those by which it may be longer
 SECONDS, GRACE = 10.0, 5.0
@@ -47,17 +47,27 @@ class Turn:
         return True
 
     def _wait(self):
-        self.place = Place(checked(self.folder), self.device)
-        self.drawn = time.monotonic()
-        view = View(self.place, SECONDS + GRACE)
         notice = words.Notice()
+        self.drawn = time.monotonic()
         try:
-            while len(order := view.look()) > 1:
-                notice.update(order[:-1])
-                time.sleep(min(NEXT + EACH * (len(order) - 2), MOST))
+            while not self._begun(notice):
+                self.place.leave()  # others went on while this process was stopped
         finally:
             notice.close()
-        self.place.mark()
+
+    def _begun(self, notice) -> bool:
+        """Wait in the queue and mark the turn; False for who has to draw another ticket."""
+        self.place = Place(checked(self.folder), self.device)
+        view = View(self.place, SECONDS + GRACE)
+        try:
+            while len(order := view.look()) > 1 or view.early is None:
+                notice.update(order[:-1])
+                time.sleep(min(NEXT + EACH * max(0, len(order) - 2), MOST))
+            self.place.mark()
+            view.be_in_time()  # or it was stopped between its last look and the mark
+        except Late:
+            return False
+        return True
 
     def renew(self) -> bool:
         """Where the turn is over, let those who wait go first, then take another one.

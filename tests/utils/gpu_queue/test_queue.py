@@ -150,6 +150,62 @@ def test_what_is_longer_than_a_turn_lets_others_go_first(queue, tmp_path, monkey
     assert log.read_text().split("\n")[:-1] == ["other in", "other out", "long again"]
 
 
+def test_who_is_stopped_holds_nobody_up_and_goes_behind_them_afterwards(
+    queue, tmp_path, monkeypatch
+):
+    """The limit of a turn is far: what passes over a stopped one is that it looks no more."""
+    monkeypatch.setattr(tickets, "STOPPED", 0.6)
+    monkeypatch.setattr(tickets, "LATE", 0.4)
+    monkeypatch.setattr(turns, "SECONDS", 600)
+    log = tmp_path / "log"
+    first = Turn(queue, GPU)
+    first.start()
+    with process(lambda: visit(queue, log, "stopped")) as stopped:
+        wait_until(lambda: waiting(queue) == 2 and list(queue.glob(f"*{tickets.SEEN}")))
+        os.kill(stopped, signal.SIGSTOP)
+        old = set(queue.glob(f"*-{stopped}-*{tickets.TICKET}"))
+        first.end()
+        late = Turn(queue, GPU)
+        late.start()
+        os.kill(stopped, signal.SIGCONT)
+        wait_until(lambda: set(queue.glob(f"*-{stopped}-*{tickets.TICKET}")) - old)
+        note(log, "late out")
+        late.end()
+        assert ended(stopped)
+    assert log.read_text().split("\n")[:-1] == ["late out", "stopped in", "stopped out"]
+
+
+@AS_ROOT
+def test_who_renews_a_ticket_all_the_time_makes_nobody_measure_together(queue):
+    """Newcomers once drew anew whenever another's time was near theirs, and gave up in the end."""
+    log = queue / "log"
+    log.touch()
+    log.chmod(0o666)
+
+    def renews():
+        place = Place(queue, GPU)
+        while True:
+            os.fchmod(place.handle, 0o644)
+            time.sleep(0.003)
+
+    def measures(label):
+        turn = Turn(queue, GPU)
+        assert turn.start()
+        note(log, f"{label} in")
+        time.sleep(0.2)
+        note(log, f"{label} out")
+        turn.end()
+
+    with process(renews, EVE):
+        wait_until(lambda: waiting(queue) == 1)
+        with process(lambda: measures("ann"), ANN) as ann:
+            with process(lambda: measures("bob"), BOB) as bob:
+                assert ended(ann) and ended(bob)
+    lines = log.read_text().split("\n")[:-1]
+    assert sorted(lines[:2]) in (["ann in", "ann out"], ["bob in", "bob out"])
+    assert len(lines) == 4
+
+
 def test_the_order_is_all_first_requests_then_the_second_ones():
     def ticket(owner, since, drawn):
         return Ticket(f"g.{since:020}-1-a.ticket", owner, drawn, 1)
@@ -224,6 +280,8 @@ def test_marks_of_others_old_files_and_links_give_no_place(queue):
 
     with process(forge, EVE):
         wait_until(lambda: waiting(queue) == 2)
+        made = next(p.lstat().st_ctime_ns for p in queue.iterdir() if not p.is_symlink())
+        wait_until(lambda: time.time_ns() - made > 3 * tickets.TICK)  # it is an old file
         place = Place(queue, GPU)
         view = View(place, 60)
         assert len(view.look()) == 1
@@ -238,13 +296,12 @@ def test_a_clock_waits_for_its_turn(queue, monkeypatch):
     monkeypatch.setenv(gpu_queue.FOLDER, str(queue))
     monkeypatch.setattr(turns, "device", lambda: GPU)
     monkeypatch.setattr(timing, "_l2_flush", lambda: lambda stream: None)
-    monkeypatch.setattr(turns, "GRACE", 0.3)
-    monkeypatch.setattr(turns, "SECONDS", 0.2)
     counts, ahead, look = [], [], turns.View.look
 
     def noted(view):
         order = look(view)
         ahead.append(len(order) - 1)
+        view.limit = 0.0  # seen once, whoever is in front has had its time
         return order
 
     monkeypatch.setattr(turns.View, "look", noted)
