@@ -17,6 +17,10 @@ Two decisions to know:
   less.
 """
 
+from typing import Any
+
+from numpy.typing import DTypeLike
+
 from utils.check.comparison import (
     EXACT,
     Differences,
@@ -33,7 +37,14 @@ __all__ = ["CheckError", "Reason", "close", "diagnose", "equal", "poison", "roun
 
 
 def _compare(
-    actual, expected, *, exact, ops, rtol, atol, dtype
+    actual: Any,
+    expected: Any,
+    *,
+    exact: bool,
+    ops: int | None,
+    rtol: float | None,
+    atol: float | None,
+    dtype: DTypeLike | None,
 ) -> tuple[Differences | None, list[Reason]]:
     got = operand(actual, "the result")
     want = operand(expected, "the reference")
@@ -64,10 +75,10 @@ def _compare(
     return d, reasons_for(d)
 
 
-def _report(name, d, reasons, quiet):
+def _report(name: str, d: Differences | None, reasons: list[Reason], quiet: bool) -> None:
     if reasons:
         raise CheckError(message(name, d, reasons) if d else f"✗ {name} {reasons[0]}", reasons, d)
-    if quiet:
+    if quiet or d is None:
         return
     n = d.actual.size
     subject = "" if name == "result" else f"{name}: "
@@ -79,15 +90,15 @@ def _report(name, d, reasons, quiet):
 
 
 def close(
-    actual,
-    expected,
+    actual: Any,
+    expected: Any,
     *,
-    ops=None,
-    rtol=None,
-    atol=None,
-    dtype=None,
-    name="result",
-    quiet=False,
+    ops: int | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    dtype: DTypeLike | None = None,
+    name: str = "result",
+    quiet: bool = False,
 ) -> None:
     """Check that `actual` is `expected` up to rounding; print one line or raise `CheckError`.
 
@@ -117,7 +128,14 @@ def close(
     _report(name, d, reasons, quiet)
 
 
-def equal(actual, expected, *, dtype=None, name="result", quiet=False) -> None:
+def equal(
+    actual: Any,
+    expected: Any,
+    *,
+    dtype: DTypeLike | None = None,
+    name: str = "result",
+    quiet: bool = False,
+) -> None:
     """Check that `actual` equals `expected` exactly, element by element. Otherwise like `close`."""
     d, reasons = _compare(
         actual,
@@ -132,14 +150,14 @@ def equal(actual, expected, *, dtype=None, name="result", quiet=False) -> None:
 
 
 def diagnose(
-    actual,
-    expected,
+    actual: Any,
+    expected: Any,
     *,
-    exact=False,
-    ops=None,
-    rtol=None,
-    atol=None,
-    dtype=None,
+    exact: bool = False,
+    ops: int | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    dtype: DTypeLike | None = None,
 ) -> list[Reason]:
     """What is wrong with `actual`, most telling first; an empty list if nothing is.
 

@@ -5,9 +5,11 @@
 
 import math
 import sys
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 # Quiet NaNs whose low bits no arithmetic produces; for integers a pattern that data rarely holds.
 _POISON = {
@@ -32,7 +34,7 @@ _DEFAULT_OPS = 8
 # ---- poison
 
 
-def _poison_bits(dtype):
+def _poison_bits(dtype: np.dtype) -> tuple[type, int]:
     """Unsigned type of the same size as `dtype` (half of it if complex), and the pattern in it."""
     if dtype.kind == "c":
         dtype = np.dtype(f"f{dtype.itemsize // 2}")
@@ -47,7 +49,7 @@ def _poison_bits(dtype):
     )
 
 
-def poison(shape, dtype=np.float32) -> np.ndarray:
+def poison(shape: int | Sequence[int], dtype: DTypeLike = np.float32) -> np.ndarray:
     """A new array of `shape` filled with a sentinel, so that elements nobody writes show.
 
     Floats get a NaN whose payload arithmetic does not produce, integers a pattern that data rarely
@@ -61,7 +63,9 @@ def poison(shape, dtype=np.float32) -> np.ndarray:
     return out
 
 
-def random_poison(shape, dtype, rng) -> np.ndarray:
+def random_poison(
+    shape: int | Sequence[int], dtype: DTypeLike, rng: np.random.Generator
+) -> np.ndarray:
     """A new array of random NaNs, each with other low bits, or of random integers.
 
     Where `poison` marks what nobody wrote, this makes a copied element show: no two are alike.
@@ -74,21 +78,21 @@ def random_poison(shape, dtype, rng) -> np.ndarray:
     nbytes = size * dtype.itemsize
     # drawn in the longest words: half the time of one number an element
     words = rng.integers(0, 2**64 - 1, size=(nbytes + 7) // 8, dtype=np.uint64, endpoint=True)
-    array = words.view(np.uint8)[:nbytes].view(bits).reshape(shape)
+    array: np.ndarray = words.view(np.uint8)[:nbytes].view(bits).reshape(shape)
     if dtype.kind == "f":
         array |= np.array(np.nan, dtype).view(bits)
     return array.view(dtype)
 
 
-def _is_poison(values):
+def _is_poison(values: np.ndarray) -> np.ndarray:
     """Mask of the elements of a contiguous 1-D array that still hold the sentinel."""
     try:
         unsigned, bits = _poison_bits(values.dtype)
     except TypeError:
         return np.zeros(values.shape, bool)
-    same = values.view(unsigned) == bits
+    same: np.ndarray = values.view(unsigned) == bits
     if values.dtype.kind == "c":
-        return same.reshape(-1, 2).any(axis=1)
+        same = np.logical_or.reduce(same.reshape(-1, 2), axis=1)
     return same
 
 
@@ -106,7 +110,7 @@ class Operand(NamedTuple):
     weak: bool
 
 
-def operand(x, role: str) -> Operand:
+def operand(x: Any, role: str) -> Operand:
     """Bring `x` (array, tensor, device array, scalar, nested list) to the host as NumPy values."""
     if type(x) in (bool, int, float, complex, list, tuple):
         values = np.asarray(x)
@@ -135,7 +139,7 @@ def operand(x, role: str) -> Operand:
     return Operand(values, str(values.dtype), False)
 
 
-def _unit_roundoff(*sides):
+def _unit_roundoff(*sides: Operand) -> float:
     """The coarser unit roundoff of the two: half the distance from 1 to the next number.
 
     Python numbers do not tell in which precision they were computed, so float32 is assumed.
@@ -156,7 +160,7 @@ def _unit_roundoff(*sides):
     return max(u, default=single)
 
 
-def _underflow(side):
+def _underflow(side: Operand) -> float:
     """What one operation may lose near 0, where float32 results may be flushed to 0.
 
     Half results are not.
@@ -166,14 +170,14 @@ def _underflow(side):
     return float(np.finfo(np.float32).tiny)
 
 
-def _size(side):
+def _size(side: Operand) -> int:
     """Bytes of an element."""
     if side.dtype == "bfloat16":
         return 2
     return side.values.dtype.itemsize
 
 
-def wrong_dtype(actual: Operand, expected: Operand, required) -> str | None:
+def wrong_dtype(actual: Operand, expected: Operand, required: DTypeLike | None) -> str | None:
     """Why the result's dtype is not acceptable, or None."""
     if required is not None:
         wanted = str(np.dtype(required))
@@ -208,7 +212,8 @@ class Tolerance(NamedTuple):
 
     def of(self, expected: np.ndarray) -> np.ndarray:
         size = np.maximum(np.abs(expected), self.scale)
-        return self.absolute + self.relative * size
+        allowed: np.ndarray = self.absolute + self.relative * size
+        return allowed
 
 
 EXACT = Tolerance(0.0, 0.0, 0.0, "none: values must be equal")
@@ -235,7 +240,7 @@ def rounding_bound(ops: int, unit_roundoff: float) -> float:
     return min(certain, likely)
 
 
-def _typical_magnitude(values):
+def _typical_magnitude(values: np.ndarray) -> float:
     """Median magnitude of the finite non-zero values (of a fixed random sample of many)."""
     if values.size > 1 << 16:
         rng = np.random.default_rng(0)
@@ -249,7 +254,13 @@ def _typical_magnitude(values):
     return float(np.median(magnitude[usable]))
 
 
-def tolerance_of(actual: Operand, expected: Operand, ops, rtol, atol) -> Tolerance:
+def tolerance_of(
+    actual: Operand,
+    expected: Operand,
+    ops: int | None,
+    rtol: float | None,
+    atol: float | None,
+) -> Tolerance:
     """The tolerance of rtol and atol, else the one that follows from the number of operations."""
     if rtol is not None or atol is not None:
         rtol = float(rtol or 0)
@@ -309,8 +320,8 @@ def grade(a: np.ndarray, e: np.ndarray, tolerance: Tolerance) -> tuple[np.ndarra
     """Code (OK, WRONG, NAN, UNWRITTEN) and absolute error, in float64, of a chunk's elements."""
     wide = widest(a, e)
     with np.errstate(all="ignore"):
-        af = a.astype(wide)
-        ef = e.astype(wide)
+        af: np.ndarray = a.astype(wide)
+        ef: np.ndarray = e.astype(wide)
         errors = np.abs(af - ef)
         agree = a == e
         errors[agree] = 0  # also inf - inf
@@ -353,8 +364,8 @@ def agreement(
         absolute = max(atol, float(np.finfo(np.float32).tiny))
         tolerance = Tolerance(rtol, absolute, scale, f"{rtol:.2g} × max(|expected|, {scale:.2g})")
     codes, _ = grade(actual.reshape(-1), expected.reshape(-1), tolerance)
-    agrees = (codes == OK).reshape(expected.shape)
-    return agrees & ~np.isnan(expected)
+    agrees: np.ndarray = (codes == OK).reshape(expected.shape) & ~np.isnan(expected)
+    return agrees
 
 
 def differences(actual: Operand, expected: Operand, tolerance: Tolerance) -> Differences:
@@ -363,7 +374,7 @@ def differences(actual: Operand, expected: Operand, tolerance: Tolerance) -> Dif
     e = np.ascontiguousarray(expected.values).reshape(-1)
     e = np.broadcast_to(e, a.shape)  # a single number stands for every element, without a copy
     codes = None
-    samples = []
+    samples = [np.empty(0, np.int64)]
     wrong = 0
     first = -1
     worst = -1
@@ -391,7 +402,6 @@ def differences(actual: Operand, expected: Operand, tolerance: Tolerance) -> Dif
         written = np.flatnonzero(is_wrong)
         step = max(1, written.size // _SAMPLES)
         samples.append(start + written[::step])
-    none = np.empty(0, np.int64)
-    samples = np.concatenate([none, *samples])
+    some = np.concatenate(samples)
     shape = actual.values.shape
-    return Differences(a, e, shape, tolerance, codes, wrong, first, worst, largest, samples)
+    return Differences(a, e, shape, tolerance, codes, wrong, first, worst, largest, some)

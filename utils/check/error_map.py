@@ -1,9 +1,15 @@
 """A map of where a result is right, wrong, NaN or never written."""
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from utils.check.comparison import NAN, OK, UNWRITTEN, WRONG
-from utils.plots import chart
+from utils.plots.picture import chart
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 BLANK = 4  # no element here
 NAMES = {OK: "right", WRONG: "wrong", NAN: "NaN", UNWRITTEN: "never written"}
@@ -24,7 +30,7 @@ LETTERS = 9  # points
 EDGES = 64
 
 
-def error_map(codes: np.ndarray, title: str = ""):
+def error_map(codes: np.ndarray, title: str = "") -> Any:
     """A figure of the codes of `utils.check.comparison`, an element a cell.
 
     codes: of the result's shape. Of one dimension they are drawn in rows of 32, a warp each, or as
@@ -46,7 +52,7 @@ def error_map(codes: np.ndarray, title: str = ""):
     return fig
 
 
-def _in_rows(codes):
+def _in_rows(codes: np.ndarray) -> np.ndarray:
     """Two dimensions for any number of them."""
     if codes.ndim == 2:
         return codes
@@ -63,7 +69,7 @@ def _in_rows(codes):
     return padded.reshape(-1, WARP)
 
 
-def _shrunk(cells):
+def _shrunk(cells: np.ndarray) -> np.ndarray:
     for axis, most in enumerate((MOST_ROWS, MOST_COLUMNS)):
         size = cells.shape[axis]
         cuts = np.linspace(0, size, min(most, size) + 1)
@@ -72,7 +78,7 @@ def _shrunk(cells):
     return cells
 
 
-def _draw(axes, cells, shape):
+def _draw(axes: "Axes", cells: np.ndarray, shape: tuple[int, int]) -> None:
     from matplotlib.colors import ListedColormap
 
     rows, columns = shape
@@ -94,7 +100,7 @@ def _draw(axes, cells, shape):
     axes.spines[:].set_visible(False)
 
 
-def _name_edges(axes, rows, columns):
+def _name_edges(axes: "Axes", rows: int, columns: int) -> None:
     """The first and the last index of each axis."""
     axes.tick_params(labelsize=LETTERS, length=0)
     for set_ticks, size in ((axes.set_xticks, columns), (axes.set_yticks, rows)):
@@ -105,7 +111,7 @@ def _name_edges(axes, rows, columns):
         axes.set_yticks([])
 
 
-def _legend(fig, codes):
+def _legend(fig: "Figure", codes: np.ndarray) -> None:
     from matplotlib.patches import Patch
 
     present = [code for code in NAMES if (codes == code).any()]

@@ -4,8 +4,11 @@ import html
 import linecache
 import operator
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
 
@@ -17,9 +20,14 @@ from utils.check.comparison import (
     UNWRITTEN,
     WRONG,
     Differences,
+    Tolerance,
     grade,
     widest,
 )
+
+Shape = tuple[int, ...]
+#: Do the wrong elements hold what the reference has at these places, where these are valid?
+Matches = Callable[[np.ndarray, np.ndarray], bool]
 
 # ---- what the error looks like
 
@@ -29,7 +37,7 @@ class Reason(str):
 
     key: str
 
-    def __new__(cls, key: str, sentence: str):
+    def __new__(cls, key: str, sentence: str) -> Self:
         self = super().__new__(cls, sentence)
         self.key = key
         return self
@@ -42,18 +50,18 @@ _AXES = {
 }
 
 
-def _axis_name(shape, axis):
+def _axis_name(shape: Shape, axis: int) -> str:
     names = _AXES.get(len(shape))
     if names is None:
         return f"slice of axis {axis}"
     return names[axis]
 
 
-def _others(mask, axis):
+def _others(mask: np.ndarray, axis: int) -> tuple[int, ...]:
     return tuple(i for i in range(mask.ndim) if i != axis)
 
 
-def _region(mask):
+def _region(mask: np.ndarray) -> tuple[str, str]:
     """(key, words) for where a boolean mask of the result's shape is set."""
     count = int(np.count_nonzero(mask))
     if count == mask.size:
@@ -70,19 +78,19 @@ def _region(mask):
     )
 
 
-def _border(mask, count):
+def _border(mask: np.ndarray, count: int) -> tuple[str, str] | None:
     """Whole slabs at the low and the high end of each axis: a missing tail, edge or border."""
     shape = mask.shape
     low = []
     high = []
     inner = 1
     for axis, size in enumerate(shape):
-        full = mask.all(axis=_others(mask, axis))
+        full = np.logical_and.reduce(mask, axis=_others(mask, axis))
         first = int(full.argmin())
-        last = int(full[::-1].argmin())
+        final = int(full[::-1].argmin())
         low.append(first)
-        high.append(last)
-        inner *= size - first - last
+        high.append(final)
+        inner *= size - first - final
     if count != mask.size - inner:
         return None
     if mask.ndim == 1 and not low[0]:
@@ -96,7 +104,7 @@ def _border(mask, count):
     return key, f"{', '.join(others)} and {last}"
 
 
-def _slabs(side, sizes, shape):
+def _slabs(side: str, sizes: list[int], shape: Shape) -> Iterator[str]:
     """In words the slabs at one end of each axis: "the first row", "the last 3 columns"."""
     for axis, size in enumerate(sizes):
         name = _axis_name(shape, axis)
@@ -106,7 +114,7 @@ def _slabs(side, sizes, shape):
             yield f"the {side} {size:,} {name}s"
 
 
-def _slices(mask, count):
+def _slices(mask: np.ndarray, count: int) -> tuple[str, str] | None:
     """A few whole rows, columns or layers."""
     if mask.ndim < 2:
         return None
@@ -120,7 +128,7 @@ def _slices(mask, count):
     return None
 
 
-def _tail(mask, count):
+def _tail(mask: np.ndarray, count: int) -> tuple[str, str] | None:
     """All from one element on."""
     first = int(mask.reshape(-1).argmax())
     if count != mask.size - first:
@@ -128,7 +136,7 @@ def _tail(mask, count):
     return "tail", f"every element from {_index(first, mask.shape)} on"
 
 
-def _every_nth(mask, count):
+def _every_nth(mask: np.ndarray, count: int) -> tuple[str, str] | None:
     """Elements at a constant distance."""
     flat = mask.reshape(-1)
     first = int(flat.argmax())
@@ -145,7 +153,7 @@ def _every_nth(mask, count):
     return "every", f"{density} {_ordinal(step)} element ({step} i + {start})"
 
 
-def _block(mask, count):
+def _block(mask: np.ndarray, count: int) -> tuple[str, str]:
     """A full block, or some elements of one."""
     words = []
     volume = 1
@@ -167,7 +175,7 @@ def _block(mask, count):
     return "some", f"{count:,} elements{within}"
 
 
-def _with_verb(where, singular, plural):
+def _with_verb(where: str, singular: str, plural: str) -> str:
     """A subject and its verb: "only element [3] differs", "the last 2 rows differ"."""
     is_one = where.startswith(("every", "only", "the block"))
     several = where.endswith("s") or " and " in where or "s within" in where
@@ -179,18 +187,18 @@ def _with_verb(where, singular, plural):
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
 
-def _ordinal(n):
+def _ordinal(n: int) -> str:
     if n % 100 in (11, 12, 13):
         return f"{n}th"
     ending = _ENDINGS.get(n % 10, "th")
     return f"{n}{ending}"
 
 
-def _moved(d, at):
+def _moved(d: Differences, at: np.ndarray) -> list[Reason]:
     """Reasons that say the right values stand in the wrong place."""
     shape = d.shape
 
-    def matches(source, valid):
+    def matches(source: np.ndarray, valid: np.ndarray) -> bool:
         """Do the wrong elements hold what the reference has at `source`?"""
         if np.count_nonzero(valid) < 3:
             return False
@@ -210,7 +218,7 @@ def _moved(d, at):
     return [reason] if reason else []
 
 
-def _transposed(shape, at, matches):
+def _transposed(shape: Shape, at: np.ndarray, matches: Matches) -> Reason | None:
     everywhere = np.ones(at.size, bool)
     for p, q in combinations(range(len(shape)), 2):
         swapped = list(shape)
@@ -223,14 +231,14 @@ def _transposed(shape, at, matches):
     return None
 
 
-def _elsewhere(shape, at, axis, index):
+def _elsewhere(shape: Shape, at: np.ndarray, axis: int, index: np.ndarray) -> np.ndarray:
     """Flat indices of the elements `at`, with another index along one axis."""
     where = list(np.unravel_index(at, shape))
     where[axis] = index
     return np.ravel_multi_index(where, shape)
 
 
-def _shifted(shape, at, matches):
+def _shifted(shape: Shape, at: np.ndarray, matches: Matches) -> Reason | None:
     where = np.unravel_index(at, shape)
     for axis, n in enumerate(shape):
         for step, side in ((-1, "before"), (1, "after")):
@@ -245,7 +253,7 @@ def _shifted(shape, at, matches):
     return None
 
 
-def _reversed(shape, at, matches):
+def _reversed(shape: Shape, at: np.ndarray, matches: Matches) -> Reason | None:
     where = np.unravel_index(at, shape)
     everywhere = np.ones(at.size, bool)
     for axis, n in enumerate(shape):
@@ -256,7 +264,7 @@ def _reversed(shape, at, matches):
     return None
 
 
-def _permuted(d):
+def _permuted(d: Differences) -> Reason | None:
     if d.wrong <= 2 or d.actual.size > CHUNK:
         return None
     got = np.sort(d.actual)
@@ -268,12 +276,12 @@ def _permuted(d):
     return None
 
 
-def _distorted(d, at):
+def _distorted(d: Differences, at: np.ndarray) -> list[Reason]:
     """Reasons that say how the wrong values follow from the right ones."""
     got = d.actual[at]
     want = d.expected[at]
     if not np.any(got):
-        others = np.isin(d.codes, (NAN, UNWRITTEN)).any()
+        others = d.codes is not None and np.isin(d.codes, (NAN, UNWRITTEN)).any()
         which = "every other wrong element" if others else "every wrong element"
         return [Reason("zeros", f"{which} is 0")]
     wide = widest(got, want)
@@ -288,16 +296,16 @@ def _distorted(d, at):
     return [reason] if reason else []
 
 
-def _constant(values):
+def _constant(values: np.ndarray) -> float:
     """The one real number that all of these are, nearly; else 0."""
-    middle = np.median(values.real)
+    middle = float(np.median(values.real))
     apart = np.abs(values - middle)
     if np.all(apart <= 1e-3 * abs(middle)):
         return middle
     return 0
 
 
-def _scaled(got, want):
+def _scaled(got: np.ndarray, want: np.ndarray) -> Reason | None:
     if not np.all(want):
         return None
     factor = _constant(got / want)
@@ -308,7 +316,7 @@ def _scaled(got, want):
     return Reason("scaled", f"off by a constant factor: got {_number(factor)} × expected")
 
 
-def _offset(got, want):
+def _offset(got: np.ndarray, want: np.ndarray) -> Reason | None:
     constant = _constant(got - want)
     if not constant:
         return None
@@ -317,7 +325,7 @@ def _offset(got, want):
     return Reason("offset", words)
 
 
-def _imprecise(got, want, tolerance):
+def _imprecise(got: np.ndarray, want: np.ndarray, tolerance: Tolerance) -> Reason | None:
     gap = np.abs(got - want)
     size = np.maximum(np.abs(want), tolerance.scale)
     if np.any(gap > 1e-2 * size):
@@ -330,7 +338,7 @@ def _imprecise(got, want, tolerance):
 
 def reasons_for(d: Differences) -> list[Reason]:
     """What the differences look like, most telling first."""
-    if not d.wrong:
+    if d.codes is None:
         return []
     shape = d.shape or (1,)
     codes = d.codes.reshape(shape)
@@ -357,7 +365,7 @@ def reasons_for(d: Differences) -> list[Reason]:
 # ---- showing it
 
 
-def _number(x, digits=5):
+def _number(x: Any, digits: int = 5) -> str:
     """A value as a learner reads it: integers in full, floats with a few significant digits."""
     if isinstance(x, (bool, np.bool_)):
         return str(bool(x))
@@ -370,7 +378,7 @@ def _number(x, digits=5):
     return f"{float(x):.{digits}g}"
 
 
-def _digits(d):
+def _digits(d: Differences) -> int:
     """How many significant digits show the first and the worst difference."""
     places = [i for i in (d.first, d.worst) if i >= 0]
     for digits in (5, 7, 9, 12):
@@ -381,19 +389,24 @@ def _digits(d):
     return 17
 
 
-def _index(flat, shape):
+def _index(flat: int, shape: Shape) -> str:
     index = np.unravel_index(flat, shape)
     numbers = ", ".join(map(str, index))
     return f"[{numbers}]"
 
 
-def _got(d, flat, digits):
-    if d.codes[flat] == UNWRITTEN:
+def _code(d: Differences, flat: int) -> int:
+    """What is wrong with an element; OK while nothing is with any."""
+    return OK if d.codes is None else int(d.codes[flat])
+
+
+def _got(d: Differences, flat: int, digits: int) -> str:
+    if _code(d, flat) == UNWRITTEN:
         return "unwritten"
     return _number(d.actual[flat], digits)
 
 
-def _around(d, digits):
+def _around(d: Differences, digits: int) -> list[str]:
     """Lines that show result and reference around the first difference."""
     if len(d.shape) > 1:
         return _around_in_table(d, digits)
@@ -403,12 +416,12 @@ def _around(d, digits):
     for i in range(first, last):
         got = _got(d, i, digits)
         want = _number(d.expected[i], digits)
-        mark = "←" if d.codes[i] else ""
+        mark = "←" if _code(d, i) else ""
         rows.append((f"{i:,}", got, want, mark))
     return _columns(rows)
 
 
-def _around_in_table(d, digits):
+def _around_in_table(d: Differences, digits: int) -> list[str]:
     """The last two axes as a table, the others held where the first difference is."""
     *lead, row, column = map(int, np.unravel_index(d.first, d.shape))
     height, width = d.shape[-2:]
@@ -421,20 +434,20 @@ def _around_in_table(d, digits):
         name = f"[{prefix}{i}, :]"
         start = int(np.ravel_multi_index((*lead, i, 0), d.shape))
         places = [start + j for j in columns]
-        marks = ["←" if d.codes[k] else " " for k in places]
+        marks = ["←" if _code(d, k) else " " for k in places]
         values = [_got(d, k, digits) for k in places]
         got.append((name, *map(operator.add, values, marks)))
         expected.append((name, *(_number(d.expected[k], digits) + " " for k in places)))
     return _columns(got) + _columns(expected)
 
 
-def _window(i, size):
+def _window(i: int, size: int) -> range:
     """Four numbers below `size`, or all, from the one before `i` on."""
     first = max(i - 1, 0)
     return range(first, min(first + 4, size))
 
 
-def _columns(rows):
+def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
     columns = zip(*rows, strict=True)
     widths = [max(map(len, column)) for column in columns]
     lines = []
@@ -444,7 +457,7 @@ def _columns(rows):
     return lines
 
 
-def message(name: str, d: Differences, reasons) -> str:
+def message(name: str, d: Differences, reasons: Sequence[str]) -> str:
     total = d.actual.size
     digits = _digits(d)
     if total == 1:
@@ -461,12 +474,12 @@ def message(name: str, d: Differences, reasons) -> str:
     return "\n".join(lines)
 
 
-def _place(what, d, flat, digits):
+def _place(what: str, d: Differences, flat: int, digits: int) -> str:
     """A line about one element."""
     want = d.expected[flat]
     at = f" at {_index(flat, d.shape)}" if d.shape else ""
     text = f"  {what}{at}: got {_got(d, flat, digits)}, expected {_number(want, digits)}"
-    if d.codes[flat] != WRONG:
+    if _code(d, flat) != WRONG:
         return text
     one = slice(flat, flat + 1)
     _, errors = grade(d.actual[one], d.expected[one], d.tolerance)
@@ -486,7 +499,7 @@ class CheckError(AssertionError):
     def __init__(
         self,
         message: str,
-        reasons=(),
+        reasons: Sequence[Reason] = (),
         differences: Differences | None = None,
     ):
         super().__init__(message)
@@ -494,10 +507,10 @@ class CheckError(AssertionError):
         self._differences = differences
         self._shown = False
 
-    def figure(self):
+    def figure(self) -> Any:
         """A figure of where the result is right, wrong, NaN or unwritten; None without a map."""
         d = self._differences
-        if d is None or d.actual.size < 4:
+        if d is None or d.codes is None or d.actual.size < 4:
             return None
         from utils.check.error_map import error_map  # matplotlib: only once a map is drawn
 
@@ -539,7 +552,7 @@ def _in_notebook() -> bool:
     return shell is not None and hasattr(shell, "kernel")
 
 
-def _calling_line(traceback) -> str | None:
+def _calling_line(traceback: TracebackType | None) -> str | None:
     """The last line of the learner's own code in a traceback."""
     line = None
     ours = str(Path(__file__).parent)
