@@ -167,8 +167,7 @@ def check(kernel: Any, grid: Any, block: Any, *arguments: Any, **options: Any) -
     a GPU, a kernel of `load` or of Triton. Each text says which lines and which threads; an empty
     list says that this launch, with these arguments, showed none. options: as `trace` takes them.
     """
-    problems: list[str] = trace(kernel, grid, block, *arguments, **options).problems
-    return problems
+    return trace(kernel, grid, block, *arguments, **options).problems
 
 
 # ---- the command line

@@ -9,6 +9,8 @@ t.steps()                                       # step by step: which thread tou
 t.draw_memory(line), t.draw_banks(line), t.draw_divergence(), t.draw_barriers(), t.draw_races()
 """
 
+from typing import TYPE_CHECKING
+
 from .cuda_c import is_cuda_c
 from .record import (
     ACCESSES,
@@ -28,12 +30,17 @@ from .record import (
 from .result import Trace, trace
 from .triton import is_triton
 
-
-def play(before, after, names=("before", "after")):
-    """Two Traces as films side by side, on one clock (see player.play)."""
+if TYPE_CHECKING:
     from . import player
 
-    return player.play(before, after, names)
+
+def play(
+    before: Trace, after: Trace, names: tuple[str, str] = ("before", "after")
+) -> "player.Player":
+    """Two Traces as films side by side, on one clock (see player.play)."""
+    from .player import play as played
+
+    return played(before, after, names)
 
 
 __all__ = [

@@ -301,7 +301,7 @@ def sectors(events, chosen, numbers, size=SECTOR):
     return per_group(*pieces(events, chosen, numbers, size))
 
 
-def coalescing(events):
+def coalescing(events: Events) -> list[Coalescing]:
     chosen = events.accesses("global")
     numbers, first = requests(events, chosen)
     accesses = np.bincount(numbers)
@@ -342,7 +342,7 @@ def passes(events, chosen, numbers):
     return ways, np.bincount(request, worst).astype(int), np.bincount(request)
 
 
-def banks(events):
+def banks(events: Events) -> list[Banks]:
     chosen = events.accesses("shared")
     numbers, first = requests(events, chosen)
     ways, wavefronts, fewest = passes(events, chosen, numbers)
@@ -360,7 +360,7 @@ def banks(events):
     ]
 
 
-def contention(events):
+def contention(events: Events) -> list[Contention]:
     chosen = events.accesses("global", "shared")
     chosen = chosen[events.kind[chosen] == ATOMIC]
     numbers, first = requests(events, chosen)
@@ -379,7 +379,7 @@ def contention(events):
     ]
 
 
-def activity(events):
+def activity(events: Events) -> list[Activity]:
     chosen = np.flatnonzero(events.kind == LINE)
     numbers, first = requests(events, chosen)
     line, places = events.line_of_site
@@ -392,7 +392,7 @@ def activity(events):
     ]
 
 
-def branches(events):
+def branches(events: Events) -> list[Branch]:
     chosen = np.flatnonzero((events.kind == TAKEN) | (events.kind == NOT_TAKEN))
     columns = (events.warp, events.epoch, events.site, events.occurrence)
     numbers, first = group(*(column[chosen] for column in columns))
@@ -422,7 +422,7 @@ class Barrier(Place):
     skipped: tuple
 
 
-def barriers(events, blocks, threads):
+def barriers(events: Events, blocks: int, threads: int) -> list[Barrier]:
     chosen = np.flatnonzero((events.kind == BARRIER) | (events.kind == GRID_BARRIER))
     line, places = events.line_of_site
     rows = []
@@ -454,7 +454,7 @@ class Mistake(Place):
     indices: tuple
 
 
-def mistakes(events, outside):
+def mistakes(events: Events, outside: list) -> list[Mistake]:
     """Accesses outside arrays, and reads of shared or local elements not yet written."""
     accesses = {}  # what they have in common -> thread and index of each
 
@@ -527,7 +527,7 @@ class Other(Place):
     words: float
 
 
-def others(events):
+def others(events: Events) -> list[Other]:
     chosen = events.accesses("local", "constant")
     numbers, first = requests(events, chosen)
     words = per_group(numbers, events.root[chosen], events.address[chosen])

@@ -12,6 +12,7 @@ import json
 import re
 import zlib
 from pathlib import Path
+from typing import Any
 
 from ..files import write_whole
 from .counts import WARP
@@ -107,7 +108,7 @@ class Player:
             f"{self._element(f'<p>{html.escape(self.words)}</p>')}</details>"
         )
 
-    def share(self, path):
+    def share(self, path: str | Path) -> Path:
         """Write the film as one HTML file, which plays in any browser; returns the path."""
         path = Path(path)
         page = PAGE.format(
@@ -124,7 +125,7 @@ class Player:
         return self.words
 
 
-def play(before, after, names=("before", "after")):
+def play(before: Any, after: Any, names: tuple[str, str] = ("before", "after")) -> Player:
     """Two Traces side by side on one clock: what an access costs moves it on. names: their titles.
 
     The clock's ticks are counted, not measured: an access takes as many as it has sectors, passes

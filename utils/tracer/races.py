@@ -9,7 +9,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from .counts import Place, elements
+from .counts import Events, Place, elements
 from .grouping import group, per_group
 from .record import ATOMIC, FENCE, READ, SYNCWARP, WRITE
 
@@ -47,7 +47,7 @@ class Race(Place):
     events: tuple
 
 
-def races(events):
+def races(events: Events) -> list[Race]:
     """All races of a launch, one entry for each pair of lines."""
     order = Order(events)
     by_line = sorted(racing_pairs(events, order).items())

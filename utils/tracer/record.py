@@ -11,6 +11,7 @@ import sys
 from dataclasses import dataclass
 from struct import Struct
 from types import FunctionType
+from typing import Any
 
 import numpy as np
 
@@ -539,7 +540,7 @@ class Recording:
     """What one launch left behind."""
 
     name: str
-    function: object
+    function: Any  # of Python; None for a kernel of CUDA C
     grid: tuple
     block: tuple
     recorder: Recorder

@@ -5,15 +5,21 @@ import inspect
 import linecache
 import math
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import counts
 from . import races as race_search
 from .cuda_c import is_cuda_c, record_cuda_c
 from .loops import in_different_rounds
-from .record import SYNCWARP, TraceError, cropped, record
+from .record import SYNCWARP, Recording, TraceError, cropped, record
 from .triton import is_triton, record_triton
+
+if TYPE_CHECKING:
+    from .player import Player
+    from .steps import Steps
 
 #: Threads and events of one trace unless the caller says otherwise, and seconds before it is
 #: stopped.
@@ -21,6 +27,8 @@ MAX_THREADS = 16_384
 MAX_EVENTS = 2_000_000
 SECONDS = 30
 CODE_WIDTH = 52
+Line = int | str  # a line's number, or a piece of its text
+Row = TypeVar("Row", counts.Coalescing, counts.Banks)
 COLUMNS = ("line", "code", "lanes", "a warp's request")
 CELL, CODE = (
     "text-align:left;padding:1px 8px;vertical-align:top;",
@@ -35,16 +43,16 @@ NO_PROBLEMS = (
 
 
 def trace(
-    kernel,
-    grid,
-    block,
-    *args,
-    shared_bytes=0,
-    max_threads=MAX_THREADS,
-    limit=MAX_EVENTS,
-    seconds=SECONDS,
-    **named,
-):
+    kernel: Any,
+    grid: int | Sequence[int],
+    block: int | Sequence[int],
+    *args: Any,
+    shared_bytes: int = 0,
+    max_threads: int = MAX_THREADS,
+    limit: int = MAX_EVENTS,
+    seconds: float = SECONDS,
+    **named: Any,
+) -> "Trace":
     """Run a kernel once, on the CPU; record each access, barrier, atomic and branch.
 
     kernel: a @cuda.jit function, on a machine with a GPU too; or, on a machine without one, a
@@ -98,7 +106,7 @@ class Trace:
     number or a piece of its text.
     """
 
-    def __init__(self, recording):
+    def __init__(self, recording: Recording) -> None:
         self.name = recording.name
         self.grid = recording.grid
         self.block = recording.block
@@ -114,71 +122,85 @@ class Trace:
         self.threads_a_block = math.prod(self.block)
 
     @cached_property
-    def coalescing(self):
+    def coalescing(self) -> list[counts.Coalescing]:
         """Global accesses: a Coalescing for each line, array and operation."""
         return counts.coalescing(self.events)
 
     @cached_property
-    def banks(self):
+    def banks(self) -> list[counts.Banks]:
         """Shared accesses: a Banks for each line, array and operation."""
         return counts.banks(self.events)
 
     @cached_property
-    def contention(self):
+    def contention(self) -> list[counts.Contention]:
         """Atomics: a Contention for each line and array."""
         return counts.contention(self.events)
 
     @cached_property
-    def others(self):
+    def others(self) -> list[counts.Other]:
         """Local and constant memory: an Other for each line, array and operation."""
         return counts.others(self.events)
 
     @cached_property
-    def activity(self):
+    def activity(self) -> list[counts.Activity]:
         """Active lanes: an Activity for each line."""
         return counts.activity(self.events)
 
     @cached_property
-    def branches(self):
+    def branches(self) -> list[counts.Branch]:
         """Decisions: a Branch for each line that has one."""
         return counts.branches(self.events)
 
     @cached_property
-    def barriers(self):
+    def barriers(self) -> list[counts.Barrier]:
         """Block-wide barriers: a Barrier for each line that has one and was reached."""
         return counts.barriers(self.events, self.blocks, self.threads_a_block)
 
     @cached_property
-    def races(self):
+    def races(self) -> list[race_search.Race]:
         """A Race for each pair of lines that race."""
         return race_search.races(self.events) if self._can_race else []
 
     @cached_property
-    def mistakes(self):
+    def mistakes(self) -> list[counts.Mistake]:
         """Wrong indices and reads of the unwritten: a Mistake for each line, array and kind."""
         return counts.mistakes(self.events, self._outside)
 
     # ---- numbers
 
-    def efficiency(self, array=None, operation=None, line=None):
+    def efficiency(
+        self, array: str | None = None, operation: str | None = None, line: Line | None = None
+    ) -> float:
         """Coalescing efficiency in percent, of all global accesses or of those chosen."""
         rows = self.rows(self.coalescing, array, operation, line)
         fewest = sum(row.fewest for row in rows)
         return 100 * fewest / sum(row.sectors for row in rows)
 
-    def sectors(self, array=None, operation=None, line=None):
+    def sectors(
+        self, array: str | None = None, operation: str | None = None, line: Line | None = None
+    ) -> int:
         """32-byte sectors that global accesses move."""
         return sum(row.sectors for row in self.rows(self.coalescing, array, operation, line))
 
-    def ways(self, array=None, operation=None, line=None):
+    def ways(
+        self, array: str | None = None, operation: str | None = None, line: Line | None = None
+    ) -> int:
         """The worst bank conflict: n-way, 1 for none."""
         return max(row.ways for row in self.rows(self.banks, array, operation, line))
 
-    def conflicts(self, array=None, operation=None, line=None):
+    def conflicts(
+        self, array: str | None = None, operation: str | None = None, line: Line | None = None
+    ) -> int:
         """Passes that bank conflicts add."""
         return sum(row.conflicts for row in self.rows(self.banks, array, operation, line))
 
-    def rows(self, rows, array=None, operation=None, line=None):
+    def rows(
+        self,
+        rows: list[Row],
+        array: str | None = None,
+        operation: str | None = None,
+        line: Line | None = None,
+    ) -> list[Row]:
         """Those of `rows` (coalescing, banks ...) that match; TraceError names what there is."""
         numbers = None if line is None else self.lines_with(line)
         matching = [
@@ -196,7 +218,7 @@ class Trace:
         choices = "; ".join(f"line {row.line} {row.operation} {row.array}" for row in rows)
         raise TraceError(f"no such access{asked}. Of this kind there are: {choices or 'none'}")
 
-    def lines_with(self, line):
+    def lines_with(self, line: Line) -> set[int]:
         """The line numbers that `line`, a number or a piece of the code, names."""
         if isinstance(line, int):
             return {line}
@@ -204,14 +226,14 @@ class Trace:
 
     # ---- words
 
-    def thread_name(self, thread):
+    def thread_name(self, thread: int) -> str:
         """A thread's number as words: thread 3 of block 1, thread (3,1) of block (0,2)."""
         block, rank = divmod(thread, self.threads_a_block)
-        thread = self.point(rank, self.block)
-        return f"thread {thread} of {self.unit} {self.point(block, self.grid)}"
+        within = self.point(rank, self.block)
+        return f"thread {within} of {self.unit} {self.point(block, self.grid)}"
 
     @staticmethod
-    def point(number, sizes):
+    def point(number: int, sizes: tuple[int, int, int]) -> str:
         x, y, z = sizes
         row, column = divmod(number, x)
         if y == z == 1:
@@ -221,7 +243,7 @@ class Trace:
         return f"({column},{row % y},{row // y})"
 
     @cached_property
-    def source(self):
+    def source(self) -> list[tuple[str, int, str]]:
         """(filename, line, text) of the kernel's lines, and of other lines with events."""
         places = {(site.filename, site.line) for site in self.events.sites}
         if self._source is not None:
@@ -244,11 +266,11 @@ class Trace:
         return [(name, line, text[indent:]) for name, line, text in texts]
 
     @cached_property
-    def notes(self):
+    def notes(self) -> dict[tuple[str, int], list[tuple[str, float]]]:
         """(filename, line) -> what to say about it, as (text, badness from 0 to 1) pairs."""
-        notes = defaultdict(list)
+        notes: dict[tuple[str, int], list[tuple[str, float]]] = defaultdict(list)
 
-        def say(row, text, badness=0.0):
+        def say(row: counts.Place, text: str, badness: float = 0.0) -> None:
             notes[row.filename, row.line].append((text, badness))
 
         for row in self.coalescing:
@@ -256,30 +278,32 @@ class Trace:
             moved = f"{row.operation} {row.array}: {sectors(row.sectors_per_request)}"
             text = f"{moved}, {fewest:.3g} would do = {row.efficiency:.3g} %"
             say(row, text, 1 - row.efficiency / 100)
-        for row in self.banks:
-            passes = row.wavefronts / row.requests
-            fewest = row.fewest / row.requests
-            text = f"{row.ways}-way bank conflict, {passes:.3g} passes instead of {fewest:.3g}"
-            if not row.conflicts:
+        for bank in self.banks:
+            passes = bank.wavefronts / bank.requests
+            fewest = bank.fewest / bank.requests
+            text = f"{bank.ways}-way bank conflict, {passes:.3g} passes instead of {fewest:.3g}"
+            if not bank.conflicts:
                 text = "no bank conflict"
-            say(row, f"{row.operation} {row.array}: {text}", 1 - row.fewest / row.wavefronts)
-        for row in self.contention:
-            if row.lanes > 1:
-                text = f"up to {row.lanes} lanes of a warp wait for one element"
-                say(row, f"atomic {row.array}: {text}", 1 - 1 / row.lanes)
-        for row in self.others:
-            if row.space == "constant" and row.words > 1:
-                text = f"{row.words:.3g} different constants a request, one after the other"
-                say(row, f"read {row.array}: {text}", 1 - 1 / row.words)
+            say(bank, f"{bank.operation} {bank.array}: {text}", 1 - bank.fewest / bank.wavefronts)
+        for queue in self.contention:
+            if queue.lanes > 1:
+                text = f"up to {queue.lanes} lanes of a warp wait for one element"
+                say(queue, f"atomic {queue.array}: {text}", 1 - 1 / queue.lanes)
+        for other in self.others:
+            if other.space == "constant" and other.words > 1:
+                text = f"{other.words:.3g} different constants a request, one after the other"
+                say(other, f"read {other.array}: {text}", 1 - 1 / other.words)
             else:
-                say(row, f"{row.operation} {row.array} ({row.space}): {row.accesses:,} elements")
-        for row in self.branches:
-            if row.diverged:
-                say(row, f"diverges: lanes disagree in {row.diverged:,} of {row.runs:,} runs", 0.5)
+                what = f"{other.operation} {other.array} ({other.space})"
+                say(other, f"{what}: {other.accesses:,} elements")
+        for branch in self.branches:
+            if branch.diverged:
+                text = f"diverges: lanes disagree in {branch.diverged:,} of {branch.runs:,} runs"
+                say(branch, text, 0.5)
         return notes
 
     @cached_property
-    def problems(self):
+    def problems(self) -> list[str]:
         """What is wrong, in a few lines each: error, skipped barriers, races, mistakes."""
         problems = []
         own = self._function.__code__.co_filename if self._function else None
@@ -299,13 +323,13 @@ class Trace:
         raced = set()
         for race in self.races:
             raced |= {(race.array, race.line), (race.array, race.other.line)}
-        for row in self.mistakes:
+        for mistake in self.mistakes:
             # what is raced for may well be read too early: one report is enough
-            if row.what != "uninitialised" or (row.array, row.line) not in raced:
-                problems.append(self._mistake(row))
+            if mistake.what != "uninitialised" or (mistake.array, mistake.line) not in raced:
+                problems.append(self._mistake(mistake))
         return problems
 
-    def _race(self, race):
+    def _race(self, race: race_search.Race) -> str:
         one, other = map(self.thread_name, race.threads)
         verb = {"write": "writes", "read": "reads", "atomic": "changes (atomically)"}
         this_line = f"line {race.line}, {race.code}"
@@ -338,7 +362,7 @@ class Trace:
             f"  {other} {verb[race.other_operation]} it in {other_line}\n  {cure}{many}"
         )
 
-    def _mistake(self, row):
+    def _mistake(self, row: counts.Mistake) -> str:
         index = ", ".join(map(str, row.indices[0]))
         shape = next((m.shape for m in self.events.memories if m.name == row.array), ())
         one = f"{row.array}[{index}]"
@@ -352,7 +376,7 @@ class Trace:
         return f"{kind}: {who} {word} {one}; {row.array} has shape {shape}{more}."
 
     @property
-    def title(self):
+    def title(self) -> str:
         sizes = [self._shown(self.grid), self._shown(self.block)]
         threads = self.blocks * self.threads_a_block
         warps = self.blocks * self.events.warps_a_block
@@ -360,14 +384,14 @@ class Trace:
         return f"{self.name}[{', '.join(sizes)}]: {counted}"
 
     @staticmethod
-    def _shown(sizes):
+    def _shown(sizes: tuple[int, int, int]) -> str:
         x, y, z = sizes
         if y == z == 1:
             return str(x)
         return f"({x},{y},{z})" if z > 1 else f"({x},{y})"
 
     @property
-    def _remarks(self):
+    def _remarks(self) -> list[str]:
         """What the report ends with."""
         remarks = []
         if self._source is not None:
@@ -380,7 +404,7 @@ class Trace:
             remarks.append(NO_PROBLEMS)
         return remarks
 
-    def __str__(self):
+    def __str__(self) -> str:
         lanes = {(row.filename, row.line): row.active for row in self.activity}
         lines = [self.title, ""]
         for problem in self.problems:
@@ -403,11 +427,11 @@ class Trace:
 
     __repr__ = __str__
 
-    def report(self):
+    def report(self) -> None:
         """Print what each line does: lanes, sectors, bank conflicts, every problem found."""
         print(self)
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         lanes = {(row.filename, row.line): row.active for row in self.activity}
         parts = [f"<p><b>{html.escape(self.title)}</b></p>"]
         for problem in self.problems:
@@ -429,13 +453,15 @@ class Trace:
 
     # ---- pictures
 
-    def steps(self, warp=0):
+    def steps(self, warp: int = 0) -> "Steps":
         """A slider through what each warp does, access by access; on paper, a few of them."""
         from .steps import Steps
 
         return Steps(self, warp)
 
-    def play(self, blocks=None, most=2_000, wrong=False):
+    def play(
+        self, blocks: int | Iterable[int] | None = None, most: int = 2_000, wrong: bool = False
+    ) -> "Player":
         """The launch as a film to watch: each step one instruction of one warp, in turns.
 
         Left the source, with the line that each warp is at; right the warps with their 32 lanes
@@ -455,18 +481,18 @@ class Trace:
         film = Film(self, blocks, most)
         return Player(film, start=film.data["stop"] or 0 if wrong else 0)
 
-    def share(self, path, **how):
+    def share(self, path: str | Path, **how: Any) -> Path:
         """Write the film as one HTML file that plays in any browser. how: as `play` takes it."""
         return self.play(**how).share(path)
 
     def draw_memory(
         self,
-        line=None,
-        array=None,
-        operation=None,
-        warp=None,
-        time=0,
-    ):
+        line: Line | None = None,
+        array: str | None = None,
+        operation: str | None = None,
+        warp: int | None = None,
+        time: int = 0,
+    ) -> Any:
         """The sectors that one request touches, for each array of the line (pictures.memory)."""
         from . import pictures
 
@@ -474,41 +500,41 @@ class Trace:
 
     def draw_banks(
         self,
-        line=None,
-        array=None,
-        operation=None,
-        warp=None,
-        time=0,
-    ):
+        line: Line | None = None,
+        array: str | None = None,
+        operation: str | None = None,
+        warp: int | None = None,
+        time: int = 0,
+    ) -> Any:
         """The banks that one request to shared memory uses (see pictures.banks)."""
         from . import pictures
 
         return pictures.banks(self, line, array, operation, warp, time)
 
-    def draw_divergence(self, block=0):
+    def draw_divergence(self, block: int = 0) -> Any:
         """Which lanes run which line (see charts.divergence)."""
         from . import charts
 
         return charts.divergence(self, block)
 
-    def draw_barriers(self, block=None):
+    def draw_barriers(self, block: int | None = None) -> Any:
         """How often each thread reaches each barrier (see charts.barriers)."""
         from . import charts
 
         return charts.barriers(self, block)
 
-    def draw_races(self, number=0):
+    def draw_races(self, number: int = 0) -> Any:
         """Who touches the elements that are raced for (see charts.races)."""
         from . import charts
 
         return charts.races(self, number)
 
 
-def sectors(number):
+def sectors(number: float) -> str:
     return f"{number:.3g} sector{'' if number == 1 else 's'}"
 
 
-def bar(badness):
+def bar(badness: float) -> str:
     """A small bar in HTML: long and red for what is bad, nothing for what is fine."""
     if badness < 0.005:
         return ""
@@ -517,12 +543,12 @@ def bar(badness):
     return f'<span aria-hidden="true" style="{style}"></span>'
 
 
-def raw_line(filename, line):
+def raw_line(filename: str, line: int) -> str:
     """A source line with its indentation."""
     return linecache.getline(filename, line).rstrip()
 
 
-def file_name(filename):
+def file_name(filename: str) -> str:
     """A file as a reader knows it."""
     if "ipykernel" in filename or filename.startswith("<"):
         return "a notebook cell"
