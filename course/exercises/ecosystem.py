@@ -103,6 +103,18 @@ def bytes_moved(inputs_of, distinct, n, itemsize): ...  # return (bytes one by o
             "swapped_axes",
             "One by one comes first, then fused.",
         ),
+        (
+            ("inputs_of) * n * itemsize", "inputs_of) * n * 4"),
+            ("(distinct + 1) * n * itemsize", "(distinct + 1) * n * 4"),
+            "wrong_value",
+            "An element has `itemsize` bytes, and not always 4.",
+        ),
+        (
+            "return one_by_one, fused",
+            "return one_by_one, one_by_one - fused",
+            "wrong_value",
+            "The second number is what the fused kernel moves, not what it saves.",
+        ),
     ),
 )
 
@@ -181,6 +193,19 @@ def kernels_after_fusion(operations):
                 " do.)"
             ),
         ),
+        (
+            "return kernels",
+            "return kernels - (before == 'elementwise')",
+            "wrong_value",
+            "The last run of elementwise operations has no matmul behind it: count it as well.",
+        ),
+        (
+            "return kernels",
+            'return 2 * operations.count("matmul") + 1',
+            "wrong_value",
+            "Not every matmul has elementwise operations before and behind it: count those runs"
+            " that are there.",
+        ),
     ),
 )
 
@@ -241,6 +266,7 @@ def clamp_line(y, x, b, a, low): ...  # which element is this thread's? a guard,
         ("i < y.size", "True", "missing_guard"),
         ("], low)", "], np.float32(0))", "wrong_value"),
         ("max", "min", "wrong_value"),
+        ("a * x[i] + b[i]", "a * (x[i] + b[i])", "wrong_value"),
         (" + b[i], low)", ", low) + b[i]", "wrong_value"),
         ("max(a * x[i] + b[i], low)", "a * x[i] + b[i]", "wrong_value"),
         (
@@ -282,6 +308,11 @@ def clamp_line(y, x, b, a, low): ...  # which element is this thread's? a guard,
             "Nothing is cut off: values below `low` are still there.",
             lambda y, x, b, a, low: line(x, b, a),
         ),
+        Hypothesis(
+            "wrong_value",
+            "`a` multiplies `b` as well: it belongs to `x` alone.",
+            lambda y, x, b, a, low: np.maximum(line(x, float(a) * b, a), low),
+        ),
     ),
 )
 
@@ -302,7 +333,8 @@ __global__ void bias_gelu(float* y, const float* x, const float* bias, int n) {
 
 def gelu(v, steepness=1.702):
     """The sigmoid approximation of GELU, in float64."""
-    return v / (1 + np.exp(-steepness * v))
+    with np.errstate(over="ignore"):  # far below 0 the result is 0
+        return v / (1 + np.exp(-steepness * v))
 
 
 BIAS_GELU = Exercise(
