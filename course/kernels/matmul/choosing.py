@@ -53,6 +53,7 @@ FLOAT32 = (
     Float32(32, 32, 32, (32, 16), (4, 4), 3, 8),
 )
 OVERLAPPED = 0.3  # of the shorter of two times that pass together: what it costs all the same
+MOST_WAVES = 3  # of blocks that do not stay
 FEWEST = 2  # steps of a piece of a tile
 
 
@@ -118,7 +119,8 @@ def choices(problem: Problem, forms=()) -> Iterator[Choice]:
     """What may be launched. forms: all of the kind, unless given."""
     for form in forms or forms_of(problem.kind):
         if form.split:
-            if form.steps(problem) >= form.split:
+            waves = form.tiles(problem) * form.split / (sms() * form.per_sm)
+            if form.steps(problem) >= form.split and waves < MOST_WAVES:
                 yield Choice(form)
         elif problem.kind == "fp32":
             yield from _streams(form, form.tiles(problem), form.steps(problem))

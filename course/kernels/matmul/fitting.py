@@ -1,9 +1,10 @@
 """The constants of `choosing`, fitted to what `grid --tune` has measured.
 
-    python -m course.kernels.matmul.fitting tune.json ...
+    python -m course.kernels.matmul.fitting tune.json race.json ...
 
 writes model.json, and prints how far the model is off: its error in predicting times, and what
-shapes lose because it chooses as it does.
+shapes lose because it chooses as it does. What a later file says of the same choice counts; shapes
+that are held out do not.
 """
 
 import json
@@ -14,12 +15,12 @@ import numpy as np
 
 from course.kernels.matmul import choosing
 from course.kernels.matmul.choosing import Choice, Costs
-from course.kernels.matmul.forms import Problem
+from course.kernels.matmul.forms import TYPES, Problem
 from course.kernels.matmul.grid_shapes import TUNING
 from utils.files import write_whole
 
 BUSY = 0.6  # of a time that memory explains: beyond it, a point says nothing of the form
-FEWEST = 4  # points that a form is fitted to, else to all
+FEWEST = 6  # points that a form is fitted to
 LONG = 20  # microseconds of a point that tells how fast memory is
 SWEEPS = 3000
 START = 2.0  # microseconds of a launch, at least
@@ -27,27 +28,36 @@ START = 2.0  # microseconds of a launch, at least
 
 @dataclass(frozen=True)
 class Point:
-    """A measured time."""
+    """A measured time. best: of all choices for the problem."""
 
     choice: Choice
     problem: Problem
     us: float
+    best: float
 
 
 def points_of(paths) -> list[Point]:
-    """What files of `grid --tune` hold."""
-    found = []
+    """What the grid's files hold of the tuning shapes."""
+    times = {}
     for path in paths:
         with open(path, encoding="utf-8") as file:
-            sweeps = json.load(file)["sweeps"]
-        for shape in TUNING:
-            for kind in ("bf16", "fp16", "tf32", "fp8", "fp32"):
-                problem = shape.problem(kind)
-                known = {str(choice): choice for choice in choosing.choices(problem)}
-                for label, us in sweeps.get(f"{kind}/{shape}", {}).items():
-                    if label in known:
-                        found.append(Point(known[label], problem, us))
+            entries = json.load(file)
+        for name, sweep in entries["sweeps"].items():
+            times.setdefault(name, {}).update(sweep)
+        for name, race in entries["races"].items():
+            times.setdefault(name, {})[race["choice"]] = race["ours"] * 1e3
+    found = []
+    for shape in TUNING:
+        for kind in TYPES:
+            found += _points(shape.problem(kind), times.get(f"{kind}/{shape}", {}))
     return found
+
+
+def _points(problem: Problem, times: dict[str, float]) -> list[Point]:
+    choices = {str(choice): choice for choice in choosing.choices(problem)}
+    known = {choices[label]: us for label, us in times.items() if label in choices}
+    best = min(known.values(), default=0)
+    return [Point(choice, problem, us, best) for choice, us in known.items()]
 
 
 def features(point: Point) -> np.ndarray:
@@ -72,15 +82,23 @@ def nonnegative(rows: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     return x / scale
 
 
-def fitted(points: list[Point], bytes_per_us: float) -> Costs:
-    """A form's costs, with the least relative errors, by points that memory does not bound."""
+def fitted(points: list[Point], bytes_per_us: float) -> Costs | None:
+    """A form's costs, with the least relative errors, by points that memory does not bound.
+
+    What nobody would choose counts less. None where there are too few points.
+    """
     telling = [point for point in points if _memory(point, bytes_per_us) < BUSY * point.us]
-    telling = telling if len(telling) > FEWEST else points
+    if len(telling) < FEWEST:
+        telling = points
+    if len(telling) < FEWEST:
+        return None
+    weight = np.array([(point.best / point.us) ** 0.5 for point in telling])
     rows = np.array([features(point) / point.us for point in telling])
     over = [choosing.OVERLAPPED * _memory(point, bytes_per_us) / point.us for point in telling]
-    start, step, together, tile, piece = nonnegative(rows, 1 - np.array(over))
-    found = start, step or together, together or step, tile, piece
-    return Costs(*(round(float(each), 5) for each in found))
+    found = nonnegative(rows * weight[:, None], (1 - np.array(over)) * weight)
+    start, step, together, tile, piece = found
+    costs = start, step or together, together or step, tile, piece
+    return Costs(*(round(float(each), 5) for each in costs))
 
 
 def _memory(point: Point, bytes_per_us: float) -> float:
@@ -91,19 +109,19 @@ def fit(points: list[Point], before: dict) -> dict:
     """The model, as choosing.py reads it. before: its costs of forms that have no points stay."""
     long = [point for point in points if point.us > LONG]
     rates = [choosing.moved(point.problem) / (point.us - START) for point in long]
-    bytes_per_us = round(float(max(rates, default=before["bytes_per_us"])))
+    bytes_per_us = round(max(before["bytes_per_us"], *rates))
     forms = {}
     for point in points:
         forms.setdefault(choosing.key(point.choice.form, point.problem.kind), []).append(point)
-    found = {key: asdict(fitted(own, bytes_per_us)) for key, own in forms.items()}
-    return before | {
-        "bytes_per_us": bytes_per_us,
-        "forms": dict(sorted((before["forms"] | found).items())),
-    }
+    costs = {key: fitted(own, bytes_per_us) for key, own in forms.items()}
+    found = {key: asdict(own) for key, own in costs.items() if own}
+    kept = {key: own for key, own in before["forms"].items() if key not in costs}
+    return before | {"bytes_per_us": bytes_per_us, "forms": dict(sorted((kept | found).items()))}
 
 
 def report(points: list[Point]) -> str:
     """How far the model is off, and what its choices lose."""
+    points = [each for each in points if choosing.is_measured(each.choice.form, each.problem.kind)]
     errors = [np.log(choosing.predicted(each.choice, each.problem) / each.us) for each in points]
     lines = [f"median error of a time: {np.expm1(np.median(np.abs(errors))):.1%}"]
     by_problem = {}

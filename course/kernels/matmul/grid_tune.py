@@ -8,13 +8,12 @@ import torch
 
 from course.kernels.bench.report import Report
 from course.kernels.matmul import choosing
-from course.kernels.matmul.forms import Choice, Problem, kernel
+from course.kernels.matmul.forms import kernel
 from course.kernels.matmul.grid_race import Operands, replayed
 from course.kernels.matmul.grid_shapes import GridShape
 from utils import compare, has_gpu, pick
 
 RIVALS = ("cublas", "scaled_mm")
-MOST_WAVES = 3  # of blocks that do not stay
 COMPILERS = pick(gpu=14, cpu=1)
 #: (m, n, k), batch: no side is a multiple of a tile's, and k is many steps or one
 RAGGED = (
@@ -67,18 +66,6 @@ def error_of(kind: str, form, shape: GridShape) -> float:
     return worst
 
 
-def candidates(problem: Problem, forms) -> list[Choice]:
-    """The choices that could suit."""
-    return [each for each in choosing.choices(problem, forms) if _waves(each, problem) < MOST_WAVES]
-
-
-def _waves(choice: Choice, problem: Problem) -> float:
-    if not choice.form.split:
-        return 0
-    blocks = choice.form.tiles(problem) * choice.form.split
-    return blocks / (choosing.sms() * choice.form.per_sm)
-
-
 def tune(report: Report, kind: str, forms, shapes) -> None:
     """Time all choices of all shapes, in turn with cuBLAS; keep microseconds."""
     for shape in shapes:
@@ -92,7 +79,7 @@ def _tune_one(report: Report, kind: str, forms, shape: GridShape) -> None:
     given = Operands(kind, shape)
     problem = shape.problem(kind)
     runs = {}
-    for choice in candidates(problem, forms):
+    for choice in choosing.choices(problem, forms):
         given.c.fill_(torch.nan)
         given.ours(choice)
         given.prove()
