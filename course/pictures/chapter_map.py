@@ -10,10 +10,14 @@ from course.exercises import EXERCISES, QUIZZES
 from utils.setup import colab
 
 GRID = (
-    "display:grid;grid-template-columns:repeat(auto-fill,minmax(200px,1fr));"
-    "gap:8px;max-width:1000px"
+    "display:grid;grid-template-columns:repeat(auto-fill,minmax(210px,1fr));"
+    "gap:10px;max-width:1000px"
 )
-CARD = "border:1px solid #8888;border-radius:6px;padding:8px 12px;line-height:1.45;"
+CARD = (
+    "border:1px solid #8886;border-radius:6px;padding:10px 12px;line-height:1.4;"
+    "display:flex;flex-direction:column;gap:4px;"
+)
+FOOT = "display:flex;justify-content:space-between;gap:8px;margin-top:auto;padding-top:2px"
 
 
 def chapter_map():
@@ -144,10 +148,12 @@ class ChapterMap:
             title = f"<a href='{self.links}{chapter.path.name}'>{title}</a>"
         else:
             style += "border-style:dashed;opacity:0.7;"
-        dots = (
-            f"<span aria-hidden='true' style='letter-spacing:2px'>{marks}</span> " if marks else ""
-        )
+        done = words
+        if marks:  # a mark for each exercise; in words where it is pointed at, or read aloud
+            look = f"role='img' aria-label='{words}' title='{words}' style='letter-spacing:2px'"
+            done = f"<span {look}>{marks}</span>"
         return (
-            f"<div style='{style}'><strong>{title}</strong><br>{html.escape(chapter.brings)}<br>"
-            f"<small>{chapter.minutes} min · {dots}{words}</small></div>"
+            f"<div style='{style}'><strong>{title}</strong>"
+            f"<span>{html.escape(chapter.brings)}</span><small style='{FOOT}'>{done}"
+            f"<span style='white-space:nowrap'>{chapter.minutes} min</span></small></div>"
         )
