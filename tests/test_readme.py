@@ -25,9 +25,9 @@ def test_its_own_pictures_exist_are_small_and_described():
 
 
 def test_what_it_is_the_film_and_the_commands_come_first():
-    """Then the result, the records, the chapters; its picture, and how it is made, below."""
-    words = ("An interactive course", "assets/readme.gif", "make lab", "times faster")
-    later = "## Records", "## Chapters", "## What it promises", "race.svg", "## How it is made"
+    """Then the result with its picture, the records, the chapters; how it is made, below."""
+    words = ("An interactive course", "assets/readme.gif", "make lab", "times faster", "race.svg")
+    later = "## Records", "## Chapters", "## What it promises", "## How it is made"
     places = [README.index(each) for each in (*words, *later)]
     assert places == sorted(places)
     assert README[: places[2]].count("\n") < 20, "the commands stand on the first screen"
