@@ -239,7 +239,8 @@ DEALS = {
     "layer_norm": (
         Deal(1024, 8, 512, 4, twice=True, even=True),
         Deal(1024, 16, 128, 7),
-        Deal(4096, 8, 512, 4, twice=True),
+        Deal(4096, 8, 512, 4, twice=True, even=True),
+        Deal(4096, 16, 256, 4),
         Deal(8192, 32, 256, 2),
         Deal(16384, 16, 1024, 2, twice=True),
         Deal(65536, 32, 256, 1, ring=True),
@@ -250,7 +251,9 @@ DEALS = {
         Deal(8192, 8, 512, 2),
         Deal(16384, 16, 128, 4),
         Deal(131072, 32, 256, 1, ring=True),
+        Deal(40960, 8, 512, 1),
         Deal(65536, 16, 256, 2),
+        Deal(262144, 32, 512, 1, ring=True),
     ),
     "rms_norm": (
         Deal(1024, 8, 256, 6),
@@ -265,7 +268,9 @@ DEALS = {
         Deal(4096, 8, 512, 2),
         Deal(16384, 8, 256, 4),
         Deal(131072, 32, 256, 1, ring=True),
+        Deal(40960, 8, 512, 1),
         Deal(65536, 16, 256, 2),
+        Deal(262144, 32, 512, 1, ring=True),
     ),
     "cross_entropy": (
         Deal(8192, 32, 128, 9),
@@ -296,13 +301,35 @@ HALF_DEALS = {
     ),
     "layer_norm": (
         Deal(1024, 16, 128, 12),
+        Deal(8192, 32, 256, 4, even=True),
+        Deal(2048, 16, 128, 12),
+        Deal(4096, 16, 256, 6),
         Deal(8192, 32, 256, 4),
         Deal(12288, 32, 512, 1, ring=True),
     ),
+    "layer_norm_backward": (
+        Deal(1024, 16, 256, 2),
+        Deal(8192, 8, 512, 2),
+        Deal(12288, 16, 512, 1, ring=True),
+        Deal(16384, 16, 128, 4),
+        Deal(131072, 32, 256, 1, ring=True),
+        Deal(262144, 32, 512, 1, ring=True),
+    ),
     "rms_norm": (
         Deal(1024, 16, 256, 6),
+        Deal(8192, 32, 256, 4, even=True),
+        Deal(2048, 16, 128, 12),
+        Deal(4096, 16, 256, 6),
         Deal(8192, 32, 256, 4),
         Deal(32768, 32, 1024, 2, twice=True),
+    ),
+    "rms_norm_backward": (
+        Deal(1024, 4, 256, 6),
+        Deal(4096, 8, 512, 2),
+        Deal(8192, 8, 256, 4),
+        Deal(16384, 32, 512, 1, ring=True),
+        Deal(131072, 32, 256, 1, ring=True),
+        Deal(262144, 32, 512, 1, ring=True),
     ),
     "cross_entropy_and_gradient": (
         Deal(1016, 32, 256, 4),
@@ -323,10 +350,19 @@ RAGGED_DEALS = {
     "softmax": (Deal(131072, 32, 256, 4),),
     "layer_norm": (
         Deal(16384, 32, 256, 4),
+        Deal(49152, 24, 512, 2),
         Deal(131072, 32, 512, 2),
     ),
-    "rms_norm": (Deal(131072, 32, 256, 4),),
-    "cross_entropy": (Deal(131072, 32, 256, 4),),
+    "rms_norm": (
+        Deal(16384, 32, 256, 4),
+        Deal(49152, 24, 512, 2),
+        Deal(131072, 32, 256, 4),
+    ),
+    "cross_entropy": (
+        Deal(24576, 32, 256, 4),
+        Deal(49152, 24, 512, 2),
+        Deal(131072, 32, 256, 4),
+    ),
     "cross_entropy_and_gradient": (Deal(131072, 32, 256, 4),),
     "cross_entropy_backward": (Deal(131072, 32, 256, 4),),
 }
@@ -344,15 +380,28 @@ BY_COPIES = (
 #: The same of norms, which keep parameters of each column, too; and of RMS norm's two-byte elements
 BY_COPIES_NORM = (
     ShortDeal(16, 16, 256, 16, 5, 4),
-    ShortDeal(512, 16, 256, 16, 4, 4),
-    ShortDeal(1024, 32, 256, 32, 3, 4),
-    ShortDeal(16384, 8, 1024, 8, 2, 3),
+    ShortDeal(1024, 16, 256, 16, 4, 4),
+    ShortDeal(8192, 8, 1024, 8, 2, 3),
 )
-BY_COPIES_RMS = (BY_COPIES_NORM[0], *BY_COPIES_NORM[2:])
+BY_COPIES_RMS = (
+    BY_COPIES_NORM[0],
+    ShortDeal(1024, 32, 256, 32, 3, 4),
+    *BY_COPIES_NORM[2:],
+)
 BY_COPIES_BACKWARD = (
     ShortDeal(256, 8, 256, 8, 4, 3),
     ShortDeal(2048, 16, 256, 16, 2, 3),
     ShortDeal(8192, 8, 1024, 8, 1, 3),
+)
+#: Longer rows, if they are many: a block has one at a time, and the next ones are on their way
+LONG_HALVES = ShortDeal(24576, 32, 1024, 32, 1, 3)
+LONG_NORM_HALVES = ShortDeal(16384, 16, 1024, 16, 1, 4), LONG_HALVES
+LONG_NORM_FLOATS = ShortDeal(16384, 32, 512, 32, 1, 3, early=False)
+#: And of rows with gaps, each of which is a copy of its own: more of them on their way
+BY_COPIES_APART = (
+    BY_COPIES_BACKWARD[0],
+    ShortDeal(512, 16, 128, 16, 4, 4),
+    *BY_COPIES_BACKWARD[1:],
 )
 PIECE_BYTES = 512  # rows with gaps from which on each is worth a bulk copy of its own
 #: Backward passes so small that one cluster adds up columns before a second kernel would begin
@@ -363,7 +412,7 @@ NARROW, FORGETFUL = 8, ("layer_norm", "rms_norm", "cross_entropy")
 ALONE_ROWS, ALONE_COLUMNS = 2 * SMS, 1024
 #: Rows are split where they fit L2 together, or nothing else holds them
 SPLIT_COLUMNS, SPLIT_L2_BYTES = 16384, 24 << 20
-SPLIT_RAGGED, SPLIT_WHOLE = 8192, 131072
+SPLIT_RAGGED, SPLIT_FLOATS = 8192, 65536
 SPLIT_THREADS, SPLIT_VALUES, SPLIT_BLOCKS, SPLIT_FEW = 256, 4, 4, 32
 #: Of short rows of whole accesses: so few lanes a row that each has two accesses, or one of each
 #: input
@@ -375,11 +424,12 @@ FEWER_LANES = Deal(512, 16, 256, 3, ring=True), Deal(512, 32, 256, 2, ring=True)
 #: Few rows are spread: columns from which on, of a block at least, threads of a block at most
 SPREAD_COLUMNS, SPREAD_PART, SPREAD_THREADS, SPREAD_BLOCKS = 1024, 2048, 1024, 2
 SPREAD_ROWS = 8 * SMS  # so many fill the GPU in any case
-LAST_RESORTS = (  # right, if not fast
+LAST_RESORTS_BACKWARD = (  # right, if not fast
     Deal(1 << 18, 32, 512, 2),
     Deal(1 << 18, 32, 512, 1),
     Deal(1 << 18, 64, 512, 1),
 )
+LAST_RESORTS = (Deal(49152, 24, 512, 2), Deal(1 << 18, 16, 512, 3), *LAST_RESORTS_BACKWARD)
 
 
 @dataclass(frozen=True)
@@ -516,7 +566,7 @@ def _deals(
             yield NARROW_ACCESSES
         yield from RAGGED_DEALS.get(operation, ())
     yield from DEALS[operation]
-    yield from LAST_RESORTS
+    yield from LAST_RESORTS_BACKWARD if inputs > 1 else LAST_RESORTS
 
 
 def _busy(columns, item_bytes, kept) -> float:
@@ -547,11 +597,23 @@ def _gathered(columns, item_bytes, inputs, rows, layout) -> Shape | None:
 def _split(columns, item_bytes, rows, layout) -> Split | None:
     """A backward pass in two kernels, if the rows are for that."""
     few = columns > SPLIT_COLUMNS and rows * columns * item_bytes * 2 <= SPLIT_L2_BYTES
-    whole = layout.whole(columns, item_bytes)
-    if not few and columns <= (SPLIT_WHOLE if whole else SPLIT_RAGGED):
+    if not few and (columns <= SPLIT_RAGGED or _held(columns, item_bytes, layout)):
         return None
     access = layout.access(columns, item_bytes)
     return Split(columns, access, max(1, SPLIT_VALUES * item_bytes // access), item_bytes)
+
+
+def _held(columns, item_bytes, layout) -> bool:
+    """Whether a cluster holds rows of a backward pass well: in rings, or floats in registers."""
+    if not layout.whole(columns, item_bytes):
+        return False
+    if item_bytes == FLOAT and columns <= SPLIT_FLOATS:
+        return True
+    rings = (
+        shape_for(columns, item_bytes, inputs=2, threads=threads, stride=layout.stride)
+        for threads in (256, 512)
+    )
+    return any(rings)
 
 
 def _alone(operation, columns, item_bytes, inputs, rows, layout) -> Shape | None:
@@ -591,7 +653,7 @@ def _through_shared(
     elif inputs > 1 and item_bytes == FLOAT and (layout.stride or not layout.alike):
         deals = BY_COPIES_BACKWARD[:1]  # each access of longer ones may well be a float
     elif inputs > 1:
-        deals = BY_COPIES_BACKWARD
+        deals = BY_COPIES_APART if layout.stride else BY_COPIES_BACKWARD
     elif operation == "rms_norm" and item_bytes < FLOAT:
         deals = BY_COPIES_RMS
     elif "norm" in operation:
@@ -600,6 +662,8 @@ def _through_shared(
         return None  # each access is a float in any case
     else:
         deals = BY_COPIES
+    if inputs == 1 and rows > ALONE_ROWS:
+        deals += _long_by_copies(operation, item_bytes)
     for deal in deals:
         if inputs > 1 and rows <= ALONE_ROWS:
             deal = replace(deal, kept=min(deal.kept, GATHERED_KEPT))
@@ -609,6 +673,13 @@ def _through_shared(
             if shape:
                 return shape
     return None
+
+
+def _long_by_copies(operation: str, item_bytes: int) -> tuple[ShortDeal, ...]:
+    """What suits rows that are longer than those of `BY_COPIES` and `BY_COPIES_NORM`."""
+    if "norm" not in operation:
+        return (LONG_HALVES,) if item_bytes < FLOAT else ()
+    return LONG_NORM_HALVES if item_bytes < FLOAT else (LONG_NORM_FLOATS,)
 
 
 def short_shape(
