@@ -116,7 +116,17 @@ def fit(points: list[Point], before: dict) -> dict:
     costs = {key: fitted(own, bytes_per_us) for key, own in forms.items()}
     found = {key: asdict(own) for key, own in costs.items() if own}
     kept = {key: own for key, own in before["forms"].items() if key not in costs}
-    return before | {"bytes_per_us": bytes_per_us, "forms": dict(sorted((kept | found).items()))}
+    known = kept | found
+    for key, own in forms.items():
+        if key in found and not any(features(point)[-1] for point in own):
+            found[key]["piece"] = _piece_of_bf16(key, known)
+    return before | {"bytes_per_us": bytes_per_us, "forms": dict(sorted(known.items()))}
+
+
+def _piece_of_bf16(key: str, known: dict) -> float:
+    """What a piece costs where none was timed: sums are float32 in every type."""
+    _, _, form = key.partition("/")
+    return known.get(f"bf16/{form}", {}).get("piece", 0.0)
 
 
 def report(points: list[Point]) -> str:
