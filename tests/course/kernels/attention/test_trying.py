@@ -54,6 +54,16 @@ def test_with_more_queries_to_a_block_keys_are_read_less_often():
     assert read == {8: 16, 16: 8}
 
 
+def test_one_look_is_attention_of_one_query():
+    rng = np.random.default_rng(3)
+    shapes = (1, 2), (19, 2), (19, 3)
+    query, keys, values = (rng.normal(size=shape) for shape in shapes)
+    powers = np.exp(query @ keys.T / np.sqrt(2))
+    kernel = EXERCISES["attention.flash"].solution
+    found = trying.one_look(kernel, query, keys, values)
+    assert np.allclose(found, powers @ values / powers.sum(), atol=1e-5)
+
+
 def test_the_course_s_own_kernels_are_right(capsys):
     trying.tried("online", trying.Case(1, 5, 40, heads=2, key_heads=1, dim=64, causal=True))
     trying.tried_backward(case=trying.Case(1, 3, 4, dim=64))
