@@ -7,12 +7,11 @@ not, is no solution that the course shows, and is not the class's usual one. Sou
 comparing normalised token sequences, as MOSS does (Schleimer, Wilkerson and Aiken, 2003).
 """
 
-import difflib
 import io
 import keyword
 import re
 import tokenize
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -22,14 +21,19 @@ ENOUGH = 15
 USUAL = 1 / 8
 USUAL_AT_LEAST = 3  # learners
 MOST_TEXT = 20_000  # characters; longer ones are not compared
-#: How similar two answers are that are not the same, from 0 to 1
-SIMILAR = 0.92
+#: Words of a passage
+PASSAGE = 6
+#: Of the shorter one's passages, beyond which two answers are similar that are not the same; and
+#: how many of them it must be at least
+SIMILAR, SIMILAR_AT_LEAST = 0.7, 12
 
 TO_THE_LETTER = "the same to the letter, with its comments"
 BUT_NAMES = "the same but for names, comments and spaces"
 
+NUMBERED = re.compile(r"n\d+")  # what a form has in place of a name
 C_WORDS = re.compile(
-    r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|[A-Za-z_]\w*|\d[\w.]*|\S", re.DOTALL
+    r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\]){0,500}\"|'(?:\\.|[^'\\]){0,50}'|[A-Za-z_]\w*|\d[\w.]*|\S",
+    re.DOTALL,
 )
 C_KEYWORDS = frozenset(
     """auto bool break case char const continue default do double else enum extern float for if int
@@ -71,7 +75,7 @@ def look_alikes(exercise: str, answers: dict[str, str], given=()) -> list[Alike]
         elif len(learners) > usual:  # copied texts show even so, by comments that are one's own
             own = {who: text for who, text in answers.items() if who in learners}
             found += [one for one in _groups(exercise, own, learners) if one.how == TO_THE_LETTER]
-    return found + _similar(exercise, forms)
+    return found + _similar(exercise, forms, known, usual)
 
 
 def _groups(exercise, answers, learners):
@@ -86,19 +90,36 @@ def _groups(exercise, answers, learners):
         yield Alike(exercise, tuple(sorted(learners)), BUT_NAMES, 1.0)
 
 
-def _similar(exercise, forms):
+def _similar(exercise, forms, known, usual):
     """Pairs that are not the same, and nearly so."""
+    base = set().union(*map(passages, known))
+    own = {form: passages(form) - base for form in set(forms.values())}
+    writers = Counter(passage for each in own.values() for passage in each)
+    rare = {form: {p for p in each if writers[p] <= usual} for form, each in own.items()}
     found = []
     for (one, a), (other, b) in combinations(forms.items(), 2):
-        if a == b:
-            continue
-        matcher = difflib.SequenceMatcher(None, a, b, autojunk=False)
-        if matcher.real_quick_ratio() >= SIMILAR and matcher.quick_ratio() >= SIMILAR:
-            share = matcher.ratio()
-            if share >= SIMILAR:
-                pair = tuple(sorted((one, other)))
-                found.append(Alike(exercise, pair, f"{share:.0%} the same", share))
+        common = len(rare[a] & rare[b])
+        share = common / max(1, min(len(own[a]), len(own[b])))
+        if a != b and common >= SIMILAR_AT_LEAST and share >= SIMILAR:
+            pair = tuple(sorted((one, other)))
+            found.append(Alike(exercise, pair, f"{share:.0%} of the shorter one", min(share, 0.99)))
     return sorted(found, key=lambda alike: -alike.share)
+
+
+def passages(form: tuple[str, ...]) -> set[tuple[str, ...]]:
+    """All passages of a form, each with its own numbers for names."""
+    return {
+        _renumbered(form[start : start + PASSAGE])
+        for start in range(max(1, len(form) - PASSAGE + 1))
+    }
+
+
+def _renumbered(words):
+    numbers = {}
+    return tuple(
+        f"n{numbers.setdefault(word, len(numbers))}" if NUMBERED.fullmatch(word) else word
+        for word in words
+    )
 
 
 def normal(source: str) -> tuple[str, ...]:
@@ -139,9 +160,8 @@ def _numbered(words, keywords) -> tuple[str, ...]:
 
 
 def _more(form, starter) -> int:
-    """How many words a form has that the starter does not have in the same order."""
-    blocks = difflib.SequenceMatcher(None, starter, form, autojunk=False).get_matching_blocks()
-    return len(form) - sum(block.size for block in blocks)
+    """How many words a form has beyond those of the starter, whatever their order."""
+    return sum((Counter(form) - Counter(starter)).values())
 
 
 def _squeezed(source):

@@ -247,8 +247,26 @@ def answer_cell(cells: list[Cell], where: Asked) -> int | None:
     checks = [n for n, cell in enumerate(cells) if f'"{where.id}"' in cell.source]
     if not checks:
         return None
+    found = [n for n in range(checks[0]) if holds_answer(cells[n], where)]
+    return found[-1] if found else None
+
+
+def own_cell(cells: list[Cell], where: Asked, original: list[Cell]) -> int | None:
+    """The number of a cell that the learner added, and that holds an answer; the last of several,
+    None for none. For those who leave the starter as it was.
+    """
+    given = {cell.source.strip() for cell in original}
+    found = [
+        number
+        for number, cell in enumerate(cells)
+        if cell.source.strip() not in given and holds_answer(cell, where)
+    ]
+    return found[-1] if found else None
+
+
+def holds_answer(cell: Cell, where: Asked) -> bool:
+    """Whether a cell defines the name that is asked for, or writes the file."""
     sign = rf"^def {re.escape(where.name)}\b|^{re.escape(where.name)}\s*="
     if not where.name:
         sign = rf"^%%\w+ .*{re.escape(Path(where.path).name)}"
-    found = [n for n in range(checks[0]) if re.search(sign, cells[n].source, re.MULTILINE)]
-    return found[-1] if found else None
+    return re.search(sign, cell.source, re.MULTILINE) is not None

@@ -149,7 +149,10 @@ def task_of(cells, where: Asked, original):
     own = cells[number].source
     starter = next(cell.source for cell in original if cell.id == where.cell)
     if squeezed(own) == squeezed(starter):
-        return None, NOTHING | {"status": "untouched"}
+        number = collecting.own_cell(cells, where, original)
+        if number is None:
+            return None, NOTHING | {"status": "untouched"}
+        own = cells[number].source
     task = {"exercise": where.id, "name": where.name, "path": where.path, "own": own}
     try:
         source = _body(own) if where.path else slicing.sliced(cells, number, where.name)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from course.recording.cells import statements_of
 from course.recording.flow import FUNCTION, Statement
 
+MOST_TEXT = 600_000  # characters of all cells together
 KNOWN = frozenset(dir(builtins)) | {"get_ipython"}
 
 
@@ -27,9 +28,11 @@ class Unreadable(Exception):
 def sliced(cells: list[Cell], start: int, name: str) -> str:
     """Python source that defines `name` as it is after cell number `start`, with all that it needs.
 
-    Raises Unreadable where that cell is no Python. A name that nothing defines is left to whoever
-    runs it.
+    Raises Unreadable where that cell is no Python, or where the cells are too long. A name that
+    nothing defines is left to whoever runs it.
     """
+    if sum(len(cell.source) for cell in cells) > MOST_TEXT:
+        raise Unreadable(f"the notebook has more than {MOST_TEXT:,} characters of code")
     try:
         return _sliced(cells, start, name)
     except (RecursionError, MemoryError, ValueError, OverflowError) as error:
@@ -49,7 +52,8 @@ def _sliced(cells, start, name) -> str:
     missing = _uses(chosen) - made - KNOWN
     if missing:  # functions look up names when they are called, which may be defined below
         later = _needed([*before, *after], missing)
-        chosen = [each for each in (*before, *after) if each in chosen or each in later]
+        kept = {id(each) for each in (*chosen, *later)}  # to compare statements would read them all
+        chosen = [each for each in (*before, *after) if id(each) in kept]
     return "\n\n".join(ast.unparse(statement.node) for statement in chosen)
 
 

@@ -3,8 +3,11 @@
 import csv
 import io
 import json
+import math
 import os
+import re
 import subprocess
+from collections import defaultdict
 
 import pytest
 
@@ -143,6 +146,19 @@ def test_an_answer_is_found_without_its_id_too(original, wanted):
     assert cells[number].source == solution(SCALE)
 
 
+def test_an_answer_in_a_cell_of_the_learners_own_counts(original, wanted):
+    cells = [Cell(c["id"], "".join(c["source"])) for c in original["cells"]]
+    own = [*cells, Cell("new", "# tried\ndef blocks_for(*given):\n    return 1")]
+    own.append(Cell("newer", solution(BLOCKS)))
+    task, outcome = grading.task_of(own, wanted[BLOCKS], cells)
+    assert outcome is None and task["own"] == solution(BLOCKS)
+    names = {}
+    exec(task["source"], names)
+    assert names["blocks_for"](5, 9, 4, 4) == exercises.EXERCISES[BLOCKS].solution(5, 9, 4, 4)
+    task, outcome = grading.task_of(cells, wanted[BLOCKS], cells)
+    assert task is None and outcome["status"] == "untouched"
+
+
 def test_an_answer_brings_what_it_needs_and_nothing_else():
     cells = [
         Cell("a", "import numpy as np\nfrom numba import cuda\nprint('loud')\n%matplotlib inline"),
@@ -162,6 +178,8 @@ def test_an_answer_brings_what_it_needs_and_nothing_else():
             slicing.sliced([Cell("a", text)], 0, "x")
         except slicing.Unreadable:
             continue
+    with pytest.raises(slicing.Unreadable, match="characters of code"):
+        slicing.sliced([Cell(str(n), "x = 1\n" * 15_000) for n in range(10)], 9, "x")
     with pytest.raises(slicing.Unreadable, match="line 2"):
         slicing.sliced([Cell("a", "x = 1\ndef answer(:")], 0, "answer")
 
@@ -383,15 +401,47 @@ def test_copied_answers_are_shown_and_usual_ones_are_not():
     given = (starter, solution(SCALE))
     renamed = LONG.replace("step", "wide").replace("  # grid-stride, as I like it", "")
     nearly = LONG.replace("value = a[i] * factor", "value = factor * a[i]")
+    lines = LONG.splitlines(keepends=True)
+    lines[2:4] = reversed(lines[2:4])  # two statements that need no order
     everybody = {f"learner {n}": solution(SCALE) for n in range(6)}
     answers = everybody | {"ann": LONG, "bob": LONG, "cy": renamed, "dan": OTHER, "eve": nearly}
+    answers["fay"] = "".join(lines)
     found = alike.look_alikes(SCALE, answers, given)
     told = {(one.learners, one.how) for one in found}
     assert (("ann", "bob"), alike.TO_THE_LETTER) in told
     assert (("ann", "bob", "cy"), alike.BUT_NAMES) in told
-    assert any("eve" in one.learners and one.share < 1 for one in found)
+    for near in ("eve", "fay"):
+        assert any(near in one.learners and one.share < 1 for one in found)
     assert not any("dan" in one.learners for one in found)
     assert not any(name.startswith("learner") for one in found for name in one.learners)
+
+
+@pytest.mark.parametrize(
+    "text", ["a += b;" * 2800, "'\\" * 9000, '"' * 19_000, "/*" * 9000, "{a[" * 6000]
+)
+def test_long_answers_are_compared_in_time_with_their_length(text):
+    """A form has no more passages than words; two of these once took minutes."""
+    answers = {"ann": text, "bob": text.replace("b", "c"), "eve": text + "x = 1"}
+    alike.look_alikes(SCALE, answers, ("a += c;" * 50,))
+    form = alike.normal(text)
+    assert len(alike.passages(form)) <= len(form) <= len(text)
+
+
+@pytest.mark.nightly("reads the exercises of all chapters")
+def test_right_answers_that_differ_are_seldom_taken_for_copies():
+    """Those in tests/course/exercises were written one by one, to differ."""
+    handed = defaultdict(dict)
+    text = (ROOT / "tests" / "course" / "exercises" / "answers" / "right.txt").read_text()
+    for part in re.split(r"(?m)^### ", text)[1:]:
+        head, source = part.split("\n", 1)
+        id, _, title = head.partition(" ")
+        handed[id][title] = source
+    pairs = sum(math.comb(len(sources), 2) for sources in handed.values())
+    found = []
+    for id, sources in handed.items():
+        given = (exercises.EXERCISES[id].starter, solution(id))
+        found += alike.look_alikes(id, sources, given)
+    assert pairs > 200 and len(found) <= 0.02 * pairs
 
 
 def test_cuda_c_is_compared_without_names_and_comments():
