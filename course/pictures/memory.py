@@ -27,9 +27,8 @@ def memory_chart():
     whose, sizes = memories()
     words = "; ".join(f"{name} {size_text(size)}" for name, size in sizes.items())
     fig, axes = chart(7, 2.3, alt=f"{whose}: {words}")
-    bars = axes.barh(
-        list(sizes), list(sizes.values()), color=BLOCK_COLOURS[: len(sizes)], height=0.65
-    )
+    lengths = [float(size) for size in sizes.values()]  # in a web page int64 is not NumPy's own
+    bars = axes.barh(list(sizes), lengths, color=BLOCK_COLOURS[: len(sizes)], height=0.65)
     axes.bar_label(
         bars,
         [size_text(size) for size in sizes.values()],
