@@ -7,6 +7,7 @@ heavy is imported on first use.
 
 import importlib
 import sys
+from typing import Any
 
 # Colab has packages of its own: set up before any of them is imported
 if "google.colab" in sys.modules:
@@ -48,7 +49,7 @@ _LAZY = {
 }
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module 'utils' has no attribute {name!r}")
     module_name, attribute = _LAZY[name]

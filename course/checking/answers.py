@@ -5,11 +5,13 @@ import inspect
 import itertools
 import linecache
 import textwrap
+from collections.abc import Callable
+from typing import Any
 
 _numbers = itertools.count(1)
 
 
-def replace(source, *changes):
+def replace(source: str, *changes: Any) -> str:
     """A text with a few words changed: CUDA C, C++ or Python.
 
     changes: old and new; or pairs of them, one after the other. Each old stands in exactly one
@@ -24,7 +26,7 @@ def replace(source, *changes):
     return source
 
 
-def but(answer, *changes):
+def but(answer: Any, *changes: Any) -> Any:
     """A kernel or a function with a few words of its source changed, as `replace` changes them.
 
     It sees the names of the module that the answer was written in. linecache holds its source, so
@@ -35,22 +37,22 @@ def but(answer, *changes):
     source = replace(source_of(function), *changes)
     filename = f"<{function.__module__}.{function.__name__}, change {next(_numbers)}>"
     linecache.cache[filename] = len(source), None, source.splitlines(True), filename
-    namespace = {}
+    namespace: dict[str, Any] = {}
     exec(compile(source, filename, "exec"), function.__globals__, namespace)
     return namespace[function.__name__]
 
 
-def with_mistakes(reference):
+def with_mistakes(reference: Callable) -> Callable:
     """f(**mistake): the reference with a mistake, which it takes as arguments by name."""
     return lambda **mistake: functools.partial(reference, **mistake)
 
 
 @functools.cache
-def source_of(function):
+def source_of(function: Callable) -> str:
     """Its source from the margin on; an exercise changes its solution again and again."""
     return textwrap.dedent(inspect.getsource(function))
 
 
-def changed(solution, *changes):
+def changed(solution: Any, *changes: Any) -> Any:
     """The solution with a few words changed: `replace` in a file's text, `but` in what runs."""
     return (replace if isinstance(solution, str) else but)(solution, *changes)

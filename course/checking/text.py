@@ -2,6 +2,7 @@
 
 import html
 import re
+from collections.abc import Callable
 
 #: Words between two pairs of stars, as Markdown sets them off
 STRONG = re.compile(r"(?<![\w*])\*\*(?=[^\s*])([^*]+)(?<=[^\s*])\*\*(?![\w*])")
@@ -12,17 +13,17 @@ EMPHASIS = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*]+)(?<=[^\s*])\*(?![\w*])")
 class Note:
     """Markdown text; its repr is the text itself."""
 
-    def __init__(self, markdown):
+    def __init__(self, markdown: str):
         self.markdown = markdown
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.markdown
 
-    def _repr_markdown_(self):
+    def _repr_markdown_(self) -> str:
         return self.markdown
 
 
-def shown(value, how=repr) -> str:
+def shown(value: object, how: Callable[[object], str] = repr) -> str:
     """A value of an answer's as text; words on it where Python cannot write it, or its class."""
     try:
         return how(value)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from utils.tracer import ACCESSES, ATOMIC, BARRIER, MEETING
+from course.checking.model import Exercise, Launch
+from utils.tracer import ACCESSES, ATOMIC, BARRIER, MEETING, Trace
 
 #: Accesses that the busiest thread may always make beyond its share.
 SPARE = 2
@@ -78,7 +79,7 @@ class Work:
     partial: int = 0
 
 
-def work_of(traced):
+def work_of(traced: Trace) -> Work:
     """The Work of a traced launch of a Numba kernel."""
     events = traced.events
     accesses = np.isin(events.kind, ACCESSES)
@@ -99,14 +100,14 @@ def work_of(traced):
     )
 
 
-def counted(counts, launch):
+def counted(counts: dict[str, int], launch: Launch) -> Work:
     """The Work of a watched launch of a CUDA C kernel; counts: as of `Module.counts`."""
     names = {field.name for field in fields(Work)}
     known = {name: n for name, n in counts.items() if name in names}
     return Work(threads=int(np.prod(launch.threads)), **known)
 
 
-def unmet(work, least, exercise):
+def unmet(work: Work, least: Work, exercise: Exercise) -> tuple[str, str] | None:
     """(reason, sentence) of what the answer's Work should not be, or None.
 
     least: the Work of the exercise's solution in the same launch.

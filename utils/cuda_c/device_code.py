@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from ..cpu.cuda_c import device_only
 from ..tools import replaced
@@ -42,7 +43,7 @@ def compile_device_code(
     *,
     flags: Sequence[str] = (),
     kind: str = "cubin",
-):
+) -> Any:
     """The kernels of a file as cuda-core's ObjectCode.
 
     arch: such as "sm_90a". expressions: names of the kernels, of templates with their arguments.

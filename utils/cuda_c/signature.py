@@ -91,7 +91,7 @@ class Parameter:
         const = "const " if self.const and self.pointer else ""
         return f"{const}{self.type}{'*' if self.pointer else ''}"
 
-    def __str__(self):
+    def __str__(self) -> str:
         const = "const " if self.const else ""
         star = "*" if self.pointer else ""
         return f"{const}{self.type} {star}{self.name}"
@@ -105,7 +105,7 @@ class Signature:
     parameters: tuple[Parameter, ...]
     template: tuple[str, ...] = ()  # names of a template's parameters
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.name}({', '.join(map(str, self.parameters))})"
 
     @property

@@ -57,7 +57,7 @@ class Diagnosis:
             ) + rest
         return f"No problem found.{rest}"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         lines = [
             f"{MARKS[f.state]} {f.check:19} {f.found}" for f in self.findings if f.state != NOT_HERE
         ]
@@ -70,7 +70,7 @@ class Diagnosis:
             ]
         return "\n".join([*lines, "", self.summary()])
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         rows = [
             f"<tr><td>{MARKS[f.state]}</td><td style='text-align:left'>{f.check}</td>"
             f"<td style='text-align:left'>{html.escape(f.found)}</td></tr>"

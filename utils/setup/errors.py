@@ -2,6 +2,7 @@
 
 import html
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 GUIDE = "https://docs.nvidia.com/"
@@ -188,18 +189,18 @@ ERRORS = (
 class Explained:
     """Some of the errors, as a table in a notebook and as text elsewhere."""
 
-    def __init__(self, errors, otherwise=""):
+    def __init__(self, errors: Iterable[SetupError], otherwise: str = ""):
         self.errors = tuple(errors)
         self.otherwise = otherwise
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         texts = [
             f"{e.message}\n  cause: {e.cause}\n  cure:  {e.cure}\n  more:  {e.source}"
             for e in self.errors
         ]
         return "\n\n".join(texts) or self.otherwise
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         if not self.errors:
             return f"<p>{html.escape(self.otherwise)}</p>"
         cell = "<td style='text-align:left;vertical-align:top'>"

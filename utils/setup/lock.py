@@ -35,7 +35,7 @@ def with_versions_of(default: str, other: str) -> str:
     """The text of other constraints with the default ones' versions, but of what CUDA builds."""
     versions = dict(PIN.findall(default))
 
-    def pin(match):
+    def pin(match: re.Match) -> str:
         name, own = match.groups()
         version = own if name.startswith(BUILT_FOR_CUDA) else versions.get(name, own)
         return f"{name}=={version}"
@@ -81,10 +81,10 @@ def main() -> int:
         write_whole(ROOT / name, HEADER.format(constraints=install.CONSTRAINTS[kind]) + done.stdout)
         packages = re.findall(r"^[\w.-]+==", done.stdout, re.MULTILINE)
         print(f"{name}: {len(packages)} packages, {done.stdout.count('sha256:')} files")
-    done = subprocess.run(hub_command(), cwd=ROOT, stdout=subprocess.DEVNULL)
-    if done.returncode == 0:
+    status = subprocess.run(hub_command(), cwd=ROOT, stdout=subprocess.DEVNULL).returncode
+    if status == 0:
         write_whole(ROOT / HUB, HUB_HEADER + (ROOT / HUB).read_text())
-    return done.returncode
+    return status
 
 
 if __name__ == "__main__":

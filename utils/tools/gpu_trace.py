@@ -52,7 +52,8 @@ def profiled(script: str) -> dict:
     with scratch_folder() as folder:
         path = folder / "trace.json"
         seen.export_chrome_trace(str(path))
-        return json.loads(path.read_text(encoding="utf-8"))
+        events: dict = json.loads(path.read_text(encoding="utf-8"))
+        return events
 
 
 def main(script: str) -> None:

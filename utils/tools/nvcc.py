@@ -20,6 +20,7 @@ import sysconfig
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from utils.cpu.cuda_c import cache
 from utils.cpu.cuda_c.options import is_plain
@@ -130,8 +131,9 @@ def nvcc_command(request: Request, output: Path) -> list[str]:
     Raises NvccError when nvcc or the C++ compiler that it needs is missing, or nvcc does not fit
     the driver or the GPU.
     """
-    path = find_nvcc()
-    _refuse_what_cannot_work(path)
+    found = find_nvcc()
+    _refuse_what_cannot_work(found)
+    path = str(found)  # refused if there is none
     command = [path, str(request.source), "-o", str(output)]
     if not any(
         re.match(r"-(arch|gencode)|--gpu-(arch|code)|--generate-code", flag)
@@ -240,7 +242,7 @@ def build_once(request: Request, name: str, files: Iterable[Path]) -> Path:
     return output
 
 
-def _compile(request, output):
+def _compile(request: Request, output: Path) -> None:
     done = process.run(nvcc_command(request, output), timeout=300)
     if done.returncode:
         raise compile_error(request.source, done.output)
@@ -343,11 +345,11 @@ def main(words: list[str]) -> None:
         run(output, request)
 
 
-def register_magic(shell) -> None:
+def register_magic(shell: Any) -> None:
     """Give an IPython shell the %nvcc line magic; let ``%%writefile build/...`` make its folder."""
     shell.register_magic_function(lambda line: main(shlex.split(line)), "line", "nvcc")
 
-    def make_build_folder(info):
+    def make_build_folder(info: Any) -> None:
         if info.raw_cell and re.match(r"%%writefile\s+(-a\s+)?build/", info.raw_cell):
             Path("build").mkdir(exist_ok=True)
 

@@ -1,10 +1,11 @@
 """How many of the processor's threads PyTorch takes."""
 
 import contextlib
+from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def one_thread():
+def one_thread() -> Iterator[None]:
     """PyTorch with one CPU thread: of a little work, many would only wait for one another."""
     import torch  # it takes seconds, and not everybody who may need this has work for it
 

@@ -19,6 +19,7 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from utils.files import write_whole
 from utils.tools import replaced
@@ -76,7 +77,7 @@ class Region:
         inside = textwrap.indent(textwrap.dedent(part).strip("\n"), margin).splitlines()
         return [*rows[:first], *inside, *rows[last + 1 :]]
 
-    def __str__(self):
+    def __str__(self) -> str:
         words = [_short(self.file), self.name]
         if self.start:
             words.append(shlex.quote(self.start) if '"' in self.start else f'"{self.start}"')
@@ -134,7 +135,7 @@ def _short(file: Path) -> str:
 
 _edits: dict[Path, dict[Region, str]] = {}  # by the course's file
 _begun: dict[Path, Path] = {}  # the course's folders that have copies now -> where
-_caches: list[Callable] = []
+_caches: list[Any] = []
 
 
 def cache(function: Callable) -> Callable:
@@ -341,13 +342,13 @@ class Opened:
     copy: Path
     lines: int
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{_shown(self.copy)} ({self._state()})"
 
-    def _state(self):
+    def _state(self) -> str:
         return f"{self.lines} lines are yours" if self.lines else "as the course has it"
 
-    def _repr_markdown_(self):
+    def _repr_markdown_(self) -> str:
         return f"[{self.copy.name}]({_shown(self.copy)}), whole ({self._state()})"
 
 
@@ -365,7 +366,7 @@ def open_file(name: str) -> Opened:
 def named(log: str) -> str:
     """A compiler's message with the cell's line behind each line of a file that a cell changed."""
 
-    def with_cell(match):
+    def with_cell(match: re.Match) -> str:
         place = _in_cell(Path(match["path"]), int(match["line"]))
         return f"{match[0][:-2]} ({place}): " if place else match[0]
 
@@ -396,7 +397,7 @@ def _is_copy(file: Path, path: Path) -> bool:
 # ---- the cell's magic
 
 
-def run_cell(line: str, cell: str, shell=None) -> None:
+def run_cell(line: str, cell: str, shell: Any = None) -> None:
     """What `%%cuda` does. KernelCellError says what is wrong with the first line, or the place."""
     region = region_of(line)
     if RESET in line.split():
@@ -420,7 +421,7 @@ def region_of(line: str) -> Region:
     return Region(find(file), name, start, int(lines) if lines else None)
 
 
-def _bring_back(region: Region, shell) -> None:
+def _bring_back(region: Region, shell: Any) -> None:
     kept = reset(region)
     if shell is not None:
         shell.set_next_input(cell_text(region), replace=True)
@@ -433,6 +434,6 @@ def cell_text(region: Region) -> str:
     return f"%%cuda {region}\n{region.of(_text(region.file)).strip(chr(10))}"
 
 
-def register_magic(shell) -> None:
+def register_magic(shell: Any) -> None:
     """Give an IPython shell the `%%cuda` cell magic."""
     shell.register_magic_function(lambda line, cell: run_cell(line, cell, shell), "cell", "cuda")

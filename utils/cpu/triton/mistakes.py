@@ -3,6 +3,7 @@
 import linecache
 import sys
 from pathlib import Path
+from types import FrameType
 
 import numpy as np
 
@@ -40,13 +41,13 @@ class Place:
         self.file = file
         self.code = code
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"line {self.line}: {self.text}" if self.line else "an unknown line"
 
 
 def here() -> Place:
     """The innermost line that is the kernel's own, neither Triton's nor ours."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame:
         file = frame.f_code.co_filename
         if not file.startswith(_OURS) and not any(part in file for part in _THEIRS):
