@@ -8,10 +8,11 @@ import random
 import pytest
 import torch
 
-from course.kernels.matmul import any_size, choosing, fitting, forms, grid_tune
+from course.kernels.matmul import any_size, choosing, fitting, forms, grid_told, grid_tune
 from course.kernels.matmul.forms import Choice, Form, Problem
 from course.kernels.matmul.grid_race import Operands
 from course.kernels.matmul.grid_shapes import TUNING, GridShape, drawn
+from tests import recorded
 from tests.compiling import needs_nvcc, sass, unspilled
 from tests.needs import without_gpu
 from utils import cuda_c
@@ -235,3 +236,23 @@ def test_types_and_layouts_are_told_apart():
 def test_held_out_shapes_are_drawn_by_the_seed():
     assert drawn(7) == drawn(7) != drawn(8)
     assert not set(drawn(7)) & set(TUNING)
+
+
+def test_the_grid_is_told_from_records(tmp_path):
+    """The mean, and the worst with its sizes; what lacks a number is left out."""
+    assert grid_told.told(tmp_path) == "nothing is recorded yet"
+    numbers = {
+        "geomean_over_best": 1.034,
+        "worst_over_best": 0.91,
+        "worst_over_best/m": 512,
+        "worst_over_best/n": 256,
+        "worst_over_best/k": 4096,
+        "worst_over_best/batch": 2,
+        "shapes": 16,
+    }
+    names = {f"matmul/grid/bf16/held_out/{name}": value for name, value in numbers.items()}
+    names["matmul/grid/fp16/geomean_over_best"] = 1.0
+    recorded.write(tmp_path, "NVIDIA H200", names)
+    said = grid_told.told(tmp_path)
+    assert "bf16  drawn     16   1.03   0.91  at 2 × 512 × 256 × 4096" in said
+    assert "NVIDIA H200, " in said and "fp16" not in said
