@@ -506,6 +506,9 @@ def blocks_per_sm(threads, registers, shared):
         (32, 64, 0),
         (32, 128, 0),
         (32, 255, 0),
+        (20, 32, 0),
+        (96, 33, 0),
+        (96, 40, 100),
     ),
     fresh=some_numbers((1, 513), (16, 64), (0, 60_000)),
     draws=some_blocks,
@@ -555,6 +558,19 @@ def blocks_per_sm(threads, registers, shared):
             "wrong_value",
             "Registers go to whole warps: round a warp's up to 256, and count how many warps a"
             " quarter of the SM holds.",
+        ),
+        (
+            "4 * (16384 // a_warp) // warps",
+            "65536 // a_warp // warps",
+            "wrong_value",
+            "A warp takes its registers from one quarter: count how many warps a quarter holds, and"
+            " take that four times.",
+        ),
+        (
+            "return min(",
+            "return max(",
+            "wrong_value",
+            "The scarcest resource decides: take the smallest of the four numbers.",
         ),
     ),
 )
@@ -645,7 +661,7 @@ def attainable(flops, bytes_moved, gflop_per_s, gb_per_s): ...  # the lower of t
             "flops * gb_per_s // bytes_moved",
             "bytes_moved * gb_per_s // flops",
             "wrong_value",
-            "Intensity is FLOPs a byte, not bytes a FLOP.",
+            "Intensity is FLOPs per byte, not bytes per FLOP.",
         ),
         (
             "flops * gb_per_s // bytes_moved",
@@ -714,7 +730,7 @@ QUIZZES = (
         (
             "All of them move the same 4 GB",
             (
-                "The bytes are the same. Pinned memory spares a copy on the host and can "
+                "The bytes are the same. Pinned memory saves a copy on the host and can "
                 "overlap with"
                 " kernels; zero-copy lets the kernel fetch them itself."
             ),
