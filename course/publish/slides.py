@@ -43,9 +43,9 @@ IMPORTS = re.compile(r"((from|import) [^\n]+\n*)+")  # and nothing else
 CHECK = re.compile(
     r"(# )?(from course import exercises\n+)?(# )?exercises\.(hint|check|solution)\("
 )
-#: The modules whose calls draw, and what makes a picture follow a slider
+#: The modules whose calls draw; what makes a picture follow a slider, and what plays a film
 DRAWERS = "pictures", "diagrams", "plots"
-MOVER = "interact"
+MOVER, PLAYER = "interact", "play"
 REVEAL = importlib.resources.files("sphinx_revealjs") / "_static" / "revealjs"
 
 
@@ -158,15 +158,16 @@ def is_a_drawing(cell):
 
 
 def draws(line):
-    """Whether a statement calls a drawer, or gives a function sliders."""
+    """Whether a statement calls a drawer, plays a film, or gives a function sliders."""
     if isinstance(line, ast.FunctionDef):
         return any(draws(ast.Expr(each)) for each in line.decorator_list)
     call = line.value if isinstance(line, ast.Expr) else None
     if not isinstance(call, ast.Call):
         return False
     named = call.func
-    is_drawer = isinstance(named, ast.Attribute) and getattr(named.value, "id", "") in DRAWERS
-    return is_drawer or getattr(named, "id", "") == MOVER
+    if isinstance(named, ast.Attribute):
+        return named.attr == PLAYER or getattr(named.value, "id", "") in DRAWERS
+    return getattr(named, "id", "") in (MOVER, PLAYER)
 
 
 def other_decks(html):

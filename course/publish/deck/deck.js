@@ -279,6 +279,7 @@ function layOut(section) {
   notes.forEach((note) => note.remove());
   const parts = [...section.children].flatMap((child) => pieces(child));
   section.replaceChildren(...notes);
+  if (joined(section, parts, notes)) return;
   const stack = new Stack(section);
   const startsSo = parts[0]?.querySelector(HEADING);
   stack.open(startsSo ? null : running);
@@ -296,6 +297,29 @@ function layOut(section) {
     }
     page.dataset.fits = body.scrollHeight <= ROOM && !tooWide(body);
   }
+}
+
+// Words and code go on on the slide before, when it is their turn, where both have room on one.
+// Returns whether they do.
+function joined(section, parts, notes) {
+  const before = section.previousElementSibling;
+  const body = before?.querySelector(":scope > .content");
+  if (!body || before.matches(".title") || notes.length || !parts.length) return false;
+  const apart = `${HEADING}, ${PICTURE}, .still, .course-moves, script`;
+  if (parts.some((part) => part.matches(".picture") || part.querySelector(apart))) return false;
+  const whole = element("div", "piece joined fragment", ...parts);
+  enlargeTo(body, "");
+  body.querySelector(":scope > .picture")?.style.removeProperty("margin-top");
+  body.append(whole);
+  forARoom(whole);
+  const fits = body.scrollHeight <= ROOM && !tooWide(body);
+  if (fits) {
+    section.remove();
+    whole.querySelectorAll(".code pre").forEach(stepThrough);
+  } else whole.remove();
+  grow(body);
+  settle(body);
+  return fits;
 }
 
 function makeTitle(section) {
@@ -339,6 +363,7 @@ function wraps(body, zoom) {
 function settle(body) {
   const picture = body.querySelector(":scope > .picture");
   if (!picture) return;
+  picture.style.marginTop = "";
   const free = ROOM - heightOf(body);
   if (free > 0) picture.style.marginTop = `${Math.floor(ABOVE * free)}px`;
 }
