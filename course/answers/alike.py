@@ -32,7 +32,8 @@ BUT_NAMES = "the same but for names, comments and spaces"
 
 NUMBERED = re.compile(r"n\d+")  # what a form has in place of a name
 C_WORDS = re.compile(
-    r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\]){0,500}\"|'(?:\\.|[^'\\]){0,50}'|[A-Za-z_]\w*|\d[\w.]*|\S",
+    r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\]){0,500}\"|'(?:\\.|[^'\\]){0,50}'|"
+    r"[A-Za-z_]\w*|\d[\w.]*|\S",
     re.DOTALL,
 )
 C_KEYWORDS = frozenset(

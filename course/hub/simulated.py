@@ -193,6 +193,6 @@ def follow(visitor: Visitor, path: str, keep) -> None:
     """Read server-sent events; keep(when, data) says whether to go on."""
     with visitor.web.get(visitor.hub + path, stream=True, timeout=PATIENCE) as reply:
         for line in reply.iter_lines(chunk_size=1):
-            found = re.match(rb"data: (.*)", line)
+            found = re.match(rb"data: (\{.*)", line)
             if found and not keep(time.time(), json.loads(found[1])):
                 return

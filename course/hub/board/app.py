@@ -190,7 +190,7 @@ class Live(Handler):
                     number = await asyncio.wait_for(newer, STILL_THERE)
                     self.write(f"data: {json.dumps(await self.shown())}\n\n")
                 except TimeoutError:
-                    self.write(": still there\n\n")
+                    self.write("event: still\ndata: there\n\n")
                 await self.flush()
                 await asyncio.sleep(TOGETHER)
         except StreamClosedError:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 import requests
 
-from course.hub.board import catalogue, events, summary
+from course.hub.board import app, catalogue, events, summary
 from course.hub.board.events import Refused
 from course.hub.board.store import Store
 
@@ -41,7 +41,7 @@ def shown(board, page="board", who="teacher", until=lambda data: True):
     with requests.get(address, headers=headers, stream=True, timeout=30) as reply:
         assert reply.status_code == 200, reply.status_code
         for line in reply.iter_lines(chunk_size=1):
-            if line.startswith(b"data: ") and until(data := json.loads(line[6:])):
+            if line.startswith(b"data: {") and until(data := json.loads(line[6:])):
                 return data
 
 
@@ -160,6 +160,18 @@ def test_a_page_is_told_of_an_answer_when_it_comes(board):
 
     shown(board, "wall", until=until)
     assert states == [0, 1]
+
+
+def test_a_page_hears_from_a_board_that_has_no_news(board, monkeypatch):
+    """By this a page knows that somebody is behind the connection."""
+    monkeypatch.setattr(app, "STILL_THERE", 0.1)
+    headers = {"Authorization": "token teacher"}
+    with requests.get(
+        f"{board.address}api/wall", headers=headers, stream=True, timeout=30
+    ) as reply:
+        lines = (line for line in reply.iter_lines(chunk_size=1) if line)
+        assert next(lines).startswith(b"data: {")
+        assert [next(lines), next(lines)] == [b"event: still", b"data: there"]
 
 
 def test_names_are_kept_of_those_alone_who_agreed(board):

@@ -33,7 +33,7 @@ def shown(board):
     with requests.get(
         board.address + "api/board", headers=headers, stream=True, timeout=30
     ) as news:
-        line = next(each for each in news.iter_lines(chunk_size=1) if each.startswith(b"data: "))
+        line = next(each for each in news.iter_lines(chunk_size=1) if each.startswith(b"data: {"))
     return json.loads(line[6:])
 
 

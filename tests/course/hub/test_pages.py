@@ -65,3 +65,30 @@ def test_an_instructor_puts_a_question_on_the_wall(hub, browser):
     page.get_by_role("button", name="I was there").click()
     expect(page.locator("#help")).to_have_text("Nobody waits.")
     context.close()
+
+
+def test_board_and_wall_come_back_by_themselves_after_the_hub(hub, browser):
+    """The Hub is killed and started again: nobody touches the pages, which stand on a projector."""
+    from playwright.sync_api import expect
+
+    context = browser.new_context()
+    page, wall = context.new_page(), context.new_page()
+    page.goto(f"{hub.settings.address}/services/board/")
+    page.fill("#username_input", rehearsal.TEACHER)
+    page.fill("#password_input", hub.password)
+    page.click("#login_submit")
+    expect(page.locator("#count")).to_contain_text("1 joined")
+    question = page.get_by_role("row").filter(has_text="left sevens there")
+    question.get_by_role("button").click()
+    wall.goto(f"{hub.settings.address}/services/board/wall")
+    expect(wall.locator("#answers")).to_have_text("1 answer")
+
+    hub.kill()
+    expect(wall.locator("#answers")).to_contain_text("does not answer", timeout=150_000)
+    hub.start()
+    expect(wall.locator("#answers")).to_have_text("1 answer", timeout=120_000)
+    expect(page.locator("#count")).to_contain_text("1 joined", timeout=120_000)
+    expect(wall.locator(".line.right")).to_have_count(0)
+    page.get_by_role("button", name="Show the answer").click()  # by the cookies of today
+    expect(wall.locator(".line.right")).to_contain_text(CHOICE)
+    context.close()

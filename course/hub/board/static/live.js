@@ -17,11 +17,22 @@ function row(...cells) {
   return made;
 }
 
+// Seconds without a word after which the board is taken to be away: it speaks every twenty. The Hub's
+// proxy may keep a connection open behind which nobody is any more.
+const SILENT = 50;
+
 // Calls show(data) with each news; the browser connects again by itself when the board comes back.
 function follow(address, show, away) {
   // The Hub wants the page's own cookie back of whatever is no click on a link
   const source = new EventSource(`${address}?_xsrf=${encodeURIComponent(cookie("_xsrf"))}`);
-  source.onmessage = (news) => show(JSON.parse(news.data));
+  let alarm;
+  const heard = () => {
+    clearTimeout(alarm);
+    alarm = setTimeout(() => { source.close(); away(); loadAgain(); }, 1000 * SILENT);
+  };
+  heard();
+  source.addEventListener("still", heard);
+  source.onmessage = (news) => { heard(); show(JSON.parse(news.data)); };
   source.onerror = () => {
     away();
     // Some errors end it for good, such as the Hub's proxy answering while the board starts

@@ -31,7 +31,8 @@ function answer(hands) {
   if (hands.answer) lines.push(element("p", `It is: ${hands.answer}`, { class: "is" }));
   if (hands.seen)
     lines.push(element("p", `Measured here: ${hands.seen}, the median of ${hands.seen_by}`, { class: "is" }));
-  if (hands.recorded) lines.push(element("pre", hands.recorded));
+  if (hands.recorded)
+    lines.push(element("p", "One run of it printed:", { class: "once" }), element("pre", hands.recorded));
   return lines;
 }
 
