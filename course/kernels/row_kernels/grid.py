@@ -29,6 +29,7 @@ from course.kernels.row_kernels.grid_sweep import chosen, others
 from course.kernels.row_kernels.operations import OPERATIONS
 from course.kernels.row_kernels.rightness import DTYPES
 from utils import has_gpu
+from utils.engine import gpu
 
 #: Operations of the grid, by the name in the metrics
 GRID = (
@@ -42,6 +43,7 @@ GRID = (
 )
 SWEPT = ("softmax", "layernorm", "layernorm_backward")
 PATIENCE = 100  # seconds without a result
+MEMORY = 7 << 30  # bytes of a GPU that a process may hold
 FEW, SHORT = 3, 600  # rows and columns that are proved without a GPU
 
 
@@ -212,6 +214,13 @@ def table(report: Report, found: dict) -> str:
     return "\n".join(lines)
 
 
+def processes() -> int:
+    """How many race: a core stays free, and each may need `MEMORY` of the GPU's."""
+    cores = (os.cpu_count() or 2) - 1
+    room = gpu().memory_bytes // MEMORY if has_gpu() else cores
+    return max(1, min(cores, room))
+
+
 def arguments():
     """What the command line says."""
     parser = command_line(__doc__, 100)
@@ -221,7 +230,7 @@ def arguments():
     add("--seed", type=int, default=1, help="draws the held-out shapes")
     add("--sweep", action="store_true", help="time other ways to deal the tuning shapes, too")
     add("--in-turn", action="store_true", help="each shape in one type only: a third of the time")
-    add("--processes", type=int, default=max(1, (os.cpu_count() or 2) - 1))
+    add("--processes", type=int, default=processes())
     return parser.parse_args()
 
 

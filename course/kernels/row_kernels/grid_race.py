@@ -207,12 +207,14 @@ def work(lock, jobs, results) -> None:
             return
         try:
             entry = raced(job, turn)
+            broken = any("CUDA error" in why for why in entry["wrong"].values())
+            if has_gpu() and not broken and torch.cuda.memory_reserved() > LEFT_OVERS:
+                torch.cuda.empty_cache()
         except Exception as error:
             entry = {"wrong": {"all": said(error)}}
-        broken = any("CUDA error" in why for why in entry["wrong"].values())
-        if has_gpu() and not broken and torch.cuda.memory_reserved() > LEFT_OVERS:
-            torch.cuda.empty_cache()
-        turn.give()
+            broken = "CUDA" in said(error)
+        finally:
+            turn.give()  # the others wait for it
         results.put((job, entry))
         if broken:  # nothing would run in this process any more
             return
