@@ -49,7 +49,6 @@ FLOAT32 = (
     Float32(128, 128, 16, (64, 32), (8, 8), 4, 2),
     Float32(128, 64, 16, (64, 32), (8, 8), 4, 4),
     Float32(64, 64, 16, (32, 32), (8, 4), 4, 4),
-    Float32(32, 64, 16, (32, 32), (8, 4), 4, 8),
     Float32(32, 32, 32, (32, 16), (4, 4), 3, 8),
 )
 OVERLAPPED = 0.3  # of the shorter of two times that pass together: what it costs all the same

@@ -42,24 +42,6 @@ __device__ void take_over(float (&sum)[TM][TN], Exchange exchange, int block) {
         sum[i / TN][i % TN] += __ldcg(from + i * THREADS);
 }
 
-// Where a tile's numbers begin that is not to reach beyond the end: it moves back, over the one
-// before, because copies that test nothing are faster.
-__device__ int moved_back(int first, int tile, int end) {
-    return max(0, min(first, end - tile));
-}
-
-// Stores the part of a tile from (row, col) on: what is before belongs to other tiles. Fours of
-// columns belong together.
-__device__ void store_part(float* c, const float (&sum)[TM][TN], const Matrices& in,
-                           const Work& work, int row, int col) {
-    for_each_four(sum, in, work, [&](size_t where, const float* four, int count) {
-        int y = where / in.n, x = where - (size_t)y * in.n;
-        if (y >= row && x >= col)
-            for (int i = 0; i < count; i++)
-                c[where + i] = four[i];
-    });
-}
-
 __global__ __launch_bounds__(THREADS, BLOCKS) void matmul(float* c, const float* a, const float* b,
                                                           float* sums, int* ready, int m, int n,
                                                           int k, int batch, int whole) {
@@ -74,9 +56,7 @@ __global__ __launch_bounds__(THREADS, BLOCKS) void matmul(float* c, const float*
         Matrices in{a + matrix * m * k, b + matrix * k * n, m, n, k};
         float* to = c + matrix * m * n;
         int row = tile % down * BM, col = tile / down * BN;
-        Work work{moved_back(row, BM, m), n % 4 ? col : moved_back(col, BN, n), part.first * BK,
-                  min(k, part.last * BK), false};
-        work.whole = is_whole(in, to, work.row, work.col);
+        Work work{row, col, part.first * BK, min(k, part.last * BK), is_whole(in, to, row, col)};
         float sum[TM][TN] = {};
         multiply_tiles(sum, in, work);
         if (part.first > 0) {
@@ -85,10 +65,7 @@ __global__ __launch_bounds__(THREADS, BLOCKS) void matmul(float* c, const float*
             if (part.last < parts.steps)
                 parts.each_other(part.tile, blockIdx.x,
                                  [&](int block) { take_over(sum, exchange, block); });
-            if (work.row == row && work.col == col)
-                store_tile(to, sum, in, work);
-            else
-                store_part(to, sum, in, work, row, col);
+            store_tile(to, sum, in, work);
         }
         __syncthreads();  // nobody reads shared memory any more
     }

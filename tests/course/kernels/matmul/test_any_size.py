@@ -61,7 +61,7 @@ NIGHTLY = [
     ("tf32", Form(128, 256, 2, 3, 2), GridShape(140, 260, 100), (2, 2)),
     ("fp8", Form(128, 128, 2, 3, turns=True), GridShape(130, 264, 400), (4, 4, 2)),
     ("fp32", choosing.FLOAT32[-1], GridShape(70, 37, 100, batch=2), (4, 3)),
-    ("fp32", choosing.FLOAT32[-1], GridShape(70, 44, 100, batch=2), (4, 3)),  # tiles move back
+    ("fp32", choosing.FLOAT32[-1], GridShape(70, 44, 100, batch=2), (4, 3)),
 ]
 
 
@@ -79,7 +79,7 @@ def test_blocks_that_stay_are_right(kind, form, shape, launch):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_way_to_cut_is_right(kind):
     """All that may be launched of a small form, of which each cuts tiles in another way."""
-    form = choosing.FLOAT32[-2] if kind == "fp32" else SMALL
+    form = choosing.FLOAT32[-1] if kind == "fp32" else SMALL
     assert grid_tune.error_of(kind, form, GridShape(130, 72, 520)) < 0.1
 
 
