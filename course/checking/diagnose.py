@@ -4,13 +4,17 @@ Every rule looks at what was observed (which sizes and grids fail, which element
 indices were touched outside) and none at the source of the answer.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from course.checking import by_element, by_launch, by_pattern
+from course.checking.engines import Run
 from course.checking.evidence import Finding, agrees, failed, plain, right
+from course.checking.model import Exercise
 
 
-def diagnose(runs, exercise):
+def diagnose(runs: list[Run], exercise: Exercise) -> Finding | None:
     """The finding for a list of runs, or None if all of them are right."""
     runs = sorted(runs, key=telling)
     bad = [run for run in runs if failed(run, exercise)]
@@ -23,24 +27,26 @@ def diagnose(runs, exercise):
         return Finding("special_values", says, (scaled or bad)[0])
     bad = ordinary
     good = [run for run in runs if not failed(run, exercise)]
-    findings = (rule(bad, good, exercise) for rule in RULES)
+    findings: Iterator[Finding | None] = (rule(bad, good, exercise) for rule in RULES)
     return next(filter(None, findings))
 
 
-def telling(run):
+def telling(run: Run) -> tuple[bool, bool, int]:
     """Sorts runs by how well they show a mistake: small arrays first, but not all edge."""
     thin = run.expected.ndim > 1 and min(run.expected.shape) < 2
     return thin, run.expected.size < 8, run.expected.size
 
 
-def too_much_work(runs, exercise):
+def too_much_work(runs: list[Run], exercise: Exercise) -> Finding | None:
     """The finding for runs with right results, where threads do what others do or could."""
     twice = [run for run in runs if by_element.duplicate_work([run], (), exercise)]
     if not twice:
-        return by_element.too_many_elements(runs, exercise)
+        too_many: Finding | None = by_element.too_many_elements(runs, exercise)
+        return too_many
     once = [run for run in runs if run not in twice]
     rules = by_launch.fixed_block, by_element.duplicate_work
-    return next(filter(None, (rule(twice, once, exercise) for rule in rules)))
+    findings: Iterator[Finding | None] = (rule(twice, once, exercise) for rule in rules)
+    return next(filter(None, findings))
 
 
 SPECIAL_VALUES = (
@@ -57,19 +63,20 @@ FAR_FROM_1 = (
 )
 
 
-def broken_promise(bad, good, exercise):
+def broken_promise(bad: list[Run], good: list[Run], exercise: Exercise) -> Finding | None:
     """Everything is right in the end, and some store was not."""
-    if all(right(run, exercise).all() for run in bad):
+    if exercise.always and all(right(run, exercise).all() for run in bad):
         for run in bad:
             if run.broken:
                 return Finding("for_a_moment", exercise.always.says, run)
+    return None
 
 
-def known_mistake(bad, good, exercise):
+def known_mistake(bad: list[Run], good: list[Run], exercise: Exercise) -> Finding | None:
     """A named guess gives exactly what came, wherever the guess differs from right."""
     inside = [run for run in bad if not run.outside_writes and not run.outside_reads]
     for guess in exercise.hypotheses:
-        witnesses = []
+        witnesses: list[Run] = []
         for run in inside:
             output = np.asarray(guess.output(**plain(run.arguments)))
             if output.shape != run.actual.shape or agrees(output, run.expected, exercise).all():
@@ -80,9 +87,10 @@ def known_mistake(bad, good, exercise):
             witnesses.append(run)
         if len(witnesses) >= 2:
             return Finding(guess.reason, guess.says, witnesses[0])
+    return None
 
 
-def as_guessed(run, output, exercise):
+def as_guessed(run: Run, output: np.ndarray, exercise: Exercise) -> np.ndarray:
     """Elementwise: this is what the guess gives, and no number where it gives none."""
     agree = agrees(run.actual, output, exercise)
     if output.dtype.kind == "f":
@@ -96,13 +104,13 @@ SOMETHING_ELSE = "The kernel runs and stays inside its arrays, but computes some
 OR_OUTSIDE = "The kernel runs, but computes something else, or reads past the end of an array."
 
 
-def wrong_value(bad, good, exercise):
+def wrong_value(bad: list[Run], good: list[Run], exercise: Exercise) -> Finding:
     """What nothing else explains: what can be seen of it."""
     seen = by_pattern.observations(bad, good, exercise)
     return Finding("wrong_value", f"{SOMETHING_ELSE} {seen}".strip(), bad[0])
 
 
-def may_have_read_outside(run, exercise):
+def may_have_read_outside(run: Run, exercise: Exercise) -> bool:
     """Whether a CUDA C kernel, whose reads are not seen, made NaN of numbers: around its arrays
     lies NaN.
     """

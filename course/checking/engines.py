@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import cuda
 
-from course.checking import cuda_c_child, loaded
+from course.checking import cuda_c_child, loaded, model
 from course.checking.model import InOut, Out
 from course.checking.text import shown
 from course.checking.watched import Watched
@@ -46,7 +46,7 @@ class Run:
     """One launch and its evidence."""
 
     shape: tuple
-    launch: object
+    launch: model.Launch
     engine: str
     expected: np.ndarray
     actual: np.ndarray
@@ -59,14 +59,15 @@ class Run:
     modified: list = field(default_factory=list)  # names of inputs that were changed
     broken: list = field(default_factory=list)  # of the output: where `Exercise.always` was broken
     # of each element of the output, where known: how many threads wrote it; read before any did
-    writers: np.ndarray = None
-    updaters: np.ndarray = None  # how many did so by atomic operations
-    most_of_one_thread: int = None  # elements of the output that one thread wrote, where known
-    early_reads: np.ndarray = None
+    writers: np.ndarray | None = None
+    updaters: np.ndarray | None = None  # how many did so by atomic operations
+    # elements of the output that one thread wrote, where known
+    most_of_one_thread: int | None = None
+    early_reads: np.ndarray | None = None
     special: bool = False  # its inputs hold infinities and the like (see `specials`)
     scaled: bool = False  # one of its inputs holds very small or very large numbers
     in_step: bool = False  # Numba: all threads went from one access to the next together
-    counts: dict = None  # of CUDA C that was watched: see `utils.cpu.cuda_c.library.Counts`
+    counts: dict | None = None  # of CUDA C that was watched: see `utils.cpu.cuda_c.library.Counts`
 
 
 class Stopped(Exception):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -91,7 +92,7 @@ BROKEN = {
 }
 
 
-def sentence(reason, kind):
+def sentence(reason: str, kind: str) -> str:
     """The sentence of REASONS, in the words of this kind of exercise."""
     return (TILE_REASONS if kind == "triton" else {}).get(reason, REASONS[reason])
 
@@ -120,7 +121,7 @@ class Launch:
     label: str = "just enough blocks"
 
     @property
-    def threads(self):
+    def threads(self) -> tuple[int, ...]:
         """Threads along x, y and z."""
         return tuple(g * b for g, b in zip(self.grid, self.block, strict=True))
 
@@ -140,7 +141,7 @@ class Wrong:
     says: str = ""
 
     @classmethod
-    def of(cls, entry, solution):
+    def of(cls, entry: Any, solution: object) -> "Wrong":
         """The entry itself, or the solution changed as it says."""
         if isinstance(entry, cls):
             return entry
@@ -204,6 +205,11 @@ class Always:
     says: str
 
 
+def without_threads(shape: tuple) -> tuple[int, ...]:
+    """The extents of an exercise that launches no kernel of its own."""
+    raise TypeError("this exercise has no extents: nothing is launched over threads")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Exercise:
     """One exercise.
@@ -229,28 +235,28 @@ class Exercise:
     inputs: Callable
     shapes: tuple
     hints: tuple
-    fresh: Callable = None  # rng -> one more shape, another one each time
-    draws: Callable = (
+    fresh: Callable | None = None  # rng -> one more shape, another one each time
+    draws: Callable | None = (
         None  # hypothesis.strategies -> the strategy of shapes, if not that of `fresh`
     )
     real: bool = False  # a function: a float will do where it is equal
     names: bool = False  # a function: its numbers are names, such as 1 for memory, and not sizes
     # a function: play(answer, *arguments) returns what it returns, where it is not just called
-    play: Callable = None
+    play: Callable | None = None
     # a function: of its arguments by name after a call that was right, and what it had to return,
     # the sentence that says by which other means it was done; or None
-    after: Callable = None
+    after: Callable | None = None
     # a CUDA C file: of its text, (the sentence for its mistake, a reason if the text alone proves
     # it), or None; what is not proved is said of a race and of a wait without end
-    slip: Callable = None
+    slip: Callable | None = None
     wrong: tuple = ()
     hypotheses: tuple = ()
     kind: str = "numba"
     block: tuple = (32, 1, 1)
     other_block: tuple | None = None  # unlike `block`, where the task leaves the size open
     one_block: bool = False  # the task, or the starter, names the block's size
-    extents: Callable = None
-    launches: Callable = None
+    extents: Callable = without_threads
+    launches: Callable | None = None
     is_square: Callable = lambda shape: len(set(shape)) == 1
     swapped: tuple | None = None  # the two axes of the output that learners swap
     kernel_name: str = ""  # of a CUDA C exercise
@@ -278,7 +284,7 @@ class Exercise:
     waits: bool = False
     # where they do: of a launch's arguments by name, with the arrays as they lay when the launch
     # was stopped, the sentence that says who waits for what
-    awaited: Callable = None
+    awaited: Callable | None = None
     always: Always | None = None  # a promise about every moment, held at each store
     probe: tuple | None = None  # the shape at which it is counted who does the work
     # a shape, or several, for one launch each: more than 16 bits, or a block, can count
@@ -288,43 +294,43 @@ class Exercise:
     without: tuple = ()  # keys of `work.FORBIDDEN`: what it must not use
     no_more: tuple = ()  # keys of `work.NO_MORE`: what it must not use more often than the solution
 
-    def __post_init__(self):
-        wrong = [shape for shape in self.shapes if not isinstance(shape, tuple)]
-        if wrong and self.kind in ("numba", "cuda_c"):
-            raise TypeError(f"{self.id}: a shape is a tuple, such as (33,), and not {wrong[0]!r}")
+    def __post_init__(self) -> None:
+        odd = [shape for shape in self.shapes if not isinstance(shape, tuple)]
+        if odd and self.kind in ("numba", "cuda_c"):
+            raise TypeError(f"{self.id}: a shape is a tuple, such as (33,), and not {odd[0]!r}")
         wrong = tuple(Wrong.of(entry, self.solution) for entry in self.wrong)
         object.__setattr__(self, "wrong", wrong)  # the one field that is made of what was given
 
     @property
-    def chapter(self):
+    def chapter(self) -> str:
         """The key of its chapter: "matmul" for "matmul.tile"."""
         return self.id.partition(".")[0]
 
     @property
-    def large_shapes(self):
+    def large_shapes(self) -> tuple:
         """The shapes of `large`."""
         if not self.large:
             return ()
         return self.large if isinstance(self.large[0], tuple) else (self.large,)
 
     @property
-    def guesses(self):
+    def guesses(self) -> tuple[Hypothesis, ...]:
         """What an answer is compared with to name its mistake: wrong functions, then hypotheses."""
         mistakes = tuple(Hypothesis(w.reason, w.says, w.answer) for w in self.wrong if w.says)
         return mistakes + self.hypotheses
 
     @property
-    def in_file(self):
+    def in_file(self) -> bool:
         """Whether the answer is a file, of which the learner hands in the path."""
         return self.kind in ("cuda_c", "cpp")
 
-    def all_shapes(self, rng):
+    def all_shapes(self, rng: np.random.Generator) -> tuple:
         """The fixed shapes and, so that no answer can be made for them alone, some others."""
         drawn = [self.fresh(rng) for _ in range(3) if self.fresh]
-        small = self.fresh.small(rng) if hasattr(self.fresh, "small") else ()
+        small = getattr(self.fresh, "small", lambda rng: ())(rng)
         return (*self.shapes, *drawn, *small)
 
-    def launches_for(self, shape):
+    def launches_for(self, shape: tuple) -> list[Launch]:
         """The launches to try for a shape; by default just enough blocks, and one more each way."""
         if self.launches:
             launches = list(self.launches(shape))
@@ -336,7 +342,7 @@ class Exercise:
         return launches
 
 
-def cover(extents, block):
+def cover(extents: tuple[int, ...], block: tuple[int, ...]) -> list[Launch]:
     """Launches that cover (x, y, z) extents: just enough blocks, one more along each used axis."""
     needed = tuple(max(1, ceil_div(e, b)) for e, b in zip(extents, block, strict=True))
     more = tuple(g + (b > 1) for g, b in zip(needed, block, strict=True))

@@ -2,6 +2,7 @@
 
 from collections.abc import Container
 from dataclasses import dataclass, field
+from typing import Any
 
 from course.checking.text import marked_up
 from utils.plots import bundle_of
@@ -24,7 +25,7 @@ class Quiz:
     unit: str = ""
     also: Container = ()
 
-    def normal(self, answer):
+    def normal(self, answer: Any) -> Any:
         """An answer as it is compared: "24,000" is 24000, and "A" is "a"."""
         if isinstance(answer, str):
             answer = answer.strip().lower().replace(",", "")
@@ -32,7 +33,7 @@ class Quiz:
                 answer = int(answer)
         return answer
 
-    def reply(self, answer):
+    def reply(self, answer: Any) -> tuple[bool, str]:
         """(right?, explanation) for an answer, as `normal` has it."""
         answer = self.normal(answer)
         if answer == self.answer or answer in self.also:
@@ -41,7 +42,7 @@ class Quiz:
         return False, f"○ Not this. {self.explain.get(answer, otherwise)}"
 
 
-def one_of(id, question, *choices, answer):
+def one_of(id: str, question: str, *choices: tuple[str, str], answer: str) -> Quiz:
     """A Quiz of which one picks "a", "b", ...: choices are pairs of a text and what is said of it.
 
     answer: the letter of the right one.
@@ -60,10 +61,10 @@ def one_of(id, question, *choices, answer):
 class QuizView:
     """A quiz as a notebook shows it; `answer(...)` does the same without widgets."""
 
-    def __init__(self, quiz):
+    def __init__(self, quiz: Quiz):
         self.quiz = quiz
 
-    def answer(self, given):
+    def answer(self, given: Any) -> str:
         """Reply to an answer, and record a right one."""
         from course import classroom, progress
 
@@ -75,7 +76,7 @@ class QuizView:
             progress.record_quiz(self.quiz.id)
         return text
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         quiz = self.quiz
         lines = [
             f"{quiz.id} · {quiz.question}",
@@ -84,10 +85,10 @@ class QuizView:
         example = repr(next(iter(quiz.choices), 42))
         return "\n".join([*lines, f'  To answer: exercises.quiz("{quiz.id}").answer({example})'])
 
-    def _repr_mimebundle_(self, include=None, exclude=None):
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
         return bundle_of(self)
 
-    def widget(self):
+    def widget(self) -> Any:
         """The question with radio buttons or a number field, a button, and the explanation."""
         import ipywidgets
 
@@ -109,7 +110,7 @@ class QuizView:
         button = ipywidgets.Button(description="Check", layout=ipywidgets.Layout(width="90px"))
         reply = ipywidgets.HTML()
 
-        def show(_):
+        def show(_: Any) -> None:
             given = field.value
             text = "Pick an answer first." if given is None else self.answer(given)
             reply.value = marked_up(text)
