@@ -266,17 +266,19 @@ def rewritten(
             units.append(plain)
             files |= user_files(plain)
             continue
+        tokens = None
         look = _preprocess_program if headers is None else _preprocess_for_nvrtc
         preprocessed, for_device, included = look(source, flags, gpu)
         files |= included
         try:
             if headers is not None:
-                device_only.check(preprocessed, headers)
+                tokens = device_only.check(preprocessed, headers)
                 preprocessed = device_only.without_includes(preprocessed)
             unit, names = rewrite(
                 preprocessed,
                 for_device,
                 gpu,
+                tokens=tokens,
                 relaxed=relaxed,
                 is_program=headers is None,
                 host_only=source in host_only,

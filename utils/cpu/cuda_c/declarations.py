@@ -6,6 +6,9 @@ TYPE_WORDS = set(
     "int float double char short long unsigned signed bool void const volatile size_t auto".split()
 )
 
+#: Between these stands one declaration, or its body
+BOUNDS = {"{", "}", ";"}
+
 
 def is_lambda(tokens: Tokens, brace: int) -> bool:
     """Does the '{' at `brace` open the body of a lambda?"""
@@ -64,25 +67,23 @@ def function_bodies(tokens: Tokens) -> dict[tuple, tuple[int, int, set[str]]]:
     Each with its first and last token and its qualifiers.
     """
     bodies = {}
-    head = []
-    i = 0
     braces_at = {}
-    while i < len(tokens):
+    done = -1  # the last token that is no part of what begins behind it
+    bounds = [i for i, t in enumerate(tokens) if t.text in BOUNDS or t.kind == "raw"]
+    for i in bounds:
+        if i <= done:  # in a body
+            continue
         t = tokens[i]
         if t.text == "{":
             place = (t.file, t.line)
             braces_at[place] = braces_at.get(place, 0) + 1
-            qualifiers = {h.text for h in head} & {"__device__", "__global__", "__host__"}
-            if qualifiers & {"__device__", "__global__"} and any(h.text == "(" for h in head):
+            head = {h.text for h in tokens[done + 1 : i]}
+            qualifiers = head & {"__device__", "__global__", "__host__"}
+            if qualifiers & {"__device__", "__global__"} and "(" in head:
                 end = closing(tokens, i)
                 bodies[(*place, braces_at[place])] = (i, end, qualifiers)
                 i = end
-            head = []
-        elif t.text in (";", "}") or t.kind == "raw":
-            head = []
-        else:
-            head.append(t)
-        i += 1
+        done = i
     return bodies
 
 

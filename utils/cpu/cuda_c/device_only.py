@@ -99,13 +99,15 @@ MOST_ARGUMENTS = {"min": 2, "max": 2, "clamp": 3}
 RUNTIME = re.compile(r"cuda[A-Z]\w+|strlen")
 
 
-def check(preprocessed: str, headers: Path) -> None:
+def check(preprocessed: str, headers: Path) -> Tokens:
     """Raise RewriteError ("file:line: error: ...") for what NVRTC would not compile.
 
     preprocessed: as NVRTC sees it, with its #include lines (see `preprocess`).
     headers: the folder of the C++ library's headers that NVRTC has.
+    Returns all tokens of the text without these lines.
     """
-    tokens = [t for t in tokenize(without_includes(preprocessed)) if is_own(t.file)]
+    whole = tokenize(without_includes(preprocessed))
+    tokens = [t for t in whole if is_own(t.file)]
     names = names_in_std(headers, PRELUDE)
     errors = []
     for token, header, is_there in _includes(preprocessed, headers):
@@ -119,6 +121,7 @@ def check(preprocessed: str, headers: Path) -> None:
     errors += _unknown_names(tokens, names)
     if errors:
         raise RewriteError("\n".join(str(error(*each)) for each in errors))
+    return whole
 
 
 @functools.cache

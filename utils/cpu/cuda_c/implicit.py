@@ -54,6 +54,9 @@ class Names:
             word = tokens[i]
             if word.kind != "name" or word.text in NO_TYPES:
                 continue
+            after = tokens[i + 1]
+            if after.kind != "name" and after.text not in OF_POINTERS:  # quickly said of most
+                continue
             at = _after_pointers(tokens, i + 1)
             if not _declares(tokens, at):
                 continue

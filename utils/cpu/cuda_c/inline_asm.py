@@ -31,8 +31,7 @@ def rewrite_asm(tokens: Tokens, gpu: Architecture) -> None:
     Raises RewriteError with the name of the instruction that the runtime, or this GPU, lacks.
     """
     number = 0
-    i = len(tokens) - 1
-    while i >= 0:
+    for i in reversed([i for i, t in enumerate(tokens) if t.text in WORDS]):
         start = _arguments(tokens, i)
         if start:
             end = closing(tokens, start)
@@ -45,7 +44,6 @@ def rewrite_asm(tokens: Tokens, gpu: Architecture) -> None:
                 block = _translated(tokens[i], tokens[start + 1 : end], number, gpu)
                 tokens[i : stop + 1] = block
                 number += 1
-        i -= 1
 
 
 def _arguments(tokens: Tokens, i: int) -> int:

@@ -34,7 +34,17 @@ from .inline_asm import rewrite_asm
 from .kernels import DROPPED_WITH_ARGUMENTS, Kernels, drop_launch_bounds
 from .launches import rewrite_addresses, rewrite_launches
 from .shared_memory import SharedMemory
-from .tokens import MARKER, OWN_HEADERS, closing, error, is_own, quoted, the_end, tokenize
+from .tokens import (
+    MARKER,
+    OWN_HEADERS,
+    Tokens,
+    closing,
+    error,
+    is_own,
+    quoted,
+    the_end,
+    tokenize,
+)
 from .waits import rewrite_steps, rewrite_waits
 
 DROPPED = {
@@ -79,14 +89,18 @@ UNSUPPORTED = {
 NO_KERNELS = "to nvcc this is no CUDA C++: give a file with kernels the ending .cu, or say -x cu"
 #: Templates of old, whose names are ordinary words elsewhere
 ONLY_BEFORE_ANGLE = {"texture", "surface"}
+#: Kinds of tokens within a line
+ONE_LINE = {"name", "number", "operator"}
 
 
 class Rewriter:
     """One translation unit. `kernels` holds the names of its kernels after `run`."""
 
-    def __init__(self, preprocessed: str, gpu: Architecture | None = None):
+    def __init__(
+        self, preprocessed: str, gpu: Architecture | None = None, tokens: Tokens | None = None
+    ):
         self.gpu = gpu or Architecture()
-        self.tokens = tokenize(preprocessed)
+        self.tokens = tokenize(preprocessed) if tokens is None else tokens
         self.tokens += the_end(self.tokens)
         first = MARKER.match(preprocessed)
         self.source = re.sub(r"\\(.)", r"\1", first[2]) if first else "source.cu"
@@ -206,6 +220,9 @@ class Rewriter:
                 out.append("\n" + t.text)
                 file = ""
                 continue
+            if t.line == line and t.file == file and t.kind in ONE_LINE:  # as most do
+                out.append(" " + t.text if t.space and t.text else t.text)
+                continue
             if t.kind == "pragma":
                 if not re.match(r"#pragma\s+(unroll|nounroll|nv_|once)", t.text):
                     out.append(f"\n# {t.line} {quoted(t.file)}\n{t.text}\n")
@@ -233,6 +250,7 @@ def rewrite(
     for_device: str | None = None,
     gpu: Architecture | None = None,
     *,
+    tokens: Tokens | None = None,
     relaxed: bool = False,
     is_program: bool = True,
     host_only: bool = False,
@@ -240,11 +258,12 @@ def rewrite(
     """C++ for the host compiler from the output of its `-E`, and the names of the kernels in it.
 
     `for_device` is the output with `__CUDA_ARCH__` defined, for sources that look at it, `gpu` what
-    it is built for; `relaxed` and `is_program`: see `spaces.check`; `host_only`: the source may
-    have no kernels and launches of its own. Raises RewriteError ("file:line: error: ...") for what
-    the runtime lacks, and what nvcc refuses.
+    it is built for; `tokens` are those of `preprocessed`, where they are known; `relaxed` and
+    `is_program`: see `spaces.check`; `host_only`: the source may have no kernels and launches of
+    its own. Raises RewriteError ("file:line: error: ...") for what the runtime lacks, and what nvcc
+    refuses.
     """
-    rewriter = Rewriter(preprocessed, gpu)
+    rewriter = Rewriter(preprocessed, gpu, tokens)
     if host_only:
         rewriter.refuse_kernels()
     device_tokens = rewriter.tokens if for_device is None else tokenize(for_device)

@@ -161,8 +161,11 @@ def function_name(head: Tokens, known: set[str] = frozenset()) -> Token | None:
             return t
         if t.text == "=":
             return None
-        angles += (t.text == "<") - t.text.count(">") * (t.text in (">", ">>"))
-        if t.text in OPEN and angles > 0:  # of template arguments: enable_if_t<!(a && b), int> f()
+        if t.text == "<":
+            angles += 1
+        elif t.text in (">", ">>"):
+            angles -= len(t.text)
+        elif t.text in OPEN and angles > 0:  # of template arguments: enable_if_t<!(a && b)> f()
             i = closing(head, i)
         elif t.text in OPEN:
             name = _before_bracket(head, i)

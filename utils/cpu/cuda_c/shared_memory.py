@@ -63,7 +63,7 @@ class SharedMemory:
 
     def rewrite(self) -> None:
         """Change all declarations."""
-        if not any(t.text == "__shared__" for t in self.tokens):
+        if "__shared__" not in {t.text for t in self.tokens}:
             return
         scopes = self.function_scopes()
         tokens = self.tokens

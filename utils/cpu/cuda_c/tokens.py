@@ -1,5 +1,6 @@
 """Tokens of preprocessed CUDA C++: the lexical half of the rewrite."""
 
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -95,7 +96,7 @@ def tokenize(preprocessed: str) -> Tokens:
 def split(text: str, file: str, line: int, tokens: Tokens) -> None:
     space, line_start = False, 0
     for match in TOKEN.finditer(text):
-        kind = match.lastgroup if match.lastgroup != "delimiter" else "string"
+        kind = match.lastgroup
         if kind == "space":
             space = True
         elif kind == "newline":
@@ -105,8 +106,13 @@ def split(text: str, file: str, line: int, tokens: Tokens) -> None:
         else:
             word = match[0]
             column = match.start() - line_start
-            tokens.append(Token(kind, "<<<" if word == "<< <" else word, line, file, space, column))
-            line += word.count("\n")
+            if kind == "delimiter":
+                kind = "string"
+            elif word == "<< <":
+                word = "<<<"
+            tokens.append(Token(kind, word, line, file, space, column))
+            if kind == "string":
+                line += word.count("\n")
             space = False
 
 
@@ -115,6 +121,7 @@ def triples(tokens: Tokens) -> Iterator[tuple[Token, Token, Token]]:
     return zip(tokens, tokens[1:], tokens[2:], strict=False)
 
 
+@functools.cache
 def is_own(file: str) -> bool:
     """Whether a file is the learner's: neither a header of this engine nor made by a compiler."""
     return not file.startswith((OWN_HEADERS, "<"))

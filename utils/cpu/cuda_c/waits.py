@@ -33,7 +33,7 @@ def rewrite_waits(tokens: Tokens) -> None:
 
 def rewrite_steps(tokens: Tokens) -> None:
     """`s[i] += s[i + 16];` on volatile memory: the warp's lanes stay in step after it."""
-    if not any(t.text == "volatile" for t in tokens):
+    if "volatile" not in {t.text for t in tokens}:
         return
     for start, end, qualifiers in reversed(function_bodies(tokens).values()):
         head = start
