@@ -292,29 +292,39 @@ def _note(tile, what):
 def arriving(moment, arrivals=ARRIVALS):
     """Look-back while blocks begin when they like: what is published at a moment, who looks where.
 
-    An arrow goes from each tile that still needs its prefix to where it ends, or has to wait.
+    A line goes from each tile that still needs its prefix to where it ends, or has to wait; a dot
+    for each sum that it adds on its way.
     """
     states = published(moment, arrivals)
     notes = [_note(tile, what) for tile, what in enumerate(states)]
     words = ", ".join(f"tile {t} {note or 'nothing'}" for t, note in enumerate(notes))
     fig, axes = chart(7.2, 2.0, alt=f"Moment {moment}. Published: {words}.")
-    sheet(axes, 2 * len(states), 3.0)
+    sheet(axes, 2 * len(states), 3.2)
     for tile, what in enumerate(states):
         box(axes, 2 * tile, 0.5, 1.8, 1, STATES[what])
         word(axes, 2 * tile + 0.9, 0.2, f"tile {tile}")
         weight = "bold" if what == "prefix" else "normal"
         word(axes, 2 * tile + 0.9, 1, notes[tile] or "-", weight=weight)
-        if what == "sum":
-            end = nearest_prefix(states, tile)
-            waits = end is None
-            if waits:
-                end = max(before for before in range(tile) if not states[before])
-            height = 2.0 + 0.12 * (tile % 4)
-            axes.plot([2 * tile + 0.9] * 2, [1.5, height], color=ACCENT, linewidth=1.2)
-            arrow(axes, 2 * tile + 0.9, height, 2 * max(end, 0) + 0.9, 1.55)
-            if waits:
-                word(axes, 2 * tile + 0.9, height + 0.25, f"waits for {end}", color=ACCENT)
+    lookers = [tile for tile, what in enumerate(states) if what == "sum" and tile]
+    for line, tile in enumerate(lookers):
+        _look(axes, states, tile, line)
     return fig
+
+
+def _look(axes, states, tile, line):
+    """The way of a tile's look back, on a line of its own below the tiles."""
+    end = nearest_prefix(states, tile)
+    waits = end is None
+    if waits:
+        end = max(before for before in range(tile) if not states[before])
+    start, height = 2 * tile + 0.9, 1.95 + 0.4 * line
+    to = 2 * max(end, 0) + 0.5 + 0.4 * line  # lines end beside each other
+    axes.plot([start, start, to], [1.5, height, height], color=ACCENT, linewidth=1.2)
+    arrow(axes, to, height, to, 1.52)
+    added = [2 * before + 0.9 for before in range(end + 1, tile)]
+    axes.plot(added, [height] * len(added), "o", color=ACCENT, markersize=4)
+    if waits:
+        word(axes, start + 0.15, height, f"waits for {end}", color=ACCENT, ha="left")
 
 
 def photograph(packets):
