@@ -297,3 +297,13 @@ def test_the_front_pages_film_stops_at_a_race_and_its_cure_has_none():
     assert raced.races and not cured.races
     film = raced.play().films[0]
     assert "RACE" in film.describe(film.data["stop"])
+
+
+def test_the_film_of_kernels_counts_the_bytes_that_have_moved():
+    """All eight together move what the finished trainer is said to move for a digit."""
+    said = [text.get_text() for text in beating_pytorch.kernel_map(8).axes[0].texts]
+    everything = sum(read + written for *_, read, written in beating_pytorch.KERNELS)
+    assert any(f"after 8 kernels {beating_pytorch.size(everything)}" in text for text in said)
+    early = [text.get_text() for text in beating_pytorch.kernel_map(1).axes[0].texts]
+    assert any("after 1 kernel 784 B" in text for text in early)
+    assert sum(text.startswith("in ") for text in early) == 1

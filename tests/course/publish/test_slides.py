@@ -313,6 +313,17 @@ def test_a_picture_in_words_has_a_slide_where_it_can_be_read(page, tmp_path):
     assert word.evaluate(LETTERS) >= SMALLEST
 
 
+@pytest.mark.parametrize("number, pages", [(3, 1), (24, 2)], ids=["room for both", "too long"])
+def test_a_short_slide_comes_on_the_one_before(page, tmp_path, number, pages):
+    """When it is its turn: a question does not show the answer that follows."""
+    question = new_markdown_cell("## A question")
+    answer = lines(number)
+    answer.metadata["slideshow"] = {"slide_type": "subslide"}
+    assert problems(page, a_deck(tmp_path, question, answer)) == []
+    assert page.locator("section > section").count() == 1 + pages
+    assert page.locator(".joined.fragment .line").count() == (number if pages == 1 else 0)
+
+
 def test_cuda_c_has_its_own_colours(tmp_path):
     deck = a_deck(
         tmp_path, new_code_cell("%%writefile build/a.cu\n__global__ void f();  // a kernel")
