@@ -7,10 +7,10 @@ import symtable
 
 #: Chapters whose cells run in a page: their keys
 CHAPTERS = ("meet_the_gpu", "first_kernels", "memory", "synchronization", "reductions")
-#: What needs a compiler or sliders; it is shown as it was recorded
+#: What needs a compiler, PyTorch or sliders; it is shown as it was recorded
 ELSEWHERE = re.compile(
     r"^\s*[%!]|\bcuda_c\b|\bmachine_code\b|\binteract\b|\bexercises\.(predict|quiz)\b|\.cu\"|\btorch\b"
-    r"|\bnjit\b",
+    r"|\bnjit\b|\bcourse\.kernels\b",
     re.MULTILINE,
 )
 
