@@ -176,13 +176,9 @@ def _part(node):
 #: {file: {rule: cases}} of the day when the rules came: less every time somebody mends one
 KNOWN = {
     "chapters/beating_pytorch.ipynb": {"bring": 1},
-    "chapters/first_kernels.ipynb": {"no x, no y": 1, "telegram": 1},
-    "chapters/memory.ipynb": {"bring": 2, "per": 1, "telegram": 1},
     "chapters/profiling.ipynb": {"bring": 1, "telegram": 2},
     "chapters/synchronization.ipynb": {"no x, no y": 1},
-    "course/exercises/first_kernels.py": {"telegram": 1},
     "course/exercises/meet_the_gpu.py": {"behind the point": 1},
-    "course/exercises/memory.py": {"per": 2, "spare": 1},
     "course/exercises/synchronization.py": {"no x, no y": 1},
     "course/pictures/ecosystem.py": {"per": 2},
     "course/pictures/meet_the_gpu.py": {"per": 1},
