@@ -10,23 +10,23 @@ once. `--tune` times all forms on the tuning shapes instead, to fit the model. W
 forms are proved on small shapes.
 """
 
-import math
 import random
 import time
-from dataclasses import dataclass
 
 import torch
 
 from course.kernels.bench.command import command_line
+from course.kernels.bench.grids import Summary, record, replayed, summary
 from course.kernels.bench.report import Report
 from course.kernels.matmul import choosing, grid_tune
 from course.kernels.matmul.forms import TYPES
-from course.kernels.matmul.grid_race import Operands, replayed
+from course.kernels.matmul.grid_race import Operands
 from course.kernels.matmul.grid_shapes import MOST, TUNING, GridShape, drawn
 from utils import compare, has_gpu, timing
 
 KINDS = tuple(TYPES)
 SMALL = 1 << 22  # multiply-adds of a product that is run without a GPU
+SIDES = ("m", "n", "k", "batch")  # of a shape, in the metrics
 PATIENCE = 60  # seconds without a result
 #: Of a comparison: seconds of GPU time, by which repeats are counted, and the fewest repeats
 SECONDS, REPEATS = 0.01, 12
@@ -104,22 +104,6 @@ def rivals_of(entry: dict) -> dict[str, float]:
     return {name: ms for name, ms in entry.items() if name.startswith(grid_tune.RIVALS)}
 
 
-@dataclass(frozen=True)
-class Summary:
-    """What the races of a type come to: speedups over the best rival."""
-
-    mean: float
-    ratios: dict[GridShape, float]
-
-    @property
-    def worst(self) -> GridShape:
-        return min(self.ratios, key=self.ratios.get)
-
-    @property
-    def best(self) -> GridShape:
-        return max(self.ratios, key=self.ratios.get)
-
-
 def summaries(report: Report, options) -> dict[str, Summary]:
     """Beginning of a metric's name -> what its races come to."""
     found = {}
@@ -131,21 +115,8 @@ def summaries(report: Report, options) -> dict[str, Summary]:
                 if entry and rivals_of(entry):
                     ratios[shape] = min(rivals_of(entry).values()) / entry["ours"]
             if ratios:
-                mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
-                found[f"matmul/grid/{kind}{suffix}"] = Summary(mean, ratios)
+                found[f"matmul/grid/{kind}{suffix}"] = summary(ratios)
     return found
-
-
-def record(report: Report, found: dict[str, Summary]) -> None:
-    """What the grid says; the worst and the best shape by their sizes."""
-    for start, told in found.items():
-        report.record(f"{start}/geomean_over_best", told.mean)
-        for which, shape in (("worst", told.worst), ("greatest", told.best)):
-            name = f"{start}/{which}_over_best"
-            report.record(name, told.ratios[shape])
-            for side in ("m", "n", "k", "batch"):
-                report.record(f"{name}/{side}", getattr(shape, side))
-        report.record(f"{start}/shapes", len(told.ratios))
 
 
 def table(report: Report, found: dict[str, Summary]) -> str:
@@ -191,7 +162,7 @@ def main() -> None:
     print(f"held-out shapes of seed {options.seed}:", *map(str, drawn(options.seed)), sep="\n  ")
     race_all(report, options)
     found = summaries(report, options)
-    record(report, found)
+    record(report, found, SIDES)
     print(table(report, found))
     print("clock:", report.entries["clock"], "wrong:", len(report.entries["errors"]))
 

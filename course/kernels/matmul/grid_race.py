@@ -123,25 +123,3 @@ def _with_library(name: str, allowed: bool, run: Callable[[], object]) -> object
             return run()
     finally:
         torch.backends.cuda.preferred_blas_library(before)
-
-
-def replayed(run: Callable[[], object]) -> Callable[[], None]:
-    """What replays a function's kernels as one CUDA graph, where there is a GPU."""
-    if not has_gpu():
-        return run
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.stream(side):
-        run()
-        torch.cuda.synchronize()
-        graph.capture_begin(capture_error_mode="thread_local")
-        kept = run()
-        graph.capture_end()
-    torch.cuda.synchronize()
-
-    def replay():
-        graph.replay()
-        return kept
-
-    return replay

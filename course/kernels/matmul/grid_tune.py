@@ -6,10 +6,11 @@ from functools import partial
 
 import torch
 
+from course.kernels.bench.grids import replayed
 from course.kernels.bench.report import Report
 from course.kernels.matmul import choosing
 from course.kernels.matmul.forms import kernel
-from course.kernels.matmul.grid_race import Operands, replayed
+from course.kernels.matmul.grid_race import Operands
 from course.kernels.matmul.grid_shapes import GridShape
 from utils import compare, has_gpu, pick
 

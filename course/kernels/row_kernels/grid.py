@@ -11,17 +11,17 @@ a GPU the kernels that run everywhere are proved on a few short rows.
 """
 
 import json
-import math
 import multiprocessing
 import os
 import queue
 import random
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 
 from course.kernels.bench.command import command_line
+from course.kernels.bench.grids import Summary, record, summary
 from course.kernels.bench.report import Report
 from course.kernels.row_kernels.grid_race import RIVALS, Job, work
 from course.kernels.row_kernels.grid_shapes import TUNING, GridShape, drawn
@@ -42,6 +42,7 @@ GRID = (
     "cross_entropy",
 )
 SWEPT = ("softmax", "layernorm", "layernorm_backward")
+SIDES = ("rows", "columns", "gap")  # of a shape, in the metrics
 PATIENCE = 100  # seconds without a result
 MEMORY = 7 << 30  # bytes of a GPU that a process may hold
 FEW, SHORT = 3, 600  # rows and columns that are proved without a GPU
@@ -142,22 +143,6 @@ def speedup(entry: dict) -> float | None:
     return min(rivals) / entry["ours"]
 
 
-@dataclass(frozen=True)
-class Summary:
-    """What the races of a kernel in a type come to: speedups over the best rival."""
-
-    mean: float
-    ratios: dict[GridShape, float]
-
-    @property
-    def worst(self) -> GridShape:
-        return min(self.ratios, key=self.ratios.get)
-
-    @property
-    def best(self) -> GridShape:
-        return max(self.ratios, key=self.ratios.get)
-
-
 def summaries(report: Report, options) -> dict[str, Summary]:
     """Beginning of a metric's name -> what its races come to."""
     found = {}
@@ -171,25 +156,8 @@ def summaries(report: Report, options) -> dict[str, Summary]:
                     if ratio:
                         ratios[shape] = ratio
                 if ratios:
-                    mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
-                    found[f"{name}/grid/{dtype}{suffix}"] = Summary(mean, ratios)
+                    found[f"{name}/grid/{dtype}{suffix}"] = summary(ratios)
     return found
-
-
-def record(report: Report, found: dict[str, Summary]) -> None:
-    """What the grid says; the worst and the best shape by rows, columns and the gap between rows.
-
-    "Over best" is over the best rival, in every name.
-    """
-    for start, told in found.items():
-        report.record(f"{start}/geomean_over_best", told.mean)
-        for which, shape in (("worst", told.worst), ("greatest", told.best)):
-            name = f"{start}/{which}_over_best"
-            report.record(name, told.ratios[shape])
-            report.record(f"{name}/rows", shape.rows)
-            report.record(f"{name}/columns", shape.columns)
-            report.record(f"{name}/gap", shape.gap)
-        report.record(f"{start}/shapes", len(told.ratios))
 
 
 def table(report: Report, found: dict) -> str:
@@ -244,7 +212,7 @@ def main() -> None:
     report.put("notes", "seed", options.seed)
     race_all(report, jobs_of(options), options.processes)
     found = summaries(report, options)
-    record(report, found)
+    record(report, found, SIDES)
     print(table(report, found))
     print("clock:", report.entries["clock"], "wrong:", len(report.entries["errors"]))
 

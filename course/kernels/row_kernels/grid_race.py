@@ -14,6 +14,7 @@ from functools import partial
 
 import torch
 
+from course.kernels.bench.grids import replayed
 from course.kernels.row_kernels import fast, norms
 from course.kernels.row_kernels.grid_shapes import GridShape
 from course.kernels.row_kernels.operations import OPERATIONS, Operation
@@ -122,28 +123,6 @@ def compiled(operation: Operation, t: dict, turn: Turn):
     made = torch.compile(lambda t: function(t), backend=backend, dynamic=False, fullgraph=True)
     made(t)
     return lambda: made(t)
-
-
-def replayed(run):
-    """What replays a function's kernels as one CUDA graph, where there is a GPU."""
-    if not has_gpu():
-        return run
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.stream(side):
-        run()
-        torch.cuda.synchronize()
-        graph.capture_begin(capture_error_mode="thread_local")
-        results = run()
-        graph.capture_end()
-    torch.cuda.synchronize()
-
-    def replay():
-        graph.replay()
-        return results
-
-    return replay
 
 
 def raced(job: Job, turn: Turn) -> dict:
