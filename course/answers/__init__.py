@@ -8,9 +8,9 @@ what was handed in only the source of cells counts, and each answer is checked i
 own, which is limited and which nothing outlives.
 
 hand_in: the learner's half. collecting: files -> learners and their cells. slicing: what of a
-notebook an answer needs. judging: the process that checks. sandbox: that process, seen from
-outside. alike: answers that look alike. tables: what the instructor and a learning management
-system read.
+notebook an answer needs. judging: the process that checks. apart: is an answer right where it
+cannot reach its check? sandbox: the process that checks, seen from outside. alike: answers that
+look alike. tables: what the instructor and a learning management system read.
 """
 
 from course.answers.hand_in import hand_in

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from course import exercises
-from course.answers import collecting, reaching, sandbox, slicing
+from course.answers import apart, collecting, reaching, sandbox, slicing
 from course.answers.alike import look_alikes
 from course.answers.collecting import Asked, Learner
 from course.checking.checker import squeezed
@@ -13,12 +13,13 @@ from course.checking.model import REASONS
 from course.recording.cells import python_of
 
 RANK = ("not handed in", "untouched", "broken", "not yet", "not believed", "solved")
+NOT_APART = "not checked apart"
 #: Outcomes of handing in itself
 WORDS = {
-    "solved": "It is solved.",
+    "solved": "It is solved: its check and its results, compared apart from it, say so.",
     "untouched": "It is the starter as it was given.",
     "not handed in": "No file has the cell.",
-    "not believed": "The check was tampered with: look at this answer.",
+    "not believed": "Its check cannot be believed: look at this answer.",
     "forks": "It started processes without end.",
     "fills": "It filled the disk.",
     "memory": "It took too much memory.",
@@ -51,18 +52,22 @@ class Result:
         for.
         """
         found = [f"{file.name}: {file.problem}" for file in self.learner.files if file.problem]
-        found += [f"{id} uses {', '.join(names)}" for id, names in self.reached.items()]
+        for id, names in self.reached.items():
+            trusted = self.said(id) == "solved" and not apart.possible(id)
+            found.append(f"{id}{f' ({NOT_APART})' if trusted else ''} uses {', '.join(names)}")
         for id, outcome in self.outcomes.items():
             if outcome["status"] == "not believed":
-                found.append(f"{id}: {WORDS['not believed']}")
+                found.append(" ".join((f"{id}: {WORDS['not believed']}", *outcome["lines"])))
         return found
 
 
 NOTHING = {"status": "not handed in", "reason": "", "lines": []}
 
 
-def sentence(said: str) -> str:
-    """What an outcome's word means."""
+def sentence(said: str, id: str = "") -> str:
+    """What an outcome's word means, of the exercise with this id."""
+    if said == "solved" and id and not apart.possible(id):
+        return f"Its check says that it is solved: {NOT_APART}."
     return WORDS.get(said) or REASONS.get(said, said)
 
 

@@ -1,6 +1,6 @@
 """What an answer's own code reaches for besides kernels and numbers: nothing is refused for it, and
 the instructor is told. A check runs in the process that the answer is in, so whoever goes for the
-check itself shows here.
+check itself shows here; what can be tried again apart from the check is, by `apart`.
 """
 
 import ast

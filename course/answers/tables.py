@@ -46,14 +46,16 @@ def of_learners(results, exercises):
 
 
 def of_exercises(results, exercises, sentence):
-    """A row an exercise and outcome: how many of the class, and who. sentence: of a reason."""
+    """A row an exercise and outcome: how many of the class, and who. sentence: of an outcome's word
+    and an exercise's id.
+    """
     yield ["exercise", "outcome", "learners", "what it means", "who"]
     for id in exercises:
         by_outcome = defaultdict(list)
         for result in results:
             by_outcome[result.said(id)].append(result.learner.label)
         for said, names in sorted(by_outcome.items(), key=lambda item: -len(item[1])):
-            yield [id, said, len(names), sentence(said), "; ".join(names)]
+            yield [id, said, len(names), sentence(said, id), "; ".join(names)]
 
 
 def of_alikes(found):

@@ -180,12 +180,12 @@ def remove_left_folders():
 
 
 class Sandbox:
-    """One candidate in a process of its own."""
+    """One candidate in a process of its own. copies: what makes it; a nursery unless given."""
 
-    def __init__(self, modules, seconds, engines=False):
+    def __init__(self, modules, seconds, engines=False, copies=None):
         self.seconds = seconds
         self.findings = []
-        self.nursery = nursery(tuple(modules), engines)
+        self.nursery = copies or nursery(tuple(modules), engines)
         self.scratch, self.lock = new_folder()
         try:
             self.start(tuple(modules), engines)
