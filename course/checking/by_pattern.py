@@ -245,6 +245,8 @@ def what_sets_apart(wrong, fine):
     if (wrong > 0).all() and not (fine > 0).any():
         return "above 0"
     least, most = np.abs(fine).max(), np.abs(wrong).min()
+    if most > least == 0:
+        return "not 0"
     if most > least:
         return f"larger than {least:.6g}, of either sign"
     return ""
