@@ -281,7 +281,7 @@ def watch_cuda_c(exercise, path, trials, special, scaled, seed):
     stopped_by_it = failure and failure[0] not in ("too_slow", "not_checked")
     if stopped_by_it and len(runs) < len(small) and small[len(runs)][0] in exercise.large_shapes:
         reject_if_only_small(runs, small[len(runs)], exercise)
-    reject_mistake(failure, exercise=exercise)
+    reject_mistake(failure, exercise=exercise, source=Path(path).read_text())
     if failure and failure[0] == "not_checked":
         if exercise.race_free or not has_gpu():
             raise Rejected(*failure)

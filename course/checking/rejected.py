@@ -51,6 +51,11 @@ OTHER_BARRIERS = (
     "Which of the kernel's own barriers is to order the two? Whoever comes first arrives at it only"
     " when it is done, and the other one waits for that before it begins."
 )
+#: And where the answer has such barriers, each of them inside a branch
+IN_A_BRANCH = (
+    " A __syncthreads() inside a branch makes only those threads wait that come to it: move it"
+    " behind the branch, where all threads of the block come"
+)
 #: What it says of one between two blocks: no cure where an index leads to another block's place
 BLOCKS_CURES = "use atomic operations, or two kernels"
 OTHER_BLOCKS = (
@@ -161,10 +166,26 @@ KINDS = {
 }
 
 
-def reject_mistake(failure, kinds=KINDS, exercise=None):
+def barriers_in_branches(source):
+    """Whether CUDA C has a `__syncthreads()`, and none that stands outside of `if` and `else`."""
+    source = re.sub(r"//[^\n]*|/\*.*?\*/", "", source, flags=re.DOTALL)
+    inside, found = [], []
+    for token in re.finditer(r"[{}]|__syncthreads\s*\(", source):
+        before = re.split(r"[;{}]", source[: token.start()])[-1]
+        in_branch = bool(re.search(r"\b(if|else)\b", before))
+        if token[0] == "{":
+            inside.append(in_branch)
+        elif token[0] == "}":
+            inside = inside[:-1]
+        else:
+            found.append(in_branch or any(inside))
+    return bool(found) and all(found)
+
+
+def reject_mistake(failure, kinds=KINDS, exercise=None, source=""):
     """Reject for a mistake that the CPU runtime has named, with its sentence and thread.
 
-    exercise: whose rules the advice must not contradict.
+    exercise: whose rules the advice must not contradict. source: the answer, of CUDA C.
     """
     for part in re.finditer(
         r"([^\n]*) \[([a-z-]+)\](?:\n *(in kernel [^\n]*))?", failure[1] if failure else ""
@@ -182,6 +203,8 @@ def reject_mistake(failure, kinds=KINDS, exercise=None):
             elif BARRIER_CURES in part[1] and exercise and "barriers" in exercise.no_more:
                 lines = [line.replace(BARRIER_CURES, "") for line in lines]
                 lines.append(OTHER_BARRIERS)
+            elif BARRIER_CURES in part[1] and barriers_in_branches(source):
+                lines = [line.replace(BARRIER_CURES, IN_A_BRANCH) for line in lines]
             elif BLOCKS_CURES in part[1]:
                 lines.append(OTHER_BLOCKS)
             in_a_loop = part[2] == "deadlock" and "waits in this loop" in part[0]
