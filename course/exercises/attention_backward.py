@@ -40,19 +40,27 @@ def slope(dq, q, k, v, dout, out, lse, scale):
             dq[i, x] = result[x]
 
 
+NEAR = 32  # keys: with more of them scores are far from 0
+FAR = 1000  # so large a score has no exp in a float64 either, and -FAR has 0
+
+
 def a_way_back(rng, shape):
     """shape: (queries, keys). What a forward pass has left, and a gradient of its result.
 
     Numbers of q and k are multiples of 1/4, and the scale is a power of two, so that no score is
     rounded. Scores are small, so that no weight is nearly 1: then dP - D is what rounding leaves.
+    With more than `NEAR` keys all scores of a row are far from 0, by which no weight changes.
     """
     queries, keys = shape
     q, k = (np.round(rng.normal(size=(rows, FLASH_DIM)) * 4) / 4 for rows in shape)
     v = normal(rng, keys, FLASH_DIM)
     scale = float(2.0 ** -rng.integers(1, 3))
+    if keys > NEAR:
+        q[:, -1], k[:, -1] = rng.choice((-FAR, FAR), queries) / scale, 1
     scores = scale * q @ k.T
+    most = scores.max(axis=1, initial=-FAR)
     with np.errstate(divide="ignore"):  # without a key lse is -inf
-        lse = np.log(np.exp(scores).sum(1))
+        lse = most + np.log(np.exp(scores - most[:, None]).sum(1))
     weights = np.exp(scores - lse[:, None])
     return {
         "dq": Out((queries, FLASH_DIM)),
@@ -81,6 +89,7 @@ def slopes(
     outside=True,
     divided=True,
     by_logarithm=False,
+    apart=False,
     weighted=True,
     of=None,
 ):
@@ -88,17 +97,21 @@ def slopes(
 
     less: what is taken from dP. inside, outside: whether the scale is in the scores, and in the
     result. divided: whether lse is taken from a score. by_logarithm: whether a weight is divided by
-    lse itself in place of that. weighted: whether P stands before dP - D.
+    lse itself in place of that. apart: whether it is divided by exp(lse). weighted: whether P
+    stands before dP - D.
     of: "values" for dS times v, "keys" for dP from k.
     """
     q, k, v, dout, out, lse = (x.astype(np.float64) for x in (q, k, v, dout, out, lse))
     scores = (scale if inside else 1) * q @ k.T
-    weights = np.exp(scores - (lse[:, None] if divided else 0))
-    if by_logarithm:
-        weights = np.exp(scores) / lse[:, None]
     pulled = dout @ (k if of == "keys" else v).T - less(q, dout, out)[:, None]
-    ds = (weights if weighted else 1) * pulled
-    return (scale if outside else 1) * ds @ (v if of == "values" else k)
+    with np.errstate(over="ignore", invalid="ignore"):  # exp of a score that is far from 0
+        weights = np.exp(scores - (lse[:, None] if divided else 0))
+        if by_logarithm:
+            weights = np.exp(scores) / lse[:, None]
+        if apart:
+            weights = np.exp(scores) / np.exp(lse[:, None])
+        ds = (weights if weighted else 1) * pulled
+        return (scale if outside else 1) * ds @ (v if of == "values" else k)
 
 
 slopes_if = with_mistakes(slopes)
@@ -117,9 +130,9 @@ SLOPE = Exercise(
         "One head with 4 columns, and no mask: thread i writes row i of `dq`, the gradient of query"
         " i, as the formulas above have it. Given are q, k, v and `scale`, which is 1 / √d, and"
         " what the forward pass left: `out`, O, and `lse`, one number for each row. `dout` is dO."
-        " There is no matrix: walk through the keys, bring each weight back as you need it, and add"
-        " this key's part of dS K / √d. D is the same for all keys of a row. The starter adds"
-        " nothing."
+        " There is no matrix: walk through the keys once, load each value once, bring each weight"
+        " back as you need it, and add this key's part of dS K / √d. D is the same for all keys of"
+        " a row. Scores may be far from 0. The starter adds nothing."
     ),
     starter="""
 @cuda.jit
@@ -161,6 +174,11 @@ def slope(dq, q, k, v, dout, out, lse, scale):
         ("math.exp(scale * score", "math.exp(score", "wrong_value"),
         ("score - lse[i]", "score", "wrong_value"),
         ("math.exp(scale * score - lse[i])", "math.exp(scale * score) / lse[i]", "wrong_value"),
+        (
+            "math.exp(scale * score - lse[i])",
+            "math.exp(scale * score) / math.exp(lse[i])",
+            "wrong_value",
+        ),
         ("weight * (dp - delta)", "dp - delta", "wrong_value"),
         ("ds * k[key, x]", "ds * v[key, x]", "wrong_value"),
         ("dout[i, x] * v[key, x]", "dout[i, x] * k[key, x]", "wrong_value"),
@@ -196,6 +214,13 @@ def slope(dq, q, k, v, dout, out, lse, scale):
             "exp(scale * score) is divided by lse, which is the *logarithm* of the row's sum. Take"
             " lse from the exponent: exp(scale * score - lse).",
             slopes_if(by_logarithm=True),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Right only while scores are small: exp(scale * score) and exp(lse) leave what a"
+            " number can hold, above and below. Take lse from the score first:"
+            " exp(scale * score - lse).",
+            slopes_if(apart=True),
         ),
         Hypothesis(
             "wrong_value",

@@ -534,13 +534,14 @@ SYNC = "        cuda.syncthreads()\n"
 FLASH = Exercise(
     id="attention.flash",
     title="Flash attention",
-    minutes=15,
+    minutes=20,
     task=(
         "One head with 4 columns: thread i has query i, and writes row i of `out`, the mean of"
         " the rows of `v` that it sees, weighted by `exp(score - largest)`. A score is `scale`"
-        " times the product of `q[i]` and `k[key]`, and no score is stored. All threads of a block"
-        " together load a tile of 8 keys and 8 values into shared memory, each once per block."
-        " Then each takes the tile into its sums, as in *One pass over a row*. If `causal` is true,"
+        " times the product of `q[i]` and `k[key]`, and no score is stored. Each thread loads its"
+        " query once. All threads of a block together load a tile of 8 keys and 8 values into"
+        " shared memory, each once per block, in a loop of steps of `cuda.blockDim.x`. Then each"
+        " takes the tile into its sums, as in *One pass over a row*. If `causal` is true,"
         " query i sees keys 0 to i + keys - queries only; where that is below 0 it sees none, and"
         " has the result 0. Blocks have any size, and the last tile may be partly filled."
     ),

@@ -138,7 +138,7 @@ def scores_to_scale(length: int):
     scores, rows = bytes_of_scores(length), bytes_of_rows(length)
     words = f"{HEADS} heads, {length:,} tokens: scores {in_bytes(scores)}, q, k, v and out "
     words += in_bytes(rows)
-    drawing = svg.Drawing(560, 350, alt=words)
+    drawing = svg.Drawing(560, 360, alt=words)  # a label below the longest has its tail
     drawing.text_from(10, 14, words, size=15)
     pixels = 300 / LONGEST
     side = length * pixels
@@ -477,6 +477,55 @@ def turns(scheme: str, product: float, softmax: float, tiles: int = 3):
         x = left + pixels * cycle
         drawing.line(x, 178, x, 184, colour=svg.GREY)
         drawing.text(x, 196, f"{cycle:,}", size=12)
+    return drawing
+
+
+# ---- a producer, a ring of slots, two consumers
+
+SLOTS = 4  # of the ring in wgmma.cu
+WAY, FULL, USED = "on its way", "full", "multiplied"
+
+
+def slots(step: int) -> list[tuple[str, str]]:
+    """(tile, what becomes of it) of each slot, after so many tiles have been given back.
+
+    Consumers use tiles in their order, K and V in turns. The producer asks at once for the tile
+    that comes into a slot which was given back; at first it asks for all of them.
+    """
+    if step == 0:
+        return [(name_of(tile), WAY) for tile in range(SLOTS)]
+    first, new = step - 1, step + SLOTS - 2  # in use, and asked for when the one before came back
+    found = {}
+    for tile in range(first, first + SLOTS):
+        state = USED if tile == first else WAY if tile == new and step > 1 else FULL
+        found[tile % SLOTS] = name_of(tile), state
+    return [found[slot] for slot in range(SLOTS)]
+
+
+def name_of(tile: int) -> str:
+    """Of the tiles that come by, in their order: K 0, V 0, K 1, V 1."""
+    return f"{'KV'[tile % 2]} {tile // 2}"
+
+
+def fed(step: int):
+    """The ring of slots: what the producer has asked for, and what the consumers multiply."""
+    own = slots(step)
+    alt = "; ".join(f"slot {number}: {tile} {what}" for number, (tile, what) in enumerate(own))
+    drawing = svg.Drawing(680, 206, alt=f"{alt}; the consumers {'multiply' if step else 'wait'}")
+    drawing.named(10, 80, 110, 46, "producer", GREEN, size=15)
+    for number in (1, 2):
+        busy_now = YELLOW if step else IDLE
+        drawing.named(550, 8 + 104 * number - 64, 120, 46, f"consumer {number}", busy_now, size=15)
+    colours = {WAY: svg.FAINT, FULL: BLUE, USED: YELLOW}
+    for number, (tile, what) in enumerate(own):
+        y = 6 + 50 * number
+        drawing.named(240, y, 130, 40, tile, colours[what], size=15)
+        drawing.text_from(378, y + 20, what, size=13)
+        if what == WAY:
+            drawing.arrow(122, 103, 236, y + 20)
+        if what == USED:
+            for consumer in (71, 175):
+                drawing.arrow(456, y + 20, 546, consumer)
     return drawing
 
 

@@ -31,6 +31,7 @@ ALL_BUT_CAUSAL = (
 UNSCALED = ("new = max(new, scores[row, key] * scale)", "new = max(new, scores[row, key])")
 AHEAD = "int ahead = keys[sequence] - queries[sequence];"
 PLACE = "((sequence * capacity + key) * key_heads + key_head) * DIM + lane"
+BARRIER_INSIDE = "        values[place] = new_v[mine];\n        __syncthreads();\n    }\n"
 SLIPS = [
     ("attention.online", [UNSCALED], "taken before it is scaled"),
     ("attention.online", [FACTOR], "The factor is upside down"),
@@ -65,6 +66,16 @@ SLIPS = [
     ),
     ("attention.online", [(UNSCALED[0], "new = np.float32(0)")], "is subtracted"),
     ("attention.cached", [("if (warp == 0)", "if (threadIdx.x == 0)")], "only the first number"),
+    (
+        "attention.cached",
+        [("        values[place] = new_v[mine];\n    }\n    __syncthreads();\n", BARRIER_INSIDE)],
+        "inside a branch makes only those threads wait",
+    ),
+    (
+        "attention.slope",
+        [("math.exp(scale * score - lse[i])", "math.exp(scale * score) / math.exp(lse[i])")],
+        "Right only while scores are small",
+    ),
     (
         "attention.merge",
         [

@@ -226,6 +226,23 @@ def test_the_way_back_is_told_as_recorded(monkeypatch, capsys):
     assert "not recorded yet" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("step", range(1, 10))
+def test_consumers_use_one_tile_while_the_next_are_there_or_on_their_way(step):
+    """Each slot but the one in use holds one of the next tiles; the one just asked for comes."""
+    own = pictures.slots(step)
+    used = pictures.name_of(step - 1), pictures.USED
+    assert own[(step - 1) % pictures.SLOTS] == used
+    assert {tile for tile, _ in own} == {pictures.name_of(step - 1 + more) for more in range(4)}
+    coming = [tile for tile, what in own if what == pictures.WAY]
+    assert coming == ([pictures.name_of(step + 2)] if step > 1 else [])
+    assert "consumers multiply" in pictures.fed(step).alt
+
+
+def test_at_first_all_tiles_are_on_their_way():
+    assert pictures.slots(0) == [(tile, pictures.WAY) for tile in ("K 0", "V 0", "K 1", "V 1")]
+    assert "consumers wait" in pictures.fed(0).alt
+
+
 def test_blocks_find_sms():
     assert pictures.parts_on_sms(8).alt == "8 blocks: 8 of 132 SMs work"
     assert pictures.parts_on_sms(160).alt == "160 blocks: 132 of 132 SMs work"
