@@ -20,8 +20,10 @@ from collections.abc import Callable
 from course import exercises
 from course.checking.checker import fresh_seed
 from course.judge import handed_in, judging, of_exercises, right, sandbox, worker
+from course.judge.report import Reason
 
 SECONDS = 30  # of CPU time for a call
+LOADING = 400  # seconds by the clock, to build CUDA C on a busy machine
 CHANNEL = 3  # the only descriptor that a copy has, besides the first three
 MOST_DESCRIPTORS = 1 << 16
 
@@ -41,8 +43,8 @@ def get_ready(tasks: list[dict]) -> None:
         importlib.import_module(module)
 
 
-def contradiction(task: dict, confine: Callable[[], None]) -> str:
-    """What is wrong with an answer's results, in a sentence; "" for nothing.
+def contradiction(task: dict, confine: Callable[[], None]) -> Reason | None:
+    """What is wrong with an answer's results; None for nothing.
 
     task: as `course.answers.judging` has it. confine: called in the copy, before the answer is
     loaded.
@@ -53,12 +55,12 @@ def contradiction(task: dict, confine: Callable[[], None]) -> str:
     demands = dataclasses.replace(asked.demands, entry=entry, seconds=SECONDS)
     given = handed_in.of_text(task["source"], "answer.py" if task["name"] else "answer.cu")
     with sandbox.Sandbox((), SECONDS, copies=Copies(confine)) as box:
-        reasons = judging.loaded(box, given, demands, watched=False)
+        reasons = judging.loaded(box, given, demands, watched=False, patience=LOADING)
         if not reasons:
             trials = right.Trials(box, asked.reference, asked.inputs, demands, fresh_seed())
             trials.ordinary()
             reasons = trials.reasons
-    return reasons[0].says if reasons else ""
+    return next(iter(reasons), None)
 
 
 class Copies:

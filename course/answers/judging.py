@@ -24,6 +24,7 @@ from course.answers import outcomes
 from course.checking import apart, checker, limits
 from course.checking.model import sentence
 from course.checking.text import shown
+from course.judge.report import Reason
 
 PATIENCE = 400  # seconds by the clock for one answer; the checks' own limits are shorter
 CPU_SECONDS = 200
@@ -99,12 +100,15 @@ def believed(task, outcome) -> dict:
         _give_up_privileges()
 
     try:
-        says = apart_from_check.contradiction(task, confine)
+        found = apart_from_check.contradiction(task, confine)
     except Exception as error:  # what came back was no result
-        says = f"{type(error).__name__} while its results were read."
-    if not says:
+        found = Reason("forged", f"{type(error).__name__} while its results were read.")
+    if found is None:
         return outcome
-    return {"status": "not believed", "reason": "", "lines": [outcomes.short(f"{APART} {says}")]}
+    lines = [outcomes.short(f"{APART} {found.says}")]
+    if found.key == "timeout":  # perhaps the machine's doing
+        return {"status": "broken", "reason": "timeout", "lines": lines}
+    return {"status": "not believed", "reason": "", "lines": lines}
 
 
 def _received(source) -> bytes:

@@ -131,11 +131,11 @@ def on_engines(given, trials):
     return [one for one in others.reasons if one.key in BY_ENGINES]
 
 
-def loaded(box, given, demands, watched=True):
-    """The reasons why a candidate cannot be loaded: one, or none."""
+def loaded(box, given, demands, watched=True, patience=sandbox.STARTING):
+    """The reasons why a candidate cannot be loaded, in so many seconds: one, or none."""
     try:
         order = handed_in.message(given, demands)
-        header, _ = box.ask("load", patience=sandbox.STARTING, watched=watched, **order)
+        header, _ = box.ask("load", patience=patience, watched=watched, **order)
         error = sandbox.error_of(header) if "error" in header else None
     except sandbox.Lost as lost:
         key = "timeout" if lost.how == "timeout" else "does_not_load"

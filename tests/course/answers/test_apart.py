@@ -109,7 +109,6 @@ compiler.ask(json.dumps({{"key": "k", "functions": functions, "types": [], "whol
 def scale(out, a, factor):
     out[0] = 1
 """
-FORMS = {SCALE: PATCHES, BLOCKS: WRITES, POOL: COMPARES}
 NAMES = {SCALE: "scale", BLOCKS: "blocks_for", POOL: "max_pool"}
 
 
@@ -118,9 +117,15 @@ def task(id, source, path=""):
 
 
 def test_an_answer_that_forges_its_verdict_is_not_believed():
-    found = sandbox.judged([task(id, source) for id, source in FORMS.items()])
-    assert {id: one["status"] for id, one in found.items()} == dict.fromkeys(FORMS, "not believed")
-    assert "apart from it" in found[SCALE]["lines"][0]
+    found = sandbox.judged([task(SCALE, PATCHES), task(BLOCKS, WRITES)])
+    for outcome in found.values():
+        assert outcome["status"] == "not believed" and "apart from it" in outcome["lines"][0]
+
+
+@pytest.mark.nightly("takes as long as the two that are tried by day")
+def test_an_answer_that_replaces_the_comparison_is_not_believed():
+    (outcome,) = sandbox.judged([task(POOL, COMPARES)]).values()
+    assert outcome["status"] == "not believed" and "apart from it" in outcome["lines"][0]
 
 
 @pytest.mark.nightly("takes ten seconds; what the tests by day forge is the same outcome")
