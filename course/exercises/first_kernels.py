@@ -384,8 +384,8 @@ LINEAR = Exercise(
     task=(
         "`torch.nn.Linear` computes `x @ weight.T + bias`. Do it for a batch: out[batch, row,"
         " column] is bias[column] plus the sum over k of x[batch, row, k] * weight[column, k]. All"
-        " batches share one weight, whose rows belong to the *columns* of the output. x runs along"
-        " the columns, y along the rows and z along the batch; nothing is square."
+        " batches share one weight, and row c of it makes column c of the output. The grid's x"
+        " counts the columns, its y the rows and its z the batch; nothing is square."
     ),
     starter="""
 @cuda.jit
@@ -649,7 +649,7 @@ __global__ void rotate(float* dst, const float* src, int height, int width) {
 
 
 @cuda.jit
-def axpy(y, x, a):
+def add_scaled(y, x, a):
     start = cuda.grid(1)
     stride = cuda.gridsize(1)
     for i in range(start, y.size, stride):
@@ -685,12 +685,12 @@ GRID_STRIDE = Exercise(
     ),
     starter="""
 @cuda.jit
-def axpy(y, x, a):
+def add_scaled(y, x, a):
     i = cuda.grid(1)
     if i < y.size:  # make this a loop that steps over the whole grid
         y[i] += a * x[i]
 """,
-    solution=axpy,
+    solution=add_scaled,
     inputs=lambda rng, n: {
         "y": InOut(uniform(rng, *n)),
         "x": uniform(rng, *n),

@@ -128,7 +128,6 @@ NOT_MEASURED = {
     ("meet_the_gpu", "amdahl-title"): "the factor of an example",
     ("meet_the_gpu", "little-title"): "the share of an example",
     ("meet_the_gpu", "doubling-explain"): "years until something doubles; the figure computes them",
-    ("first_kernels", "c-compare-explain"): "lines of machine code, side by side in Profiling",
     ("memory", "stride-explain"): "half of the bytes are wasted: arithmetic",
     ("matmul", "l2-explain"): "a bound, computed in the sentence before it",
     ("tensor_cores", "mma-feed-explain"): "the rates in NVIDIA's data sheets",

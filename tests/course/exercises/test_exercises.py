@@ -1029,9 +1029,9 @@ def test_a_report_is_safe_html_with_a_described_picture():
 def test_only_a_solved_exercise_is_recorded(tmp_path, monkeypatch):
     file = tmp_path / "progress.json"
     monkeypatch.setenv("CUDA_COURSE_PROGRESS", str(file))
-    exercises.check("first_kernels.grid_stride", but(first_kernels.axpy, "+=", "="))
+    exercises.check("first_kernels.grid_stride", but(first_kernels.add_scaled, "+=", "="))
     assert not file.exists()
-    exercises.check("first_kernels.grid_stride", first_kernels.axpy)
+    exercises.check("first_kernels.grid_stride", first_kernels.add_scaled)
     assert list(json.loads(file.read_text())["exercises"]) == ["first_kernels.grid_stride"]
 
 
