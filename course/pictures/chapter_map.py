@@ -102,7 +102,7 @@ class ChapterMap:
         written = sum(chapter.written for chapter in CHAPTERS)
         parts = [
             f"{len(self.done & set(EXERCISES))} of {len(EXERCISES)} exercises solved",
-            f"{written} of {len(CHAPTERS)} chapters written so far",
+            written < len(CHAPTERS) and f"{written} of {len(CHAPTERS)} chapters written so far",
             headline_of(self.predictions),
         ]
         return " · ".join(filter(None, parts))

@@ -10,7 +10,7 @@ from filelock import FileLock
 from course import progress
 from course.chapters import CHAPTERS, Chapter
 from course.exercises import EXERCISES
-from course.pictures.chapter_map import chapter_map
+from course.pictures.chapter_map import ChapterMap, chapter_map
 
 
 @pytest.fixture
@@ -194,6 +194,10 @@ def test_the_map_says_in_words_what_it_draws(file, one_written):
         assert text.count("●") == 1
         for chapter in CHAPTERS:
             assert chapter.title in text
+
+
+def test_a_course_that_is_complete_does_not_count_its_chapters():
+    assert "written so far" not in ChapterMap(set(), set()).headline()
 
 
 def test_only_written_chapters_are_links(file, one_written):
