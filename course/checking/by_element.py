@@ -119,7 +119,8 @@ def outside_arrays(bad, good, exercise):
         return Finding("off_by_one", f"{says} {BELOW_ZERO if before else TOO_FAR}", run)
     if all(by_surplus(one, exercise) for one in outside):
         axes = along_axes(indices, shape) if len(shape) > 1 else ""
-        return Finding("missing_guard", f"{says} Is there a guard{axes}?", run)
+        says += f" Is there a guard{axes}, and does it stop this thread?"
+        return Finding("missing_guard", says, run)
     return Finding("out_of_bounds", says + BY_THREADS_WITH_WORK * bool(run.outside_by), run)
 
 

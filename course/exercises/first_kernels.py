@@ -168,6 +168,24 @@ def blocks_for(height, width, block_x, block_y): ...  # return (blocks along x, 
             "wrong_dtype",
         ),
         (
+            ("(width + block_x - 1) // block_x", "(width + 15) // 16"),
+            ("(height + block_y - 1) // block_y", "(height + 15) // 16"),
+            "fixed_block",
+            "The 16 of one launch is written where `block_x` and `block_y` belong.",
+        ),
+        (
+            ("(width + block_x - 1) // block_x", "max(1, width // block_x)"),
+            ("(height + block_y - 1) // block_y", "max(1, height // block_y)"),
+            "only_multiples",
+            "Rounded down but for the 1, the last and partly used block is missing.",
+        ),
+        (
+            ("(width + block_x - 1) // block_x", "round(width / block_x)"),
+            ("(height + block_y - 1) // block_y", "round(height / block_y)"),
+            "only_multiples",
+            "`round` goes down where less than half a block is left over: round up instead.",
+        ),
+        (
             "(height + block_y",
             "(width + block_y",
             "only_square",
@@ -353,7 +371,7 @@ def max_pool(out, picture):
         Hypothesis(
             "wrong_value",
             "This is the mean of the four pixels, not the largest of them.",
-            lambda out, picture: four_of_each_square(picture).astype(np.float64).mean(axis=0),
+            lambda out, picture: sum(four_of_each_square(picture)) / np.float32(4),
         ),
     ),
 )
@@ -375,6 +393,16 @@ def linear(out, x, weight, bias):
 def affine(x, weight, bias):
     """x @ weight.T + bias in float64."""
     return x.astype(np.float64) @ weight.astype(np.float64).T + bias
+
+
+def weight_turned(weight):
+    """What `weight[k, column]` reads, where it stays inside the array."""
+    return weight.T if weight.shape[0] == weight.shape[1] else weight
+
+
+def bias_of_rows(bias, rows):
+    """What `bias[row]` reads, as a column, where it stays inside the array."""
+    return bias[:rows, None] if rows <= len(bias) else bias
 
 
 LINEAR = Exercise(
@@ -496,7 +524,17 @@ def linear(out, x, weight, bias):
         Hypothesis(
             "wrong_value",
             "Every batch is computed from `x[0]`.",
-            lambda out, x, weight, bias: affine(x[:1], weight, bias),
+            lambda out, x, weight, bias: affine(0 * x + x[:1], weight, bias),
+        ),
+        Hypothesis(
+            "swapped_axes",
+            "The axes of `weight` are exchanged: it is `weight[column, k]`.",
+            lambda out, x, weight, bias: affine(x, weight_turned(weight), bias),
+        ),
+        Hypothesis(
+            "swapped_axes",
+            "The bias of the row is added: it belongs to the column, `bias[column]`.",
+            lambda out, x, weight, bias: affine(x, weight, bias_of_rows(bias, x.shape[1])),
         ),
     ),
 )

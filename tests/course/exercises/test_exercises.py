@@ -331,6 +331,19 @@ BIAS_IN_THE_LOOP = but(
     ("total = bias[column]", "total = np.float32(0)"),
     ("* weight[column, k]", "* weight[column, k] + bias[column]"),
 )
+WEIGHT_TURNED = but(first_kernels.linear, ("weight[column, k]", "weight[k, column]"))
+BIAS_OF_THE_ROW = but(first_kernels.linear, ("bias[column]", "bias[row]"))
+FIRST_OF_THE_BATCH = but(first_kernels.linear, ("x[batch, row, k]", "x[0, row, k]"))
+
+
+@cuda.jit
+def mean_of_four(out, picture):
+    x, y = cuda.grid(2)
+    if x < out.shape[1] and y < out.shape[0]:
+        upper = picture[2 * y, 2 * x] + picture[2 * y, 2 * x + 1]
+        out[y, x] = (upper + picture[2 * y + 1, 2 * x] + picture[2 * y + 1, 2 * x + 1]) / 4
+
+
 ONE_PART = replace(beating_pytorch.UPDATE_CU, "s < splits", "s < 1")
 IN_LANE_0 = replace(beating_pytorch.HEAD_CU, "  gradient[k] =", "  if (lane == 0) gradient[k] =")
 NO_RELU = replace(beating_pytorch.PLAIN_BN_RELU_POOL, "best = 0", "best = -1e30f")
@@ -397,6 +410,10 @@ SLIPS = [
     ("tensor_cores.wmma", NO_16_DOWN, "the rows of `a` from `16 * blockIdx.y` on"),
     ("tensor_cores.wmma", NO_16_ACROSS, "the columns of `b` from `16 * blockIdx.x` on"),
     ("first_kernels.batched_linear", BIAS_IN_THE_LOOP, "outside of the loop"),
+    ("first_kernels.batched_linear", WEIGHT_TURNED, "axes of `weight` are exchanged"),
+    ("first_kernels.batched_linear", BIAS_OF_THE_ROW, "belongs to the column"),
+    ("first_kernels.batched_linear", FIRST_OF_THE_BATCH, "computed from `x[0]`"),
+    ("first_kernels.max_pool", mean_of_four, "the mean of the four pixels"),
     ("synchronization.count", but(synchronization.count, "values[i], 1", "i, 1"), "which counter"),
     ("mnist_cnn.norm_backward", replace(mnist_cnn.NORM_SOLUTION, "B * S;", "S;"), "over the batch"),
     ("mnist_cnn.norm_backward", replace(mnist_cnn.NORM_SOLUTION, "B * S;", "1;"), "are sums"),
