@@ -23,6 +23,7 @@ import nbformat
 from nbformat.v4 import new_markdown_cell
 
 from course.chapters import CHAPTERS
+from course.publish.answers import fold_answers, told
 from course.publish.covers import cover
 from course.publish.frame import TOP
 from course.publish.here import cells as here_cells
@@ -118,12 +119,14 @@ def readers_notebook(page, targets):
     notebook = stills(nbformat.read(ROOT / page, as_version=4))
     answerable(notebook)
     openable(notebook)
+    answers = told(notebook.cells)
     cells = [
         each
         for cell in with_imports(notebook.cells)
         if not is_plumbing(cell)
         for each in readers_cells(cell, page, targets)
     ]
+    fold_answers(cells, answers)
     notebook.cells = unfoldable(cells)
     notebook.metadata.language_info = {"name": "python", "pygments_lexer": "notebook-cell"}
     return notebook

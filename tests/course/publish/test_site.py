@@ -432,6 +432,21 @@ def test_a_quiz_replies_to_every_answer(page, built):
 
 
 @AT_NIGHT
+def test_an_answer_is_folded_until_the_guess_and_then_marked(page, built):
+    page.set_viewport_size({"width": 390, "height": 800})
+    open_page(page, built, "chapters/05_first_kernels/9-how-big-should-a-block-be.html")
+    form = page.locator("form.predict[data-answer]").first
+    said = page.locator("details.answer").first
+    assert said.locator("p").first.is_hidden()
+    beside = "(label) => label.getClientRects().length === 1"
+    assert all(label.evaluate(beside) for label in form.locator("label").all())
+    form.get_by_role("radio").first.check()
+    assert said.locator("p").first.is_visible()
+    assert form.get_by_role("status").inner_text().startswith(("Right", "It is: "))
+    assert page.locator("details.below-input").first.get_attribute("open") is not None
+
+
+@AT_NIGHT
 def test_each_hint_of_an_exercise_opens_by_itself_by_a_key(page, built):
     hints = EXERCISES["matmul.tile"].hints
     open_page(page, built, "chapters/11_matmul/4-must-everybody-fetch-alone.html")

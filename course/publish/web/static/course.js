@@ -14,7 +14,7 @@ function answerQuiz(event) {
   else output.innerHTML = replies[given] ?? replies[""];
 }
 
-// ---- a guess is marked once its answer is unfolded
+// ---- a guess unfolds its answer, and is marked once that is unfolded
 
 const NEAR = 4; // cells, at most, from the question to its answer
 
@@ -36,15 +36,27 @@ function markGuess(form) {
   said.textContent = chosen.textContent.trim() === answer ? "Right." : `It is: ${answer}.`;
 }
 
-function waitForAnswer(form) {
-  let cell = form.closest(".cell");
+// What is folded below a question until the guess is made: outputs, and the answer in words
+function foldedBelow(question) {
+  const found = [];
+  let cell = question.closest(".cell");
   for (let n = 0; n < NEAR && cell; n++) {
     cell = cell.nextElementSibling;
-    const folded = cell?.querySelector("details.below-input");
-    if (!folded) continue;
-    folded.addEventListener("toggle", () => folded.open && markGuess(form));
-    return;
+    if (!cell || cell.querySelector(".predict")) break;
+    if (cell.matches("details.answer")) return [...found, cell];
+    found.push(...cell.querySelectorAll("details.below-input"));
   }
+  return found;
+}
+
+function waitForGuess(question) {
+  const answers = foldedBelow(question);
+  const mark = () => question.dataset.answer && markGuess(question);
+  question.addEventListener("change", () => {
+    for (const each of answers) each.open = true;
+    if (answers.length) mark();
+  });
+  for (const each of answers) each.addEventListener("toggle", () => each.open && mark());
 }
 
 // ---- the navigation begins where the reader is, not at the first chapter
@@ -170,7 +182,7 @@ function makeAllLegible(inside) {
 
 // ---- on paper nothing can be unfolded: answers and further sections are printed, and closed again
 
-const PRINTED = "details:is(.below-input, .further):not([open])";
+const PRINTED = "details:is(.below-input, .further, .answer):not([open])";
 const opened = new Set();
 
 window.addEventListener("beforeprint", () => {
@@ -192,7 +204,7 @@ document.querySelectorAll("form.quiz").forEach((form) =>
   form.addEventListener("submit", answerQuiz));
 document.querySelectorAll("form.predict").forEach((form) =>
   form.addEventListener("submit", (event) => event.preventDefault()));
-document.querySelectorAll("form.predict[data-answer]").forEach(waitForAnswer);
+document.querySelectorAll(".predict").forEach(waitForGuess);
 document.querySelectorAll(".sidebar-scroll").forEach(showPlace);
 document.querySelectorAll(".cell_input").forEach(addFold);
 document.querySelectorAll(".tabs").forEach(chooseSystem);

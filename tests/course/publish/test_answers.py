@@ -1,0 +1,47 @@
+"""What is said of a prediction's answer on the website: folded until the guess is made."""
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_markdown_cell
+
+from course.chapters import CHAPTERS
+from course.publish.answers import CLOSE, OPEN, fold_answers, folded, told
+
+
+def question():
+    return new_code_cell("exercises.predict('a', 'b')", metadata={"tags": ["predict"]})
+
+
+def test_the_first_text_below_the_cell_that_answers_is_folded():
+    first, said = new_markdown_cell("What is it?"), new_markdown_cell("It is b.")
+    later = new_markdown_cell("And more.")
+    cells = [first, question(), new_code_cell("show()"), said, later]
+    fold_answers(cells, told(cells))
+    assert [first.source, later.source] == ["What is it?", "And more."]
+    assert said.source == f"{OPEN}\n\nIt is b.\n\n{CLOSE}"
+
+
+def test_a_text_that_answers_nothing_stays_open():
+    at_once = [question(), new_markdown_cell("Write it down."), new_code_cell("show()")]
+    anothers = [question(), new_code_cell("show()"), question(), new_markdown_cell("Guess.")]
+    assert told(at_once) == told(anothers) == set()
+
+
+def test_neither_a_heading_nor_the_next_question_is_folded():
+    assert folded("b.\n\nFor c.\n\n### Next\n\nText") == (
+        f"{OPEN}\n\nb.\n\nFor c.\n\n{CLOSE}\n\n### Next\n\nText"
+    )
+    assert (
+        folded("b.\n\nNow c. *Predict:* d?") == f"{OPEN}\n\nb.\n\n{CLOSE}\n\nNow c. *Predict:* d?"
+    )
+    for text in "### Next\n\nText", "*Predict:* d?":
+        assert folded(text) == text
+
+
+def test_the_chapters_answers_are_found():
+    by_name = {chapter.key: chapter.path for chapter in CHAPTERS}
+    for key, ids in {
+        "attention": {"turns-explain", "break-turn-explain"},
+        "first_kernels": {"sweep-explain"},
+    }.items():
+        cells = nbformat.read(by_name[key], as_version=4).cells
+        assert ids <= told(cells)
