@@ -52,6 +52,7 @@ def bytes_of(value):
         import torch
 
         whole = torch.Tensor.contiguous(torch.Tensor.cpu(torch.Tensor.detach(value)))
+        whole = torch.Tensor.resolve_conj(torch.Tensor.resolve_neg(whole))  # else no view of bytes
         flat = whole.reshape(-1) if whole.dim() else whole.reshape(1)
         return flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
     if isinstance(value, np.ndarray):

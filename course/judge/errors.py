@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from course.judge import sandbox
 from utils.check import rounding_bound
 
 #: Half the distance from 1 to the next number of each type. tf32 has the digits of fp16 and the
@@ -99,9 +100,12 @@ class Bound:
 
 
 def magnitude_of(argument):
-    """The magnitudes of an array of floats; anything else as it is."""
-    is_float = isinstance(argument, np.ndarray) and argument.dtype.kind == "f"
-    return np.abs(argument) if is_float else argument
+    """The magnitudes of an array or tensor of floats; anything else as it is."""
+    if isinstance(argument, np.ndarray):
+        return np.abs(argument) if argument.dtype.kind == "f" else argument
+    if sandbox.is_tensor(argument) and argument.is_floating_point():
+        return argument.abs()
+    return argument
 
 
 def typical(expected) -> float:

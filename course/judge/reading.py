@@ -11,6 +11,11 @@ from dataclasses import dataclass, field
 from course.judge.report import Reason
 from course.judge.words import sentence
 
+#: Names of `types` by which things are told apart, or kept
+KINDS = set(
+    "SimpleNamespace MappingProxyType BuiltinFunctionType BuiltinMethodType MethodType NoneType"
+    " GeneratorType GenericAlias EllipsisType".split()
+)
 #: module -> (key, names of it that are harmless)
 MODULES = {
     "gc": ("looks_around", {"collect", "freeze", "disable", "enable"}),
@@ -63,7 +68,7 @@ MODULES = {
     "resource": ("knows_the_test", set()),
     "psutil": ("knows_the_test", set()),
     "mock": ("patched", set()),
-    "types": ("hides_code", {"SimpleNamespace", "MappingProxyType"}),
+    "types": ("hides_code", KINDS),
     "_posixsubprocess": ("starts_processes", set()),
     "posix": ("knows_the_test", set()),
 }
@@ -102,17 +107,15 @@ OF_OS = {
     "putenv": "leaves_files",
     "register_at_fork": "exit_hook",
     "urandom": "knows_the_test",
-    "times": "knows_the_test",
     "stat": "knows_the_test",
     "fstat": "knows_the_test",
     "getloadavg": "knows_the_test",
-    "read": "forged",
-    "pread": "forged",
+    "read": "looks_around",
+    "pread": "looks_around",
     "pwrite": "forged",
     "sendfile": "forged",
     "close": "forged",
     "closerange": "forged",
-    "pipe": "forged",
     "setsid": "starts_processes",
     "posix_spawn": "starts_processes",
 }
@@ -206,6 +209,7 @@ class Reader(ast.NodeVisitor):
         self.facts = facts
         self.modules = {}  # name here -> dotted name of the module or of what is in it
         self.defined = set()  # functions and classes of its own
+        self.on_its_pipes = set()  # (line, name) of calls on ends of pipes that it made
 
     def read(self, tree):
         """Imports first, wherever they stand; then everything."""
@@ -224,8 +228,29 @@ class Reader(ast.NodeVisitor):
                     if node.module.partition(".")[0] in ARRAYS:
                         self.facts.called.setdefault(one.name, node.lineno)
                     self.used(f"{node.module}.{one.name}", node.lineno)
+        self.find_pipes(tree)
         self.visit(tree)
         self.by_the_date(tree)
+
+    def find_pipes(self, tree):
+        """Which calls write to, read from or close an end of a pipe of its own.
+
+        A name that is ever set to anything else is no such end.
+        """
+        ends = set()
+        for node in ast.walk(tree):
+            is_pipe = isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+            if is_pipe and self.dotted(node.value.func) == "os.pipe":
+                ends |= {id(one) for one in ast.walk(node.targets[0]) if isinstance(one, ast.Name)}
+        made, other = set(), {one.arg for one in ast.walk(tree) if isinstance(one, ast.arg)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                (made if id(node) in ends else other).add(node.id)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Name):
+                name = self.dotted(node.func) or ""
+                if name in ("os.read", "os.write", "os.close") and node.args[0].id in made - other:
+                    self.on_its_pipes.add((node.lineno, name.removeprefix("os.")))
 
     def by_the_date(self, tree):
         """What is done depends on the date, of which no hook tells who asks."""
@@ -267,7 +292,8 @@ class Reader(ast.NodeVisitor):
         elif name in OF_PATHS:
             self.facts.add("knows_the_test", line, f"`{name}`")
         elif module in ("os", "posix") and first in OF_OS:
-            self.facts.add(OF_OS[first], line, f"`os.{first}`")
+            if (line, first) not in self.on_its_pipes:
+                self.facts.add(OF_OS[first], line, f"`os.{first}`")
         elif module in MODULES and rest:
             key, harmless = MODULES[module]
             if first not in harmless:

@@ -271,7 +271,7 @@ class Watch:
                 return original(*arguments, **named)
             if name == "time.sleep":
                 self.note("sleeps", self.place(frame), name)
-            elif name.startswith("os."):
+            elif name.startswith("os.") and name not in CLOCKS:
                 self.note("knows_the_test", self.place(frame), name)
             else:
                 self.asked[f"`{name}` ({self.place(frame)})"] = True
@@ -287,6 +287,8 @@ class Watch:
             return None
         self.jumps += 1
         seconds = JUMP * self.jumps
+        if isinstance(told, os.times_result):
+            return os.times_result([one + seconds for one in told])
         return told + (seconds * 10**9 if isinstance(told, int) else float(seconds))
 
     def registering(self, original):
@@ -387,7 +389,7 @@ ASKED = {
     timeit: "default_timer",
     os: "getpid getppid times getloadavg urandom",
 }
-CLOCKS = ("time.", "timeit.")
+CLOCKS = ("time.", "timeit.", "os.times")
 JUMP = 12_347  # seconds that pass from one look at a clock to the next, where it tells another time
 
 

@@ -21,6 +21,7 @@ from course.judge import (
     judging,
     right,
     sandbox,
+    sum_of_products,
 )
 from course.judge.__main__ import main
 from course.judge.bank import patterns
@@ -217,6 +218,51 @@ def test_a_clock_that_is_read_for_a_log_and_a_counter_are_noted_and_refuse_nothi
     assert report.verdict == "accepted", str(report)
     assert {fact.key for fact in report.honest.facts} == {"reads_clock", "counts_calls"}
     assert "facts" in json.loads(report.to_json())["honest"]
+
+
+def test_cpu_time_that_is_added_up_refuses_nothing_unless_something_depends_on_it():
+    source = """
+        import os
+        spent = [0.0]
+        def kernel(a, b):
+            begin = os.times().user
+            result = 2 * a + b
+            spent[0] += os.times().user - begin
+            return result
+        """
+    report = judged(source)
+    assert report.verdict == "accepted", str(report)
+    report = judged(source.replace("return result", "return a if begin > 9999 else result"))
+    assert "knows_the_test" in report.honest.keys, str(report)
+
+
+TREE = """
+import numpy as np
+from numba import cuda, float32
+@cuda.jit
+def tree(a, out):
+    s, t = cuda.shared.array(64, float32), cuda.threadIdx.x
+    s[t] = a[t] if t < a.size else float32(0)
+    half = 32
+    while half:
+        cuda.syncthreads()
+        if t < half:
+            s[t] += s[t + half]
+        half //= 2
+    if t == 0:
+        out[0] = s[0]
+def total(a):
+    out = np.empty(1, np.float32)
+    tree[1, 64](a, out)
+    return out
+"""
+
+
+def test_what_the_tracer_calls_is_not_the_candidate_s_library():
+    demands = {"library": ("numpy.sum",), "entry": "total", "hostile": False, "large": False}
+    demands["error"] = sum_of_products(64)
+    report = judged(TREE, lambda a: a.sum()[None], lambda rng, n: pair(rng, n)[:1], **demands)
+    assert report.verdict == "accepted", str(report)
 
 
 KEPT = """

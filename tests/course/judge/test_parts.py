@@ -8,10 +8,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 from course.judge import (
     Bound,
     Demands,
+    desk,
     elementwise,
     fast,
     handed_in,
@@ -51,6 +53,17 @@ def test_a_bound_of_terms_that_cancel_is_as_wide_as_they_are_and_one_of_the_resu
     assert wide.of(a @ b, (a, b), product) > 1e-3 > 100 * narrow.of(a @ b, (a, b), product)
 
 
+def test_a_bound_is_as_wide_for_tensors_as_for_arrays():
+    a, b = (np.random.default_rng(n).normal(size=(40, 40)) for n in (1, 2))
+    bound, tensors = sum_of_products(40), (torch.from_numpy(a), torch.from_numpy(b))
+    assert np.allclose(bound.of(a @ b, tensors, product), bound.of(a @ b, (a, b), product))
+
+
+def test_bytes_of_a_tensor_that_is_negated_later_are_those_of_its_values():
+    values = torch.arange(5.0)
+    assert desk.bytes_of(torch._neg_view(values)) == (-values).numpy().tobytes()
+
+
 def test_no_bound_lets_zeros_pass():
     expected = np.full(4, 2.0)
     assert np.all(Bound(1 << 40, "float16").of(expected, (expected,), None) < expected)
@@ -77,6 +90,12 @@ SAYS = {
     "import os\nos.environ['X'] = '1'": {"leaves_files", "knows_the_test"},
     "from numba import cuda\ncounts = a = {}\ncounts[cuda.threadIdx.x] = 0": set(),
     "class A:\n    def __del__(self):\n        pass": {"exit_hook"},
+    "import os\nos.times()": set(),
+    "import types\nisinstance(print, types.BuiltinFunctionType)": set(),
+    "import types\ntypes.FunctionType": {"hides_code"},
+    "import os\na, b = os.pipe()\nos.write(b, b'1')\nos.read(a, 1)\nos.close(a)": set(),
+    "import os\na, b = os.pipe()\na = 3\nos.write(a, b'1')": {"forged"},
+    "import os\na, b = os.pipe()\ndef f(a):\n    os.write(a, b'1')": {"forged"},
     "no Python {": set(),
 }
 
