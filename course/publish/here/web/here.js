@@ -5,20 +5,27 @@ const files = new URL(document.getElementById("here-cells").dataset.files, locat
 const PROGRESS = "cuda-course:progress";
 const bar = document.querySelector(".here-bar");
 const words = bar.querySelector(".here-words");
-const share = bar.querySelector("progress");
+const level = bar.querySelector("progress");
 const stop = bar.querySelector("button");
 const byId = new Map(cells.map((cell) => [cell.id, cell]));
 const touched = matchMedia("(pointer: coarse)").matches;
 const KEYS = ["Tab", ..."()[]:=+-*/<>_.,"]; // which a phone's keyboard hides
 const PATIENCE = 5000; // milliseconds for what keeps files to begin
+const LOADED = "cuda-course:here-loaded"; // the version whose files this browser has loaded once
+const PICTURES = "Python loads what draws pictures. Then the cell runs.";
+const clock = document.createElement("span"); // beside the words: a screen reader need not count
+let since = 0; // when what the bar tells of began
+let share = null; // of the files, while they are loaded
 let worker = null;
 let ready = null;
+let there = false; // whether Python is loaded
+let draws = false; // whether what draws pictures is, too
 let begun = 0; // how often Python was started
 let busy = false;
 let wanted = null; // the cell whose button was pressed
 
 const key = (cell) => `cuda-course:here:${chapter}:${cell.id}`;
-const own = (cell) => `${key(cell)}:own`; // what stood there before an answer came with a link
+const own = (cell) => `${key(cell)}:own`; // what stood there before answers came with links
 
 function keep(name, value) {
   try {
@@ -41,10 +48,34 @@ function works(does) {
   bar.setAttribute("aria-busy", String(does));
 }
 
-function say(text, part = null) {
-  words.textContent = text;
-  share.hidden = part === null;
-  if (part !== null) share.value = part;
+function say(text) {
+  if (words.textContent !== text) words.textContent = text;
+  tick();
+}
+
+// What is waited for: its words, and the time from now on
+function wait(text) {
+  since = Date.now();
+  share = null;
+  say(text);
+}
+
+// A level is shown while files come; after that nobody knows how long it takes, and the bar moves
+function tick() {
+  const waits = bar.getAttribute("aria-busy") === "true";
+  const seconds = `${Math.floor((Date.now() - since) / 1000)} s`;
+  const known = share !== null && share < 1;
+  clock.textContent = waits ? (known ? `${Math.floor(100 * share)} %, ${seconds}` : seconds) : "";
+  level.hidden = !waits || there;
+  if (known) level.value = share;
+  else level.removeAttribute("value");
+}
+
+function loading() {
+  const first = kept(LOADED) !== files.href;
+  const then = busy ? " Then the cell runs." : "";
+  if (share === 1) return `Python starts.${then}`;
+  return `Python is being loaded${first ? ": about 20 MB, once" : ""}.${then}`;
 }
 
 // What keeps this page and its files for a time without a network; where a browser has none of it,
@@ -69,7 +100,7 @@ const keeping = keeper();
 function begin() {
   const turn = ++begun;
   works(true);
-  say("Loading Python: about 20 MB, once.", 0);
+  wait(loading());
   ready = new Promise((done) => {
     keeping.then(() => {
       if (turn !== begun) return; // stopped meanwhile
@@ -81,13 +112,23 @@ function begin() {
 }
 
 function heard(data, done) {
-  if (data.kind === "loading") say("Loading Python: about 20 MB, once.", data.share);
+  if (data.kind === "loading") {
+    share = data.share;
+    say(loading());
+  }
   if (data.kind === "ready") {
+    there = true;
+    keep(LOADED, files.href);
     works(busy);
-    say(busy ? "A cell runs." : "Python is ready.");
+    say(busy ? PICTURES : "Python is ready.");
     done();
   }
-  if (data.kind === "running") say("A cell runs.");
+  if (data.kind === "draws") draws = true;
+  if (data.kind === "running") {
+    const text = data.of > 1 ? `Cell ${data.number} of ${data.of} runs.` : "The cell runs.";
+    if (data.number === 1) wait(text);
+    else say(text);
+  }
   if (data.kind === "ran") ran(byId.get(data.id), data);
   if (data.kind === "idle") rest("Python is ready.");
   if (data.kind === "broken") {
@@ -100,7 +141,11 @@ function rest(text) {
   busy = false;
   works(false);
   stop.hidden = true;
-  for (const cell of cells) cell.button.disabled = false;
+  for (const cell of cells) {
+    cell.button.disabled = false;
+    showRecorded(cell);
+  }
+  hand.disabled = false;
   say(text);
 }
 
@@ -108,6 +153,7 @@ function end() {
   begun++;
   worker?.terminate();
   worker = ready = null;
+  there = draws = false;
   for (const cell of cells) cell.done = null;
 }
 
@@ -118,9 +164,34 @@ function ran(cell, data) {
     markSolved();
   }
   show(cell, data.outputs.map(shown));
-  if (data.failed && cell !== wanted) show(wanted, [elsewhere(cell)]);
+  replaceRecorded(cell);
+  if (data.failed && cell !== wanted) {
+    show(wanted, [elsewhere(cell)]);
+    replaceRecorded(wanted);
+  }
+}
+
+function replaceRecorded(cell) {
   cell.recorded?.remove();
   cell.recorded = null;
+}
+
+const solved = () => JSON.parse(kept(PROGRESS) || "{}").exercises ?? {};
+const checkedBy = (cell) => /exercises\.check\(\s*"([\w.]+)"/.exec(cell.source)?.[1];
+
+// What was recorded with the starter says nothing of an answer of one's own
+function showRecorded(cell) {
+  if (!cell.recorded || busy) return;
+  const starts = cell.needs.filter((id) => id.startsWith("start-")).map((id) => byId.get(id));
+  const changed = [cell, ...starts].some((each) => each.text.value !== each.source);
+  const done = checkedBy(cell) in solved();
+  cell.recorded.hidden = Boolean(checkedBy(cell)) && (changed || done);
+  if (done) {
+    const block = document.createElement("p");
+    block.className = "here-solved";
+    block.textContent = "✓ Solved in this browser. Run checks what stands above once more.";
+    show(cell, [block]);
+  }
 }
 
 function show(cell, blocks) {
@@ -160,14 +231,19 @@ async function run(cell) {
   busy = true;
   works(true);
   stop.hidden = false;
-  if (ready) say("A cell runs.");
   for (const other of cells) other.button.disabled = true;
-  if (!ready) begin();
+  hand.disabled = true;
+  if (there) wait(draws ? "The cell runs." : PICTURES);
+  else if (ready) say(loading());
+  else begin();
   await ready;
   const before = cell.needs.map((id) => byId.get(id));
   const todo = [...before.filter((other) => other.done !== other.text.value), cell];
   wanted = cell;
-  for (const each of todo) show(each, []);
+  for (const each of todo) {
+    show(each, []);
+    if (each.recorded) each.recorded.hidden = true;
+  }
   worker.postMessage({ kind: "run", cells: todo.map((c) => ({ id: c.id, source: c.text.value })) });
 }
 
@@ -177,9 +253,9 @@ stop.onclick = () => {
 };
 
 function markSolved() {
-  const solved = JSON.parse(kept(PROGRESS) || "{}").exercises ?? {};
+  const known = solved();
   for (const link of document.querySelectorAll(".here-exercises a")) {
-    link.classList.toggle("solved", link.dataset.exercise in solved);
+    link.classList.toggle("solved", link.dataset.exercise in known);
   }
 }
 
@@ -202,12 +278,31 @@ async function unpacked(letters) {
 async function giveLink(cell) {
   const address = new URL(location.href.split("#")[0]);
   address.hash = `answer=${cell.id}.${await packed(cell.text.value)}`;
-  history.replaceState(null, "", address);
+  const link = document.createElement("a");
+  link.href = address.href;
+  link.textContent = "This link";
   try {
     await navigator.clipboard.writeText(address.href);
-    note(cell, "The link to what stands here is copied.");
+    note(cell, link, " to what stands here is copied.");
   } catch {
-    note(cell, "The page's address is now the link to what stands here.");
+    note(cell, link, " leads to what stands here: copy its address.");
+  }
+}
+
+// The texts that links have replaced here, the newest last
+function replaced(cell) {
+  const text = kept(own(cell));
+  try {
+    return [JSON.parse(text) ?? []].flat();
+  } catch {
+    return [text]; // as an older version of this page kept one
+  }
+}
+
+// The address of a page carries an answer until something is edited: a reload must not undo that
+function forgetLink() {
+  if (location.hash.startsWith("#answer=")) {
+    history.replaceState(null, "", location.href.split("#")[0]);
   }
 }
 
@@ -222,16 +317,40 @@ async function takeLink() {
     note(cell, "The answer in the link cannot be read: the link is not whole.");
     return;
   }
-  if (answer !== cell.text.value && kept(own(cell)) === null) keep(own(cell), kept(key(cell)));
-  cell.text.value = answer;
-  grow(cell.text);
-  showChanged(cell);
-  note(cell, "This came with the link: read it before you run it. “As it was” brings back yours.");
+  if (answer !== cell.text.value) {
+    const [mine, before] = [kept(key(cell)), replaced(cell)];
+    if (mine !== null && mine !== answer && mine !== before.at(-1)) {
+      keep(own(cell), JSON.stringify([...before, mine]));
+    }
+    cell.text.value = answer;
+    grow(cell.text);
+    showChanged(cell);
+    for (const each of cells) showRecorded(each);
+    note(cell, "This came with the link: read it before you run it. “As it was” brings back yours.");
+  }
   cell.text.scrollIntoView({ block: "center" });
 }
 
-function note(cell, words) {
-  cell.note.textContent = words;
+function note(cell, ...parts) {
+  cell.note.replaceChildren(...parts);
+}
+
+// ---- the way to an exercise: its heading and its task come into view with the cell
+
+function leaveRoom(cell) {
+  const { text } = cell;
+  const heading = text.closest("section")?.querySelector("h1, h2, h3, h4");
+  if (!heading) return;
+  const room = text.getBoundingClientRect().top - heading.getBoundingClientRect().top;
+  text.style.scrollMarginTop = `calc(${Math.max(0, Math.round(room))}px + 5rem)`;
+  setTimeout(() => text.style.removeProperty("scroll-margin-top"), 1000); // for the jump alone
+}
+
+function goTo() {
+  const cell = cells.find(({ text }) => `#${text.id}` === location.hash);
+  if (!cell) return;
+  leaveRoom(cell);
+  cell.text.scrollIntoView({ block: "start" });
 }
 
 // ---- the editor
@@ -262,6 +381,32 @@ function breakLine(event) {
   if (!indent) return;
   event.preventDefault();
   type(text, `\n${indent}`);
+  text.scrollLeft = 0;
+}
+
+// A phone's keyboard covers what lies at the window's bottom: the bar stands above it, with a *Run*
+// for the cell that is edited
+const hand = document.createElement("button");
+
+function raiseBar() {
+  const { height, offsetTop, scale } = visualViewport;
+  const covered = scale > 1.01 ? 0 : Math.max(0, innerHeight - height - offsetTop);
+  document.documentElement.style.setProperty("--here-covered", `${covered}px`);
+}
+
+function setBar() {
+  clock.className = "here-clock";
+  clock.setAttribute("aria-hidden", "true");
+  words.after(clock);
+  setInterval(tick, 1000);
+  hand.textContent = "Run";
+  hand.className = "here-hand";
+  hand.hidden = true;
+  hand.onpointerdown = (event) => event.preventDefault(); // the keyboard stays
+  bar.append(hand);
+  if (!touched || !window.visualViewport) return;
+  visualViewport.addEventListener("resize", raiseBar);
+  visualViewport.addEventListener("scroll", raiseBar);
 }
 
 function keysFor(text) {
@@ -291,10 +436,13 @@ function open(cell) {
   text.autocapitalize = "off";
   text.setAttribute("aria-label", `Python, cell ${cell.id}`);
   text.value = kept(key(cell)) ?? cell.source;
-  text.oninput = () => {
+  text.oninput = (event) => {
     grow(text);
+    forgetLink();
+    if (event?.inputType === "insertLineBreak") text.scrollLeft = 0;
     keep(key(cell), text.value === cell.source ? null : text.value);
     showChanged(cell);
+    cells.filter(({ id, needs }) => [id, ...needs].includes(cell.id)).forEach(showRecorded);
   };
   text.onkeydown = (event) => {
     if (event.key === "Enter" && (event.shiftKey || event.ctrlKey || event.metaKey)) {
@@ -308,14 +456,23 @@ function open(cell) {
     if (event.key === "Escape") text.blur(); // the Tab key leaves then
   };
   text.onbeforeinput = breakLine;
+  text.onfocus = () => {
+    hand.hidden = !touched;
+    hand.onclick = () => run(cell);
+  };
+  text.onblur = () => {
+    hand.hidden = true;
+    text.scrollLeft = 0; // the lines' beginnings
+  };
   const button = document.createElement("button");
   button.textContent = "Run";
   button.onclick = () => run(cell);
   const reset = document.createElement("button");
   reset.textContent = "As it was";
   reset.onclick = () => {
-    text.value = kept(own(cell)) ?? cell.source;
-    keep(own(cell), null);
+    const before = replaced(cell);
+    text.value = before.pop() ?? cell.source;
+    keep(own(cell), before.length ? JSON.stringify(before) : null);
     text.oninput();
     note(cell, "");
   };
@@ -330,7 +487,7 @@ function open(cell) {
   told.className = "here-note";
   told.setAttribute("role", "status");
   const output = document.createElement("div");
-  output.className = "here-output";
+  output.className = checkedBy(cell) ? "here-output here-verdict" : "here-output";
   output.hidden = true;
   output.setAttribute("aria-live", "polite");
   input.replaceChildren(text, ...(touched ? [keysFor(text)] : []), buttons, told);
@@ -341,8 +498,17 @@ function open(cell) {
   grow(text);
 }
 
+setBar();
 cells.forEach(open);
+cells.forEach(showRecorded);
 markSolved();
 takeLink();
+goTo();
+for (const link of document.querySelectorAll(".here-exercises a")) {
+  link.addEventListener("click", () => {
+    const cell = cells.find(({ text }) => `#${text.id}` === link.hash);
+    if (cell) leaveRoom(cell);
+  });
+}
 addEventListener("hashchange", takeLink);
 begin();

@@ -22,11 +22,14 @@ async function bytesOf(file, loaded) {
   }
 }
 
-async function unpack(files, loaded) {
+async function bytesOfAll(files, loaded) {
+  return Promise.all(files.map(async (file) => ({ ...file, bytes: await bytesOf(file, loaded) })));
+}
+
+function unpack(files) {
   for (const file of files) {
-    const bytes = await bytesOf(file, loaded);
     const extractDir = file.name.endsWith(".whl") ? PACKAGES : "/course";
-    if (file.unpacked) python.unpackArchive(bytes, "zip", { extractDir });
+    if (file.unpacked) python.unpackArchive(file.bytes, "zip", { extractDir });
   }
 }
 
@@ -35,23 +38,23 @@ async function start(progress) {
   const total = manifest.core.reduce((sum, file) => sum + file.size, 0);
   let sum = 0;
   const loaded = (count) => say("loading", { share: (sum += count) / total });
-  const core = manifest.core.filter((file) => !file.unpacked);
-  await Promise.all(core.map((file) => bytesOf(file, loaded)));
+  const core = await bytesOfAll(manifest.core, loaded);
   python = await loadPyodide({ indexURL: here.href });
-  await unpack(manifest.core.filter((file) => file.unpacked), loaded);
+  unpack(core);
   python.FS.writeFile("/in_page.py", python.FS.readFile("/course/course/publish/here/in_page.py"));
   python.runPython("import sys; sys.path.insert(0, '/'); import in_page");
   python.globals.get("in_page").prepare(progress);
   say("ready");
-  pictures = unpack(manifest.pictures, () => {});
+  pictures = bytesOfAll(manifest.pictures, () => {}).then(unpack);
   await pictures;
   if (!asked) python.globals.get("in_page").get_ready_to_draw();
+  say("draws");
 }
 
 async function run(cells) {
-  for (const { id, source } of cells) {
-    say("running", { id });
+  for (const [index, { id, source }] of cells.entries()) {
     if (/\b(check|trace|plots|diagrams|pictures|compare|benchmark)\b/.test(source)) await pictures;
+    say("running", { id, number: index + 1, of: cells.length });
     const done = JSON.parse(python.globals.get("in_page").run(id, source));
     say("ran", { id, ...done });
     if (done.failed) break;
