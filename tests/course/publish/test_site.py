@@ -299,6 +299,22 @@ def test_the_races_letters_can_be_read_on_a_phone(page, built):
 
 
 @AT_NIGHT
+def test_a_picture_is_whole_on_a_phone_and_can_be_enlarged(page, built):
+    page.set_viewport_size({"width": 390, "height": 800})
+    open_page(page, built, "chapters/05_first_kernels.html")
+    picture = page.locator(".course-picture:has(.enlarge)").first
+    is_whole = "(picture) => picture.querySelector('svg').clientWidth <= picture.clientWidth"
+    assert picture.evaluate(is_whole)
+    picture.get_by_role("button").click()
+    assert min(picture.locator("text").evaluate_all(LETTERS)) >= 10.9
+    picture.get_by_role("button").click()
+    assert picture.evaluate(is_whole)
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.reload()
+    assert page.locator(".enlarge").count() == 0
+
+
+@AT_NIGHT
 @pytest.mark.parametrize("name", ["index", "about", SECTION, "course/glossary"])
 def test_no_page_is_wider_than_the_screen(page, built, name):
     open_page(page, built, f"{name}.html")

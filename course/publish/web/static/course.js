@@ -158,22 +158,37 @@ async function tellApart(image) {
 }
 
 // ---- letters of pictures that can be read on a phone: a picture that would have smaller ones is
-// wider than the screen, and scrolls
+// shown whole, with a button that enlarges it; then it is wider than the screen, and scrolls
 
 const LETTERS = 11; // pixels, at least
 
 function makeLegible(picture) {
+  const frame = picture.parentElement;
+  const keeper = picture.closest(".course-frame") ?? frame; // a slider's picture is drawn anew
+  if (frame.querySelector(":scope > .enlarge")) return;
+  const { minWidth, maxWidth } = picture.style;
+  picture.style.minWidth = 0;
   const sizes = [...picture.querySelectorAll("text")].map((text) => {
     const { a, b } = text.getScreenCTM();
     return parseFloat(getComputedStyle(text).fontSize) * Math.hypot(a, b);
   });
   const least = Math.min(...sizes.filter((size) => size > 0));
-  if (!(least < LETTERS)) return;
-  const width = (picture.getBoundingClientRect().width * LETTERS) / least;
-  const most = parseFloat(picture.style.maxWidth) || Infinity;
-  picture.style.minWidth = `${Math.ceil(Math.max(width, 0))}px`;
-  if (width > most) picture.style.maxWidth = picture.style.minWidth;
-  picture.parentElement.style.overflowX = "auto";
+  if (!(least < LETTERS - 0.5)) return void (picture.style.minWidth = minWidth);
+  const width = Math.ceil((picture.getBoundingClientRect().width * LETTERS) / least);
+  const button = document.createElement("button");
+  button.className = "enlarge";
+  const show = (isLarge) => {
+    const wide = `${width}px`;
+    picture.style.minWidth = isLarge ? wide : 0;
+    picture.style.maxWidth = isLarge && width > parseFloat(maxWidth) ? wide : maxWidth;
+    frame.style.overflowX = isLarge ? "auto" : "";
+    button.textContent = isLarge ? "Show the whole picture" : "Enlarge the picture";
+    button.setAttribute("aria-pressed", String(isLarge));
+    keeper.toggleAttribute("data-large", isLarge);
+  };
+  button.addEventListener("click", () => show(!keeper.hasAttribute("data-large")));
+  picture.after(button);
+  show(keeper.hasAttribute("data-large"));
 }
 
 function makeAllLegible(inside) {
