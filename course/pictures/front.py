@@ -132,11 +132,9 @@ def films():
 
 
 def film():
-    """Both films on one clock, which begin once they are seen."""
+    """Both films on one clock, from their beginning."""
     shown = films()
-    player = play(*shown.values(), names=tuple(shown))
-    player.auto = True
-    return player
+    return play(*shown.values(), names=tuple(shown))
 
 
 def _kernel(source):

@@ -89,7 +89,6 @@ def film():
     """Something that moves: a race and its cure, which the reader plays."""
     chapter = chapter_of("synchronization")
     player = front.film()
-    player.auto = True
     return section(
         "Watch a kernel run",
         "<p>Every thread of this kernel takes its neighbour's number. Play it: on the left one "

@@ -139,7 +139,7 @@ async (host, films, setting) => {
   const unit = two ? "ticks" : "steps";
   for (const rate of two ? [2, 8, 30, 120] : [0.5, 1, 2, 5, 20])
     speed.append(make("option", { value: rate }, `${rate} ${unit}/s`));
-  speed.value = !two ? "2" : ticks > 600 ? "120" : ticks > 150 ? "30" : "8";
+  speed.value = !two ? "2" : ticks > 600 ? "120" : ticks > 150 ? "30" : ticks > 40 ? "8" : "2";
   bar.append(scrub, where, speed);
   const moments = films.map((film) => (film.stop === null ? Infinity : film.starts[film.stop]));
   const wrong = Math.min(...moments);
@@ -279,7 +279,7 @@ async (host, films, setting) => {
   const layoutOf = (view, width) => {
     const { film } = view;
     if (view.layout && view.layout.width === width) return view.layout;
-    const label = film.blocks.length > 1 ? 66 : 30;
+    const label = width > 420 ? 92 : 70; // one left edge and one grid for lanes, sectors, banks and memory
     const side = Math.max(5, Math.min(18, Math.floor((width - label - 26) / WARP)));
     const rowHeight = film.warps.length > 8 ? 10 : Math.min(Math.max(side, 12), 15);
     const lanes = { label, side, rowHeight, top: 38, pitch: rowHeight + 3 };
@@ -289,7 +289,7 @@ async (host, films, setting) => {
     const request = { top: y, height: Math.max(0, ...films.flatMap((each) => each.steps.map((step) => heightOf(each, step)))) };
     y += request.height;
     const slots = new Map();
-    let x = 0, tallest = 0;
+    let x = label, tallest = 0;
     film.arrays.forEach((array, number) => {
       const same = JSON.stringify([array.name, array.space, array.shape]);
       const known = array.space === "shared" && slots.get(same);
@@ -297,15 +297,19 @@ async (host, films, setting) => {
       const cells = array.shape.reduce((a, b) => a * b, 1);
       const columns = array.shape.length > 1 ? array.shape.at(-1) : Math.min(cells, WARP);
       const all = Math.ceil(cells / Math.max(columns, 1));
-      const side = Math.max(2, Math.min(13, Math.floor((width - 2) / columns), Math.floor(150 / all)));
-      const rows = Math.min(all, Math.ceil(150 / side));
+      const isRow = columns === WARP; // an element stands below the lane of its number
+      const left = columns > WARP ? 0 : label;
+      const down = Math.max(2, Math.min(13, Math.floor((width - left - 2) / columns), Math.floor(150 / all)));
+      const across = isRow ? side : down;
+      const rows = Math.min(all, Math.ceil(150 / down));
       const words = `${array.name} · ${array.space}${rows < all ? ` · ${rows} of ${all} rows` : ""}`;
-      const wide = Math.max(columns * side, words.length * 7.2) + 18;
-      if (x + wide > width + 18 && x > 0) { x = 0; y += tallest + 12; tallest = 0; }
-      const slot = { arrays: [number], x, y, columns, rows, side, words };
+      const wide = Math.max(columns * across, words.length * 7.2) + 18;
+      if (x > label && (x + wide > width + 18 || left < label)) { y += tallest + 12; x = label; tallest = 0; }
+      if (x === label) x = left;
+      const slot = { arrays: [number], x, y, columns, rows, across, down, words };
       slots.set(same + (array.space === "shared" ? "" : number), slot);
       x += wide;
-      tallest = Math.max(tallest, rows * side + 22);
+      tallest = Math.max(tallest, rows * down + 22);
     });
     view.layout = { width, lanes, flights, request, slots: [...slots.values()], height: Math.ceil(y + tallest + 22) };
     return view.layout;
@@ -442,7 +446,7 @@ async (host, films, setting) => {
   const DOING = { read: "read", write: "written", atomic: "changed" };
 
   const drawSectors = (tools, step, top) => {
-    const { g, film, width, ink, spots } = tools;
+    const { g, film, layout, width, ink, spots } = tools;
     const array = film.arrays[step.a];
     const [cost, least] = step.f;
     const more = cost > least ? `, ${least} would do` : "";
@@ -459,11 +463,11 @@ async (host, films, setting) => {
     const order = [...rows.keys()].sort((a, b) => a - b);
     const height = Math.max(4, Math.min(18, Math.floor(140 / order.length)));
     const shown = order.slice(0, Math.floor(140 / height));
-    const label = width > 420 ? 92 : 70;
-    const gap = 4;
-    const sector = (width - label - 3 * gap) / 4;
+    const { label, side } = layout.lanes;
+    const gap = side > 8 ? 2 : 1;
+    const sector = (side * WARP) / 4 - gap;
     const unit = Math.min(step.z, SECTOR);
-    const across = (sector * unit) / SECTOR;
+    const across = (side * unit) / 4;
     shown.forEach((row, number) => {
       const y = top + 24 + number * height;
       const h = height - (height > 8 ? 3 : 1);
@@ -478,10 +482,10 @@ async (host, films, setting) => {
       }
       for (const [within, lane, n] of rows.get(row)) {
         const s = Math.floor(within / SECTOR);
-        const x = label + s * (sector + gap) + ((within - s * SECTOR) / unit) * across;
-        const w = Math.max(1, across);
+        const x = label + (within / unit) * across;
+        const w = Math.max(1, across - (x + across >= label + (s + 1) * (sector + gap) ? gap : 0));
         cell(g, x, y, w, h, setting.colours[lane][0]);
-        if (across >= 14 && h >= 12) text(tools, `${lane}`, x + w / 2, y + h / 2 + 0.5, { size: 11, align: "center", colour: setting.colours[lane][1] });
+        if (across >= 16 && h >= 12) text(tools, `${lane}`, x + w / 2, y + h / 2 + 0.5, { size: 11, align: "center", colour: setting.colours[lane][1] });
         spots.push({ x, y, w: Math.max(w, 3), h, tell: () => `${threadOf(film, step.w, lane)} (lane ${lane})\n${accessOf(film, step, n)}` });
       }
     });
@@ -509,7 +513,7 @@ async (host, films, setting) => {
     return { banks, phases: new Set(step.lanes.map((lane) => Math.floor(lane / phase))).size };
   };
   const drawBanks = (tools, step, top) => {
-    const { g, film, width, ink, spots } = tools;
+    const { g, film, layout, width, ink, spots } = tools;
     const array = film.arrays[step.a];
     const [cost, least] = step.f;
     const more = cost > least ? `: a bank conflict, ${least} would do` : ", no conflict";
@@ -517,11 +521,11 @@ async (host, films, setting) => {
     const { banks, phases } = passesOf(array, step);
     const worst = Math.max(...banks.map((bank) => bank.size), 2);
     tools.drawn.passes = Math.max(...banks.map((bank) => bank.size));
-    const side = Math.floor((width - 2) / WARP);
+    const { label, side } = layout.lanes;
     const ground = top + tools.layout.request.height - 32;
     const height = Math.max(3, Math.min(16, Math.floor(130 / worst)));
     banks.forEach((bank, b) => {
-      const x = b * side;
+      const x = label + b * side;
       [...bank.values()].forEach((who, pass) => {
         const y = ground - (pass + 1) * height;
         const late = pass >= phases;
@@ -537,7 +541,7 @@ async (host, films, setting) => {
   };
 
   const drawQueue = (tools, step, top) => {
-    const { g, film, width, spots } = tools;
+    const { g, film, layout, width, spots } = tools;
     const array = film.arrays[step.a];
     const queue = step.f[2];
     const words = queue > 1 ? `up to ${queue} lanes for one element, one after the other` : "each lane has an element of its own";
@@ -548,8 +552,7 @@ async (host, films, setting) => {
       places.get(step.p[n]).push([lane, n]);
     });
     const order = [...places.entries()].sort((a, b) => b[1].length - a[1].length || a[0] - b[0]);
-    const label = width > 420 ? 92 : 70;
-    const side = Math.min(18, Math.floor((width - label) / WARP));
+    const { label, side } = layout.lanes;
     const shown = order.slice(0, 7);
     shown.forEach(([offset, who], number) => {
       const y = top + 26 + number * 19;
@@ -573,18 +576,18 @@ async (host, films, setting) => {
       const array = film.arrays[number];
       const cells = state.arrays[number];
       const busy = (step.a ?? step.g) === number;
-      const { x, y, columns, rows, side } = slot;
+      const { x, y, columns, rows, across, down } = slot;
       text(tools, slot.words, x, y + 7, { size: 12, bold: busy });
       const top = y + 18;
       const total = array.shape.reduce((a, b) => a * b, 1);
       const shown = Math.min(total, rows * columns);
-      const gap = side > 4 ? 1 : 0;
+      const gap = Math.min(across, down) > 4 ? 1 : 0;
       const untouched = array.space === "shared" ? 0.06 : 0.13;
       const solid = gap === 0 && shown % columns === 0; // one shape for all that nobody has touched
-      if (solid) cell(g, x, top, columns * side, (shown / columns) * side, ink, { alpha: untouched });
+      if (solid) cell(g, x, top, columns * across, (shown / columns) * down, ink, { alpha: untouched });
       for (const n of solid ? new Set([...cells.keys(), ...state.flying[number]]) : Array(shown).keys()) {
         if (n < 0 || n >= shown) continue;
-        const cx = x + (n % columns) * side, cy = top + Math.floor(n / columns) * side;
+        const cx = x + (n % columns) * across, cy = top + Math.floor(n / columns) * down;
         const last = cells.get(n);
         const isNow = last && last.step === state.at;
         let fill = ink, alpha = untouched;
@@ -592,15 +595,15 @@ async (host, films, setting) => {
         else if (state.flying[number].has(n)) { fill = AMBER; alpha = dark ? 0.5 : 0.6; }
         else if (last && last.written) { fill = ORANGE; alpha = dark ? 0.75 : 0.85; }
         else if (last) { fill = "#56b4e9"; alpha = dark ? 0.5 : 0.55; }
-        cell(g, cx, cy, side - gap, side - gap, fill, { alpha });
+        cell(g, cx, cy, across - gap, down - gap, fill, { alpha });
       }
-      const at = (px, py) => Math.floor((py - top) / side) * columns + Math.floor((px - x) / side);
-      const height = Math.ceil(shown / columns) * side;
+      const at = (px, py) => Math.floor((py - top) / down) * columns + Math.floor((px - x) / across);
+      const height = Math.ceil(shown / columns) * down;
       const tell = (px, py) => (at(px, py) < shown ? elementTip(film, state, number, at(px, py)) : "");
-      spots.push({ x, y: top, w: columns * side - 0.01, h: height - 0.01, tell });
+      spots.push({ x, y: top, w: columns * across - 0.01, h: height - 0.01, tell });
       if (film.wrong && film.wrong.a === number && state.at === film.stop) {
         const n = cellOf(array, film.wrong.p);
-        if (n >= 0 && n < shown) cell(g, x + (n % columns) * side - 3, top + Math.floor(n / columns) * side - 3, side + 6 - gap, side + 6 - gap, null, { line: RED, thick: 3 });
+        if (n >= 0 && n < shown) cell(g, x + (n % columns) * across - 3, top + Math.floor(n / columns) * down - 3, across + 6 - gap, down + 6 - gap, null, { line: RED, thick: 3 });
       }
     }
     if (layout.slots.length) {
@@ -764,12 +767,4 @@ async (host, films, setting) => {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => setTimeout(fit, 60));
   go(Math.min(setting.start || 0, ticks - 1));
   fit();
-  if (setting.auto && !matchMedia("(prefers-reduced-motion: reduce)").matches) {
-    const seen = new IntersectionObserver((all) => {
-      if (!all.some((each) => each.isIntersecting)) return;
-      seen.disconnect();
-      start();
-    }, { threshold: 0.2 });
-    seen.observe(box);
-  }
 }

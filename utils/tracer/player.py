@@ -52,12 +52,10 @@ STYLE = re.compile(r'"css":"(?:[^"\\]|\\.)*"')
 class Player:
     """One film, or two on one clock. A notebook shows it; `share` writes it as a file."""
 
-    def __init__(self, *films, names=(), start=0, auto=False):
-        """auto: it begins to play once it is seen, unless the reader wants no motion."""
+    def __init__(self, *films, names=(), start=0):
         self.films = films
         self.names = names
         self.start = start
-        self.auto = auto
 
     @property
     def title(self):
@@ -88,8 +86,6 @@ class Player:
         for data, name in zip(films, self.names, strict=False):
             data["name"] = name
         setting = {"colours": colours(), "start": self.start, "css": compact_css()}
-        if self.auto:
-            setting["auto"] = True
         if len(self.films) > 1:
             setting["title"] = " and ".join(self.names)
         return (

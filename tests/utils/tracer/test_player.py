@@ -85,6 +85,16 @@ def test_it_plays_and_stops_where_it_goes_wrong(page, race):
     assert step_of(page) == player.films[0].stop
 
 
+def test_a_long_line_goes_on_below_and_is_not_cut(page, race):
+    page.goto(race[1].as_uri())
+    code = page.get_by_role("list", name="source")
+    line = code.locator("code").last
+    height = line.evaluate("(line) => line.clientHeight")
+    line.evaluate("(line) => { line.textContent = `    ${'word '.repeat(60)}`; }")
+    assert line.evaluate("(line) => line.clientHeight") > 2 * height
+    assert code.evaluate("(code) => code.scrollWidth <= code.clientWidth")
+
+
 def test_a_lane_tells_its_line_index_and_value(page, race):
     player, file = race
     film = player.films[0]
@@ -95,9 +105,9 @@ def test_a_lane_tells_its_line_index_and_value(page, race):
     # where the player draws that lane: its own arithmetic, at this width
     x, y = page.locator("canvas").evaluate(
         """(canvas, [warp, lane]) => {
-            const side = Math.min(18, Math.floor((canvas.clientWidth - 30 - 26) / 32));
+            const side = Math.min(18, Math.floor((canvas.clientWidth - 92 - 26) / 32));
             const height = Math.min(Math.max(side, 12), 15) + 3;
-            return [30 + (lane + 0.5) * side, 38 + warp * height + 4];
+            return [92 + (lane + 0.5) * side, 38 + warp * height + 4];
         }""",
         [warp, lane],
     )
