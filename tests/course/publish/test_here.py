@@ -53,6 +53,18 @@ TRIED = [
     ("start-max-pool", "check-max-pool", POOL.replace("+ 1, 2 * x + 1", ", 2 * x + 1"), "wrong"),
     ("start-max-pool", "check-max-pool", POOL, "Solved"),
 ]
+#: Notes each state of the bar: its words, and how full it is shown
+WATCHED = """addEventListener("DOMContentLoaded", () => {
+  const bar = document.querySelector(".here-bar");
+  window.states = [];
+  const look = () => {
+    const level = bar.querySelector("progress");
+    const shown = !level.hidden && level.hasAttribute("value");
+    states.push([bar.querySelector(".here-words").textContent, shown ? level.value : 0]);
+  };
+  const what = { subtree: true, childList: true, characterData: true, attributes: true };
+  new MutationObserver(look).observe(bar, what);
+});"""
 IN_FIREFOX = """{{
   const text = document.querySelector(".tag_here-{start} textarea");
   if ({answer} !== null) text.value = {answer};
@@ -296,9 +308,12 @@ def test_an_answer_travels_in_a_link_and_opens_without_a_network(built, browser)
         written = cell.locator("textarea").input_value()
         assert written == "for n in (6, 7):\n    print(6 * n)"
         cell.get_by_role("button", name="Link").click()
-        cell.get_by_text("link to what stands here").wait_for()
-        link = opened.evaluate("location.href")
+        link = cell.get_by_role("link", name="This link").evaluate("link => link.href")
+        assert "#answer=" in link
         cell.locator("textarea").fill("print('mine')")
+        opened.reload()
+        opened.wait_for_selector(RAN)
+        assert cell.locator("textarea").input_value() == "print('mine')"
         opened.wait_for_load_state("networkidle")  # pictures are loaded
         opened.context.set_offline(True)
         opened.goto("about:blank")
@@ -307,8 +322,40 @@ def test_an_answer_travels_in_a_link_and_opens_without_a_network(built, browser)
         assert cell.locator("textarea").input_value() == written
         page_with_it = SimpleNamespace(page=opened)
         assert said(page_with_it, "ceil") == "36\n42"
+        cell.locator("textarea").fill("print('theirs, changed')")
+        opened.reload()
+        opened.wait_for_selector(RAN)
+        assert cell.locator("textarea").input_value() == "print('theirs, changed')"
         cell.get_by_role("button", name="As it was").click()
         assert said(page_with_it, "ceil") == "mine"
+
+
+@AT_NIGHT
+@pytest.mark.timeout(1800)
+def test_the_page_says_what_is_waited_for_and_what_was_solved(built, browser):
+    with new_page(browser) as opened:
+        opened.set_default_timeout(600_000)
+        opened.add_init_script(WATCHED)
+        opened.goto(built.address)
+        check = opened.locator(".tag_here-check-scale-guard")
+        opened.locator(".tag_here-start-scale-guard textarea").fill(GUARD)
+        assert check.locator(".cell_output").is_hidden(), "it was recorded with the starter"
+        assert "Solved" in said(SimpleNamespace(page=opened), "check-scale-guard")
+        states = opened.evaluate("states")
+        assert max(level for _, level in states) < 1, "full while there is more to come"
+        told = list(dict.fromkeys(text for text, _ in states))
+        assert any("20 MB, once" in text for text in told)
+        order = [text.split(".")[0].split(":")[0] for text in told]
+        order = list(dict.fromkeys("runs" if "runs" in text else text for text in order))
+        first = order.index("Python is being loaded")
+        assert order[first : first + 2] == ["Python is being loaded", "Python starts"]
+        assert order[-2:] == ["runs", "Python is ready"]
+        opened.reload()
+        opened.wait_for_selector(RAN)
+        assert not any("20 MB" in text for text, _ in opened.evaluate("states"))
+        assert "Solved in this browser" in check.inner_text()
+        assert "still the starter" not in check.inner_text()
+        assert opened.locator(".tag_here-start-scale-guard textarea").input_value() == GUARD
 
 
 @AT_NIGHT
@@ -320,6 +367,10 @@ def test_a_phone_has_keys_and_the_exercises_at_hand(built, browser):
         opened = context.new_page()
         opened.goto(built.address)
         opened.locator(".here-exercises a").first.tap()
+        opened.wait_for_function("scrollY > innerHeight")
+        task = opened.locator("section:has(> .tag_here-start-scale-guard)").locator("h2, h3, h4")
+        top = task.first.evaluate("heading => heading.getBoundingClientRect().top")
+        assert 0 < top < 200, "the heading is out of sight"
         text = opened.locator("#here-start-scale-guard")
         text.tap()
         text.press("Control+End")
@@ -327,6 +378,11 @@ def test_a_phone_has_keys_and_the_exercises_at_hand(built, browser):
         for key in ("Tab", "[", "_"):
             row.get_by_role("button", name=key, exact=True).tap()
         assert text.input_value().endswith("    [_")
+        assert opened.locator(".here-bar").get_by_role("button", name="Run").is_visible()
+        text.press_sequentially("x" * 90)
+        assert text.evaluate("text => text.scrollLeft") > 0
+        text.press("Enter")
+        assert text.evaluate("text => text.scrollLeft") == 0
         sizes = [key.bounding_box() for key in row.get_by_role("button").all()]
         assert min(min(size["width"], size["height"]) for size in sizes) >= 40
         assert opened.evaluate("document.documentElement.scrollWidth") <= 390
