@@ -28,6 +28,7 @@ from utils.tools.diagnostics import excerpt
 from utils.tools.nvcc import find_nvcc
 
 WATCHED_THREADS = 1 << 17  # launches up to this size are searched for races: they are compiled
+PATIENCE = 5  # times the usual seconds, for launches with large arrays that took longer
 NVCC_SECONDS = 300  # by the clock, for nvcc, which without a GPU has the last word
 MOST_POLLS = 64  # besides one for each thread, looks at one place again that may be no waiting
 LANES_APART = {engines.FORCE_CPU: "1", "CUDA_CPU_APART": "1"}
@@ -138,9 +139,29 @@ def launched(exercise, path, trials, rng, order, watched):
     watched: whether the build that watches every access serves, where it is the CPU engine's.
     """
     on_cpu = not has_gpu() or engines.FORCE_CPU in order
-    name = exercise.kernel_name
     check, awaited = watched and on_cpu, exercise.awaited if on_cpu else None
-    return engines.run_cuda_c(path, name, trials, rng, order, check, waits_for=awaited)
+    run = runner(exercise, path, check, awaited)
+    return patiently(run, exercise, trials, rng, order)
+
+
+def runner(exercise, path, check, awaited):
+    """`engines.run_cuda_c` of these trials, rng and order, and of a patience."""
+    name = exercise.kernel_name
+    return functools.partial(engines.run_cuda_c, path, name, check=check, waits_for=awaited)
+
+
+def patiently(run, exercise, trials, rng, order):
+    """(runs, failure or None) of run(trials, rng, order), a `runner`.
+
+    Who was stopped only where the arrays are large gets more time: on a slow or busy computer a
+    right answer takes long there, too.
+    """
+    runs, failure = run(trials, rng, order)
+    left = trials[len(runs) :]
+    if failure and failure[0] == "timeout" and left[0][0] in exercise.large_shapes:
+        more, failure = run(left, rng, order, patience=PATIENCE)
+        runs = runs + more
+    return runs, failure
 
 
 def mark(runs, special, scaled):
@@ -273,7 +294,8 @@ def watch_cuda_c(exercise, path, trials, special, scaled, seed):
     both = small + probe_trials(exercise)
     rng = np.random.default_rng(seed)
     name, awaited = exercise.kernel_name, exercise.awaited
-    runs, failure = engines.run_cuda_c(path, name, both, rng, ON_CPU, True, waits_for=awaited)
+    run = runner(exercise, path, True, awaited)
+    runs, failure = patiently(run, exercise, both, rng, ON_CPU)
     if awaited and failure and failure[0] == "timeout":  # unwatched, a kernel has no copies
         once, again = both[len(runs) : len(runs) + 1], functools.partial(engines.run_cuda_c, path)
         failure = again(name, once, rng, ON_CPU, waits_for=awaited)[1] or failure

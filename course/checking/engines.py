@@ -277,7 +277,16 @@ def orders_in_cuda_c(seed, orders):
     return [{FORCE_CPU: "1", **order} for order in ({}, *shuffled)] + [{}]
 
 
-def run_cuda_c(path, kernel_name, cases, rng, environment, check=False, waits_for=None):
+def run_cuda_c(
+    path,
+    kernel_name,
+    cases,
+    rng,
+    environment,
+    check=False,
+    waits_for=None,
+    patience=1,
+):
     """Launch a kernel of a .cu file for each case, in a child process.
 
     A case is (shape, launch, arguments, expected).
@@ -285,6 +294,7 @@ def run_cuda_c(path, kernel_name, cases, rng, environment, check=False, waits_fo
     A kernel that crashes or hangs can then take neither the notebook nor its CUDA context with it.
     check: watch every access, on the CPU runtime, and fail at the first race.
     waits_for: of an exercise whose threads wait, `Exercise.awaited`.
+    patience: how many times the usual seconds a launch may take.
     Returns (runs, failure); failure is None or (reason, message) of the first launch that did not
     return.
     """
@@ -304,15 +314,16 @@ def run_cuda_c(path, kernel_name, cases, rng, environment, check=False, waits_fo
                 runs.append((run, arrays, before, zone, place))
         (folder / "jobs.pickle").write_bytes(pickle.dumps([tuple(job) for job in jobs]))
         order_seconds = GPU_ORDER_SECONDS if engine == "GPU" else ORDER_SECONDS
-        each = min(WAITING_SECONDS, LAUNCH_SECONDS) if waits_for else LAUNCH_SECONDS
-        command = [str(path), kernel_name, str(folder), str(each), str(order_seconds)]
-        command += ["check" if check else "", str(WAITING_BY_CLOCK if waits_for else 0)]
+        each = patience * (min(WAITING_SECONDS, LAUNCH_SECONDS) if waits_for else LAUNCH_SECONDS)
+        clock = patience * WAITING_BY_CLOCK if waits_for else 0
+        command = [str(path), kernel_name, str(folder), str(each), str(patience * order_seconds)]
+        command += ["check" if check else "", str(clock)]
         status, output = run_child(command, environment)
         done = collect_all(runs, folder)
         failure = folder / "failure.json"
         if failure.exists():
             return done, tuple(json.loads(failure.read_text()))
-        failure = failure_of(status, output, each)
+        failure = failure_of(status, output, each, clock)
         if waits_for and failure and failure[0] == "timeout" and not check:
             _, arrays, _, zone, place = runs[len(done)]
             says = waits_for(**left_behind(folder, place, arrays, zone))
@@ -367,17 +378,17 @@ def stopped_after(seconds):
     return f"One launch was stopped after {seconds} second{'s' * (seconds > 1)}."
 
 
-def failure_of(status, output, each=LAUNCH_SECONDS):
+def failure_of(status, output, each=LAUNCH_SECONDS, clock=WAITING_BY_CLOCK):
     """(reason, message) for a child process that ended without a message of its own, or None.
 
-    each: the seconds after which a launch is stopped.
+    each, clock: the seconds after which a launch is stopped.
     """
     if status is None:
         return "not_checked", f"It was stopped after {CHILD_SECONDS} seconds, on a busy computer?"
     if status == loaded.GONE:
         return "not_checked", LOST_TWICE
     if status in (-signal.SIGXCPU, -signal.SIGALRM):
-        seconds = WAITING_BY_CLOCK if status == -signal.SIGALRM else each
+        seconds = clock if status == -signal.SIGALRM else each
         return "timeout", f"{stopped_after(seconds)} Does every loop end?"
     return ("crashed", died(status, output)) if status else None
 
