@@ -7,6 +7,7 @@ page's script unfolds both once the reader has guessed.
 import re
 
 from course.checking.predict import TAG
+from course.publish.sections import TARGET
 
 OPEN = '<details class="answer"><summary>Show the answer in words</summary>'
 CLOSE = "</details>"
@@ -44,8 +45,11 @@ def fold_answers(cells, ids):
 
 def folded(text):
     """A text with what stands before its first heading or question between `<details>` and its
-    end; the text itself, where nothing stands before.
+    end; the text itself, where nothing stands before. A link's target stays outside.
     """
+    target = TARGET.match(text)
+    if target:
+        return target[0] + folded(text[target.end() :])
     heading = HEADING.search(text)
     end = heading.start() if heading else len(text)
     question = ASKS.search(text)

@@ -37,6 +37,11 @@ def test_neither_a_heading_nor_the_next_question_is_folded():
         assert folded(text) == text
 
 
+def test_a_links_target_stays_where_it_is():
+    assert folded("(memory-next)=\n### Next") == "(memory-next)=\n### Next"
+    assert folded("(memory-said)=\nb.") == f"(memory-said)=\n{OPEN}\n\nb.\n\n{CLOSE}"
+
+
 def test_the_chapters_answers_are_found():
     by_name = {chapter.key: chapter.path for chapter in CHAPTERS}
     for key, ids in {
