@@ -28,8 +28,8 @@ WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 # Someone's home or working folder, a kernel's temporary file, a drive letter
 # /home/learner and JupyterHub's /home/jovyan are of containers
 LOCAL_PATH = re.compile(
-    r"(?<![\w./~-])(?:/(?:home(?!/(?:learner|jovyan)\b)|Users|root|work|workspace|mnt)/[\w.~-]+|/[\w./~-]+/site-packages/"
-    r"|/tmp/ipykernel_\w+|/var/folders/\w+|[A-Z]:\\Users)"
+    r"(?<![\w./~-])(?:/(?:home(?!/(?:learner|jovyan)\b)|Users|root|work|workspace|mnt)/[\w.~-]+"
+    r"|/[\w./~-]+/site-packages/|/tmp/ipykernel_\w+|/var/folders/\w+|[A-Z]:\\Users)"
 )
 # (picture or not, words, target): ![words](target "title"), the words with brackets of their own at
 # most once
