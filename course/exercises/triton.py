@@ -1,6 +1,7 @@
 """The exercises of the chapter Triton and tile languages."""
 
 import contextlib
+import functools
 import logging
 from importlib.util import find_spec
 from unittest import mock
@@ -42,12 +43,19 @@ def gradients(rng, shape):
     That of shape 0 is 0, every third is too long, others are as long as they may be, or shorter.
     Some are matrices.
     """
+    _start_dynamo()
     sides = (1 << 14,) if shape == LONG else ((4,), (4, 4))[shape // 3 % 2]
     signs = torch.from_numpy(rng.choice((-1.0, 1.0), sides).astype("float32"))
     value = 2.0 ** int(rng.integers(-1, 3)) if shape else 0.0
     value *= 2.0**-20 if shape >= TINY else 1
     most = value * signs.numel() ** 0.5 * (1 / 2, 1, 2)[shape % 3]
     return {"gradient": signs * value, "most": most or 0.5}
+
+
+@functools.cache
+def _start_dynamo():
+    """Dynamo loads itself at its first use, for seconds on a slow computer: none of an answer's."""
+    torch._dynamo.explain(torch.neg)(torch.zeros(1))
 
 
 def compiled_whole(answer, gradient, most):

@@ -16,6 +16,7 @@ from course.judge import (
     Out,
     Property,
     elementwise,
+    fast,
     handed_in,
     judge,
     judging,
@@ -86,9 +87,20 @@ RACES = {
 }
 
 
+def fastest_of(times_of):
+    """Times as on a computer that nobody else uses: each is that of the fastest call."""
+
+    def without_others(header):
+        told = times_of(header)
+        return told | {name: [min(told[name])] * len(told[name]) for name in ("own", "whole")}
+
+    return without_others
+
+
 @pytest.mark.parametrize("race", RACES)
 def test_a_right_candidate_is_timed_beside_its_rival(race, monkeypatch):
     monkeypatch.setattr(judging, "has_gpu", lambda: True)  # without one the host's clock is read
+    monkeypatch.setattr(fast, "times_of", fastest_of(fast.times_of))
     candidate, rival, verdict, keys = RACES[race]
     demands = Demands(**FEW, rival=rival, timed_size=TIMED)
     report = judge(candidate, weighted, pair, demands, seed=3)
