@@ -22,7 +22,17 @@ from course.pictures import front
 from course.publish.landing import TAGLINE
 from tests.browser import ROOT, installed_chromium, playwright
 
-SCREEN = {"width": 880, "height": 402}
+SCREEN = {"width": 772, "height": 600}
+SHARPER = 1.25  # pixels of the picture for one of the page: letters that a phone can show
+#: A picture has no buttons: none are painted that nobody can press. Its lines of code stay whole
+FILM = """
+.bar, .counts { display: none !important }
+.film { border-color: transparent; outline: none !important; padding-bottom: 2px }
+.one { grid-template-columns: 374px minmax(0, 1fr) }
+.code { min-height: 138px; font-size: 12.4px }
+.code li { grid-template-columns: 36px 2ch minmax(0, 1fr) }
+.said { min-height: 5.2em }
+"""
 PLAYER = ".kernel-film .film"
 SCRUBBER = ".kernel-film input[type=range]"
 WRONG = ".kernel-film .said.wrong"
@@ -37,7 +47,15 @@ h1 { font-size: 47px; line-height: 1.12; margin: 0 0 22px; }
 p { margin: 0; }
 img { width: 84px; margin-bottom: 22px; }
 """
-COLOURS = 128
+COLOURS = 256
+
+
+DRESSED = """css => {
+  const root = document.querySelector(".kernel-film").shadowRoot;
+  const style = document.createElement("style");
+  style.textContent = css;
+  root.append(style);
+}"""
 
 
 def films(folder):
@@ -52,11 +70,13 @@ def frames(page, film):
     """(picture, milliseconds) of a film, step by step, held where it goes wrong and at its end."""
     page.goto(film.as_uri())
     last = int(page.locator(SCRUBBER).get_attribute("max"))
+    page.evaluate(DRESSED, FILM)
     page.locator(PLAYER).focus()
     for step in range(last + 1):
         page.keyboard.press("Home" if step == 0 else "ArrowRight")
         page.wait_for_timeout(100)  # until it is drawn
-        shown = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+        png = page.locator(PLAYER).screenshot()
+        shown = Image.open(io.BytesIO(png)).convert("RGB")
         is_wrong = page.locator(WRONG).count() > 0
         yield shown, HELD if is_wrong or step == last else STEP
         if is_wrong:
@@ -64,12 +84,34 @@ def frames(page, film):
 
 
 def write_gif(pictures, path):
-    """Write the pictures as an animation of few colours, which keeps the file small."""
-    small = [picture.quantize(COLOURS, dither=Image.Dither.NONE) for picture, _ in pictures]
+    """Write the pictures as an animation, all of one size and with one palette: what is blue in
+    one frame is the same blue in the next.
+    """
+    shown = [picture for picture, _ in pictures]
+    size = max(each.width for each in shown), max(each.height for each in shown)
+    sheets = [Image.new("RGB", size, "white") for _ in shown]
+    for sheet, picture in zip(sheets, shown, strict=True):
+        sheet.paste(picture)
+    palette = all_colours(sheets)
+    flat = [sheet.quantize(palette=palette, dither=Image.Dither.NONE) for sheet in sheets]
+    paper = flat[0].getpixel((0, 0))  # the mean of all that is nearly white
+    for sheet in flat:
+        colours = sheet.getpalette()
+        colours[3 * paper : 3 * paper + 3] = 255, 255, 255
+        sheet.putpalette(colours)
     times = [milliseconds for _, milliseconds in pictures]
-    small[0].save(
-        path, save_all=True, append_images=small[1:], duration=times, loop=0, optimize=True
+    flat[0].save(
+        path, save_all=True, append_images=flat[1:], duration=times, loop=0, optimize=False
     )
+
+
+def all_colours(sheets):
+    """A palette for all of these pictures at once."""
+    width, height = sheets[0].size
+    montage = Image.new("RGB", (width, height * len(sheets)))
+    for number, sheet in enumerate(sheets):
+        montage.paste(sheet, (0, height * number))
+    return montage.quantize(COLOURS, kmeans=4, dither=Image.Dither.NONE)
 
 
 def social(browser):
@@ -87,7 +129,7 @@ def main():
         browser = driver.chromium.launch(
             executable_path=installed_chromium(), args=["--no-sandbox", "--disable-dev-shm-usage"]
         )
-        page = browser.new_page(viewport=SCREEN, color_scheme="light")
+        page = browser.new_page(viewport=SCREEN, color_scheme="light", device_scale_factor=SHARPER)
         shown = [frame for film in films(Path(scratch)) for frame in frames(page, film)]
         write_gif(shown, ROOT / "assets" / "readme.gif")
         (ROOT / "assets" / "social.png").write_bytes(social(browser))
