@@ -9,6 +9,7 @@ import atexit
 import collections
 import contextlib
 import gc
+import operator
 import os
 import random
 import signal
@@ -148,7 +149,7 @@ class Watch:
         running.count_numpy()
         self.count_clocks()
         atexit.register = self.registering(atexit.register)
-        self.before = state()
+        self.functions, self.before = Functions(), settings()
         self.on = True
         self.calling = False
         self.busy = False
@@ -323,14 +324,17 @@ class Watch:
             if code is not None and self.pickled:
                 self.mine.add(code.co_filename)
         with self.resting():  # to make a model draws weights
-            self.before |= {what: one for what, one in state().items() if what[0] == "counter"}
+            self.before |= {what: one for what, one in settings().items() if what[0] == "counter"}
         self.changed()
 
     def changed(self):
         """Note what is no more as it was before the candidate came."""
         with self.resting():
-            now = state()
-            for what, old in self.before.items():
+            before, now = self.before, settings()
+            if not self.functions.are_the_same():
+                before = before | self.functions.before
+                now = now | self.functions.identities()
+            for what, old in before.items():
                 new = now.get(what)
                 if new != old:
                     key, words = difference(what, old, new)
@@ -402,24 +406,67 @@ def shown(arguments):
 # ---- the state of the process
 
 
-def state():
-    """Name -> identity of all that a candidate must leave alone."""
+class Functions:
+    """The functions that a candidate must leave alone, as they were when this was made."""
+
+    def __init__(self):
+        self.places = []  # (module, class or None, what takes the functions out of it, these)
+        self.before = self.identities()
+        for place in dict.fromkeys(place for place, _ in self.before):
+            names = [name for one, name in self.before if one == place]
+            # with one name alone an itemgetter would give no tuple
+            taken = operator.itemgetter(*names, names[0])
+            self.places.append((place, taken, taken(holder_of(place))))
+        every = [one for *_, values in self.places for one in values]
+        self.inner = []  # (what takes a part out of each function, functions, these parts)
+        for name in ("__code__", "__defaults__"):
+            having = [one for one in every if hasattr(one, name)]
+            taken = operator.attrgetter(name)
+            self.inner.append((taken, having, list(map(taken, having))))
+
+    def identities(self):
+        """(place, name) -> what tells that a function is the same, and does the same."""
+        engines = [name for name in sys.modules if name.startswith("utils.")]
+        of_classes = [f"{name}.{one}" for name, classes in CLASSES.items() for one in classes]
+        found = {}
+        for place in (*GUARDED, *engines, *of_classes):
+            skipped = SET_BY_PYTHON.get(place, ())
+            for name, value in list(holder_of(place).items()):
+                # of a class the operators count, too
+                hidden = "__slots" if place in of_classes else "__"
+                if callable(value) and name not in skipped and not name.startswith(hidden):
+                    found[place, name] = identity(value)
+        return found
+
+    def are_the_same(self, every=all, over=map, same=operator.is_):
+        """Whether nothing has changed: thousands are compared after each call, so without a loop,
+        and by what no candidate has replaced.
+        """
+        try:
+            return every(
+                every(over(same, taken(holder_of(place)), values))
+                for place, taken, values in self.places
+            ) and every(
+                every(over(same, over(taken, having), values))
+                for taken, having, values in self.inner
+            )
+        except (KeyError, AttributeError):
+            return False
+
+
+def holder_of(place):
+    """Name -> value, of a module or of a class in one; nothing for what is not there."""
+    module, name = sys.modules.get(place), ""
+    if module is None:
+        outer, _, name = place.rpartition(".")
+        module = sys.modules.get(outer)
+    held = {} if module is None else vars(module)  # which imports nothing, as an attribute may
+    return vars(held[name]) if name in held else {} if name else held
+
+
+def settings():
+    """(group, name) -> all else that a candidate must leave alone: of the process, of libraries."""
     found = {}
-    engines = [name for name in sys.modules if name.startswith("utils.")]
-    for name in (*GUARDED, *engines):
-        module = sys.modules.get(name)
-        if module is None:
-            continue
-        skipped = SET_BY_PYTHON.get(name, ())
-        for attribute, value in list(vars(module).items()):
-            if callable(value) and attribute not in skipped and not attribute.startswith("__"):
-                found[name, attribute] = identity(value)
-    for name, classes in CLASSES.items():
-        module = sys.modules.get(name)
-        for cls in classes if module else ():
-            for attribute, value in list(vars(getattr(module, cls)).items()):
-                if callable(value) and not attribute.startswith("__slots"):
-                    found[f"{name}.{cls}", attribute] = identity(value)
     found["process", "signal handlers"] = tuple(
         id(signal.getsignal(number)) for number in range(1, 32)
     )

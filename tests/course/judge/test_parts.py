@@ -1,7 +1,9 @@
 """The judge's parts that need no candidate: bounds, what a text says, libraries, the clock."""
 
+import builtins
 import importlib
 import inspect
+import statistics
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +21,7 @@ from course.judge import (
     handed_in,
     library,
     sum_of_products,
+    watching,
     words,
 )
 from course.judge.cases import FEWER, HOSTILE
@@ -62,6 +65,25 @@ def test_a_bound_is_as_wide_for_tensors_as_for_arrays():
 def test_bytes_of_a_tensor_that_is_negated_later_are_those_of_its_values():
     values = torch.arange(5.0)
     assert desk.bytes_of(torch._neg_view(values)) == (-values).numpy().tobytes()
+
+
+CHANGES = {
+    "replaced, and `all` says that all is well": (builtins, "all", lambda those: True),
+    "another body": (statistics.mean, "__code__", (lambda data: 0).__code__),
+    "another default where there was none": (statistics.mean, "__defaults__", ((),)),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_function_that_is_another_than_before_is_seen(what, monkeypatch):
+    functions = watching.Functions()
+    assert functions.are_the_same()
+    with monkeypatch.context() as changed:
+        changed.setattr(*CHANGES[what])
+        same, now = functions.are_the_same(), functions.identities()
+    assert not same
+    assert sum(functions.before[one] != now.get(one) for one in functions.before) == 1
+    assert functions.are_the_same()
 
 
 def test_no_bound_lets_zeros_pass():
