@@ -54,8 +54,10 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 
 def pytest_xdist_auto_num_workers():
-    """Two workers more than cores: many tests wait, for a browser, a kernel or a time limit."""
-    return (os.cpu_count() or 1) + 2
+    """A worker more than cores: some tests wait, for a browser, a kernel or a time limit. Each
+    imports all of the course first, for ten seconds of a core.
+    """
+    return (os.cpu_count() or 1) + 1
 
 
 #: Files with few tests that take long come first, or one worker ends minutes after the others.

@@ -78,7 +78,7 @@ AT_NIGHT = {
         ("colleague", "colleague-yours"), "tests/course/extensions/test_extensions.py"
     ),
     "19_mnist_cnn.ipynb": dict.fromkeys(  # what came of a whole training; by day of one step
-        ("torch-train-run", "run-check", "curve", "rounding-run", "speed"),
+        ("torch-train-run", "run-check", "curve", "rounding-run", "speed", "break-stream"),
         "tests/course/kernels/mnist_cnn/test_naive_trainer.py",
     ),
     "20_beating_pytorch.ipynb": {
@@ -89,10 +89,16 @@ AT_NIGHT = {
     },
     "21_many_gpus.ipynb": {
         "break-order": "tests/course/kernels/many_gpus/test_trying.py",
-        "buckets-code": "tests/course/kernels/many_gpus/test_cuts.py",
-        "zero-code": "tests/course/kernels/many_gpus/test_cuts.py",
-    },
-    "22_attention.ipynb": dict.fromkeys(  # the last rung is tried, which has all of them
+    }
+    | dict.fromkeys(  # all ways of cutting a training, by two ranks
+        ("buckets-code", "zero-code", "cuts-run", "zero-bytes", "pipeline"),
+        "tests/course/kernels/many_gpus/test_cuts.py",
+    ),
+    "22_attention.ipynb": {
+        "back-rungs": "tests/course/kernels/attention/test_backward.py",
+        "ring-run": "tests/course/kernels/attention/test_ring.py",
+    }
+    | dict.fromkeys(  # the last rung is tried, which has all of them
         ("break-shrink", "break-turn", "break-overlap"),
         "tests/course/kernels/attention/test_attention.py",
     ),
@@ -103,7 +109,15 @@ AT_NIGHT = {
     ),
 }
 #: and what others do less of by day
-LESS = {"19_mnist_cnn.ipynb": {"run": ("lr={lr}", "lr={lr} steps=8")}}
+LESS = {
+    "11_matmul.ipynb": {"cpu-run": ("side = 512", "side = 256")},
+    "13_convolution.ipynb": {"undo": ("200", "20")},
+    "19_mnist_cnn.ipynb": {"run": ("lr={lr}", "lr={lr} steps=8")},
+    "23_language_model.ipynb": {
+        "train": ("cpu=100", "cpu=40"),
+        "break-peek": ("lessons, 60", "lessons, 20"),
+    },
+}
 
 
 def part(text: str) -> tuple[int, int]:

@@ -201,6 +201,7 @@ ANNOUNCED = """\
 """
 
 
+@BY_EXAMPLE
 def test_a_chapter_that_is_announced_keeps_its_place_and_mending_does_the_rest(course):
     announced = "demo"
     chapters = course / "course/chapters.py"

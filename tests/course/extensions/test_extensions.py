@@ -36,12 +36,12 @@ AVAILABLE = [name for name, route in routing.ROUTES_BY_NAME.items() if route.ava
 # ---- routes
 
 
-BUILT = pytest.mark.nightly("by day the same C++ operators are built by load_inline")
+BUILT = pytest.mark.nightly("by day the chapter builds these C++ operators and tries them")
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[BUILT] if name == "packaged" else []) for name in AVAILABLE],
+    [pytest.param(name, marks=[BUILT] if name in ("inline", "packaged") else []) for name in AVAILABLE],
 )
 def test_a_route_has_every_feature(name):
     operators = getattr(torch.ops, routing.take(name).namespace)
@@ -322,6 +322,7 @@ def test_a_learners_package_is_installed_alone(tmp_path, monkeypatch, capsys):
 def test_what_is_kept_of_other_versions_is_said(tmp_path, monkeypatch):
     """With this environment's PyTorch as the other one; that the tests run is seen above."""
     monkeypatch.setattr(versions, "environment", lambda version, folder: Path(sys.executable))
+    monkeypatch.setattr(packaging, "wheel", lambda: Path("polynomial_op-1.whl"))
     monkeypatch.setattr(packaging, "install", lambda wheel, python: None)
     monkeypatch.setattr(packaging, "test", lambda python: "29 passed in 1.00s")
     monkeypatch.setattr(versions, "REPORT", tmp_path / "report.json")

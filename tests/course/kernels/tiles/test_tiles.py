@@ -62,6 +62,7 @@ def test_attention_in_one_pass():
     torch.testing.assert_close(fused.run_attention(q, k, v, block=32), wanted, rtol=1e-2, atol=1e-2)
 
 
+@pytest.mark.nightly("the chapter compiles it for all three, and shows each one's instruction")
 def test_one_source_becomes_three_generations_of_tensor_cores():
     names = {80: "mma.sync", 90: "wgmma.mma_async", 100: "tcgen05.mma"}
     arguments = ahead.arguments_of_matmul(128, 128, 64)
