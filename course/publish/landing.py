@@ -57,8 +57,8 @@ def landing(here=False):
     here: whether there are chapters whose cells run in their pages.
     """
     blocks = (
-        *(hero(here), film(), race(), record_table(), slider(), check(), pictures()),
-        *(ways(), start(), chapter_map()),
+        *(hero(here), film(), race(), slider(), check(), pictures()),
+        *(ways(), start(), chapter_map(), record_table()),
     )
     return f"---\nhide-toc: true\n---\n\n# {TITLE}\n\n" + "\n\n".join(map(raw, blocks))
 
@@ -112,15 +112,25 @@ def race():
 
 
 def record_table():
-    """Every kernel beside the library's, the weakest shape of each named."""
+    """The strongest kernels beside the library's; below, unfolded, all, the weakest named."""
+    strong = records.strongest()
+    longest = max(records.summary(record).mean for record in strong)
+    lines = []
+    for record in strong:
+        mean = records.summary(record).mean
+        lines.append(
+            f"<li>{link_to(record)} <small>beside {marked_up(record.rival)}</small>"
+            f'<span class="bar" style="width:{80 * mean / longest:.1f}%"></span>'
+            f"<b>{mean:.2f} ×</b></li>"
+        )
     rows = []
     for record in records.RECORDS:
         told = records.summary(record)
         cells = (
-            f'<a href="chapters/{record.chapter}.html">{record.title}</a>',
+            link_to(record),
             marked_up(record.rival),
             told.shapes,
-            f"{told.least:.2f} <code>{told.weakest}</code>",
+            f"{told.least:.2f} <small>{record.told(told.weakest)}</small>",
             f"{told.mean:.2f}",
             told.best_told("<strong>{:.2f}</strong>"),
         )
@@ -129,11 +139,19 @@ def record_table():
     head = "".join(f"<th>{name}</th>" for name in names)
     return section(
         "Records",
-        "<p>The library's time divided by that of the course's kernel, over all shapes that were "
-        f"recorded on an {RECORDED_ON}. The weakest of them is named; shapes that nobody has "
-        'recorded may be weaker.</p><div class="table-wrapper"><table class="docutils"><thead>'
-        f"<tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>",
+        "<p>The library's time divided by that of the course's kernel: the mean over all shapes "
+        f"that were recorded on an {RECORDED_ON}.</p>"
+        f'<ul class="records">{"".join(lines)}</ul>'
+        f"<details><summary>All {len(rows)} records, with the weakest shape of each</summary>"
+        "<p>Shapes that nobody has recorded may be weaker.</p>"
+        '<div class="table-wrapper"><table class="docutils"><thead>'
+        f"<tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div></details>",
     )
+
+
+def link_to(record):
+    """A record's operation, which leads to the chapter that builds its kernel."""
+    return f'<a href="chapters/{record.chapter}.html">{record.title}</a>'
 
 
 def slider():

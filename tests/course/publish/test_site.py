@@ -201,7 +201,7 @@ def test_the_first_page_shows_the_result_that_is_recorded(built):
     table = page.partition("<h2>Records")[2].partition("</table>")[0]
     for record in records.RECORDS:
         told = records.summary(record)
-        assert f"{told.least:.2f} <code>{told.weakest}</code>" in table
+        assert f"{told.least:.2f} <small>{record.told(told.weakest)}</small>" in table
     shown = built.pages["index.html"].html.partition("the guard is gone")[2]
     code = re.sub(r"<[^>]+>", "", shown.partition("</pre>")[0])
     assert "def scale(" in code and " if " not in code, "a guard that is gone is not there"
