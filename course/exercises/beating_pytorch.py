@@ -6,7 +6,8 @@ from course.checking.answers import replace
 from course.checking.inputs import some_zeros, uniform, with_small
 from course.checking.model import Exercise, Hypothesis, InOut, Launch, Out, Wrong, ceil_div
 from course.checking.quiz import Quiz, one_of
-from course.kernels.mnist_cnn.sockets import BORDER, HEAD_ROWS, SOCKETS, head_of, pooled_of
+from course.exercises import beating_pytorch_slips as slips
+from course.kernels.mnist_cnn.sockets import SOCKETS, head_of, pooled_of
 
 # ---- bn_relu_pool: three layers forward in one pass
 
@@ -79,35 +80,6 @@ def feature_maps(rng, shape):
     }
 
 
-def pooled(out, y, scale, shift, rows, width, channels, lowest=0):
-    """Normalized, raised to `lowest` at least, the largest of each 2×2 window: in float64."""
-    z = np.maximum(y.astype(np.float64) * scale + shift, lowest)
-    return z.reshape(rows // 2, 2, width // 2, 2, channels).max((1, 3))
-
-
-def windows_side_by_side(out, y, scale, shift, rows, width, channels):
-    """With windows that begin one pixel apart, in two lines as they should."""
-    z = np.maximum(y.astype(np.float64) * scale + shift, 0)
-    lines = z.reshape(rows // 2, 2, width, channels).max(1)
-    half = width // 2
-    return np.maximum(lines[:, :half], lines[:, 1 : half + 1])
-
-
-def windows_below_one_another(out, y, scale, shift, rows, width, channels):
-    """With windows that begin one line apart, and two pixels as they should."""
-    z = np.maximum(y.astype(np.float64) * scale + shift, 0)
-    columns = z.reshape(rows, width // 2, 2, channels).max(2)
-    half = rows // 2
-    return np.maximum(columns[:half], columns[1 : half + 1])
-
-
-def without_the_last(out, y, scale, shift, rows, width, channels):
-    """Each window's largest of three: all but the value below and to the right."""
-    z = np.maximum(y.astype(np.float64) * scale + shift, 0)
-    z[1::2, 1::2] = 0
-    return z.reshape(rows // 2, 2, width // 2, 2, channels).max((1, 3))
-
-
 def few_and_enough_blocks(shape):
     """Two blocks for everything, and a thread for each output."""
     outputs = shape[0] // 2 * (shape[1] // 2) * shape[2]
@@ -144,7 +116,7 @@ __global__ void bn_relu_pool(float* out, const float* y, const float* scale, con
 """,
     solution=BN_RELU_POOL_CU,
     inputs=feature_maps,
-    reference=pooled,
+    reference=slips.pooled,
     specials="finite",
     shapes=(
         (2, 2, 4),
@@ -202,61 +174,93 @@ __global__ void bn_relu_pool(float* out, const float* y, const float* scale, con
             "wrong_value",
             "It pools first and normalizes then. Where a channel's scale is negative, the largest"
             " becomes the smallest.",
-            lambda out, y, scale, shift, rows, width, channels: np.maximum(
-                y.astype(np.float64).reshape(rows // 2, 2, width // 2, 2, channels).max((1, 3))
-                * scale
-                + shift,
-                0,
-            ),
+            slips.pooled_then_normalized,
         ),
         Hypothesis(
             "wrong_value",
             "What is negative must become 0: the ReLU is missing.",
-            lambda **a: pooled(**a, lowest=-np.inf),
+            lambda **given: slips.pooled(**given, lowest=-np.inf),
         ),
         Hypothesis(
             "wrong_value",
             "The ReLU stands before batch norm here. It belongs after it.",
-            lambda out, y, scale, shift, rows, width, channels: pooled(
-                out, np.maximum(y, 0), scale, shift, rows, width, channels
-            ),
+            lambda **given: slips.pooled(**given | {"y": np.maximum(given["y"], 0)}),
         ),
         Hypothesis(
             "wrong_value",
             "Windows begin two pixels apart: the first pixel of output x is pixel 2 x of its line.",
-            windows_side_by_side,
+            slips.windows_side_by_side,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Windows begin two lines apart: the first line of output line r is line 2 r.",
+            slips.windows_below_one_another,
         ),
         Hypothesis(
             "wrong_value",
             "`y` is taken for whole pictures, one for each channel. Here a pixel's channels lie"
             " side by side, and the next pixel `channels` numbers further.",
-            lambda out, y, scale, shift, rows, width, channels: pooled(
-                out,
-                y.reshape(channels, rows, width).transpose(1, 2, 0),
-                scale,
-                shift,
-                rows,
-                width,
-                channels,
+            lambda **given: slips.pooled(
+                **given
+                | {
+                    "y": given["y"]
+                    .reshape(given["channels"], given["rows"], given["width"])
+                    .transpose(1, 2, 0)
+                }
             ),
         ),
         Hypothesis(
             "wrong_value",
+            "A pixel's number is not multiplied by `channels`: pixel p has its channel c at p *"
+            " channels + c.",
+            slips.pixels_side_by_side,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Output i is taken apart in another order than `out` has. There the channel runs"
+            " fastest: it is i % channels.",
+            slips.channel_slowest,
+        ),
+        Hypothesis(
+            "wrong_value",
             "The shift is added behind the ReLU. It belongs to batch norm, in front of it.",
-            lambda out, y, scale, shift, rows, width, channels: (
-                pooled(out, y, scale, np.zeros_like(shift), rows, width, channels) + shift
+            lambda **given: (
+                slips.pooled(**given | {"shift": np.zeros_like(given["shift"])}) + given["shift"]
             ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The shift is missing: batch norm makes scale[c] * y + shift[c].",
+            lambda **given: slips.pooled(**given | {"shift": np.zeros_like(given["shift"])}),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Scale and shift are exchanged: batch norm makes scale[c] * y + shift[c].",
+            lambda **given: slips.pooled(
+                **given | {"scale": given["shift"], "shift": given["scale"]}
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "It takes the mean of a window. Pooling keeps the largest.",
+            slips.of_each_window(lambda four: four.mean(2)),
         ),
         Hypothesis(
             "wrong_value",
             "It looks at three values of a window. There are four, the last of them below and to"
             " the right.",
-            lambda **given: without_the_last(**given),
+            slips.of_each_window(lambda four: four[:, :, :3].max(2)),
         ),
         Hypothesis(
             "wrong_value",
-            "Windows begin two lines apart: the first line of output line r is line 2 r.",
-            lambda **given: windows_below_one_another(**given),
+            "It looks at the first value of each window alone. There are four.",
+            slips.of_each_window(lambda four: four[:, :, 0]),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Only the last of a window's four values is kept: `best` is replaced where it should"
+            " only grow.",
+            slips.of_each_window(lambda four: four[:, :, 3]),
         ),
     ),
 )
@@ -361,19 +365,6 @@ __global__ void patch_moments(double* moments, const unsigned char* images, int 
 """
 
 
-def moments_in_other_windows(images, border=BORDER, apart=2, before=1, less=33):
-    """The moments with another border, of windows that lie closer together or begin with another
-    number of pixels before the image, or of bytes from which something else is taken.
-    """
-    around = before, 2 - before
-    bordered = np.pad(
-        images.astype(np.float64) - less, ((0, 0), around, around), constant_values=border
-    )
-    view = np.lib.stride_tricks.sliding_window_view(bordered, (4, 4), axis=(1, 2))
-    q = view[:, ::apart, ::apart].reshape(-1, 16)
-    return np.vstack([q.T @ q, q.sum(0)])
-
-
 PATCH_MOMENTS = Exercise(
     id="beating_pytorch.patch_moments",
     title="A digit is read once",
@@ -382,10 +373,10 @@ PATCH_MOMENTS = Exercise(
         "The starter is right and slow: each of its 272 sums reads every digit from global memory,"
         " and all blocks but two have nothing to do. Let a block take a whole digit into shared"
         " memory, digit `blockIdx.x` first and then every `gridDim.x`-th. From there its 256"
-        " threads add up the products and the single pixels. `moments[a][b]`: the sum of q[a] ·"
-        " q[b] over all windows of all digits; `moments[16][b]`: the sum of q[b]. A window's q[0]"
-        " to q[15] are its 4 × 4 pixels, line by line; window (y, x) begins at pixel (2y - 1, 2x -"
-        " 1)."
+        " threads add up the products and the single pixels, in `double`: over thousands of digits"
+        " a float loses what the last ones add. `moments[a][b]`: the sum of q[a] · q[b] over all"
+        " windows of all digits; `moments[16][b]`: the sum of q[b]. A window's q[0] to q[15] are"
+        " its 4 × 4 pixels, line by line; window (y, x) begins at pixel (2y - 1, 2x - 1)."
     ),
     starter=f"\n%%writefile build/patch_moments.cu{PATCH_MOMENTS_START}",
     solution=PATCH_MOMENTS_CU,
@@ -405,7 +396,7 @@ PATCH_MOMENTS = Exercise(
         (
             "Thread t takes a = t / 16 and b = t % 16 and goes through the 14 × 14 windows of the"
             " digit in shared memory. Its sum stays in a register from digit to digit, as a"
-            " `double`: over thousands of digits a float loses what the last ones add."
+            " `double`."
         ),
         (
             "Two barriers: one after the digit has been written, one before the next is. At the end"
@@ -426,30 +417,34 @@ PATCH_MOMENTS = Exercise(
         Hypothesis(
             "wrong_value",
             "A pixel outside of the image counts as 0.328125, not as 0.",
-            lambda moments, images, batch: moments_in_other_windows(images, border=0),
+            lambda moments, images, batch: slips.moments_in_other_windows(images, border=0),
         ),
         Hypothesis(
             "wrong_value",
             "Row 16 is missing: the sums of the single pixels.",
-            lambda moments, images, batch: (
-                moments_in_other_windows(images) * (np.arange(17) < 16)[:, None]
-            ),
+            slips.singles_times(0),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Row 16 is 16 times as large as it should be: 16 threads add up the same pixel. The"
+            " threads with a = 0 are enough for that.",
+            slips.singles_times(16),
         ),
         Hypothesis(
             "wrong_value",
             "Pooling windows begin two pixels apart, not at every pixel.",
-            lambda moments, images, batch: moments_in_other_windows(images, apart=1),
+            lambda moments, images, batch: slips.moments_in_other_windows(images, apart=1),
         ),
         Hypothesis(
             "wrong_value",
             "Windows begin at pixel (2y, 2x) here. They begin one pixel above and to the left of"
             " it.",
-            lambda moments, images, batch: moments_in_other_windows(images, before=0),
+            lambda moments, images, batch: slips.moments_in_other_windows(images, before=0),
         ),
         Hypothesis(
             "wrong_value",
             "33 must be taken from each byte, as `pixel_at` does.",
-            lambda moments, images, batch: moments_in_other_windows(images, less=0),
+            lambda moments, images, batch: slips.moments_in_other_windows(images, less=0),
         ),
     ),
     **as_exercise(SOCKETS["patch_moments"]),
@@ -492,88 +487,17 @@ CONV1_POOL_START = replace(
 )
 
 
-def pooled_by(norm):
-    """conv1_pool with another pair (scale, shift), made by `norm` of these."""
-
-    def changed(pooled, images, weights, scale, shift, batch):
-        return pooled_of(pooled, images, weights, *norm(scale, shift), batch)
-
-    return changed
-
-
-def pooled_with(other):
-    """conv1_pool with weights that `other` makes of these."""
-
-    def changed(pooled, images, weights, scale, shift, batch):
-        of_them = np.ascontiguousarray(other(weights)).reshape(weights.shape)
-        return pooled_of(pooled, images, of_them, scale, shift, batch)
-
-    return changed
-
-
-def without_relu(pooled, images, weights, scale, shift, batch):
-    """Convolution, batch norm and pooling; what is negative stays so."""
-    high = shift.astype(np.float64) + 1e6
-    return pooled_of(pooled, images, weights, scale, high, batch) - 1e6
-
-
-def sums_of(images, weights, before=1):
-    """The convolution's sums, [batch, 28, 28, 32] in float64. before: pixels that the taps reach
-    up and to the left.
-    """
-    around = before, 2 - before
-    bordered = np.pad(
-        images.astype(np.float64) - 33, ((0, 0), around, around), constant_values=BORDER
-    )
-    nine = np.lib.stride_tricks.sliding_window_view(bordered, (3, 3), axis=(1, 2))
-    return np.einsum("nyxrc,krc->nyxk", nine, weights.astype(np.float64).reshape(32, 3, 3))
-
-
-def fours(sums):
-    """The four outputs of each pooling window in their order: [batch, 14, 14, 4, 32]."""
-    batch, side, _, channels = sums.shape
-    windows = sums.reshape(batch, side // 2, 2, side // 2, 2, channels)
-    return windows.transpose(0, 1, 3, 2, 4, 5).reshape(batch, side // 2, side // 2, 4, channels)
-
-
-def largest_of(four, scale, shift):
-    """Batch norm, ReLU and pooling of four outputs."""
-    return np.maximum(four * scale.astype(np.float64) + shift, 0).max(3)
-
-
-def taps_too_far(pooled, images, weights, scale, shift, batch):
-    """With taps that begin at the output's own pixel."""
-    return largest_of(fours(sums_of(images, weights, before=0)), scale, shift)
-
-
-def sum_carried_on(pooled, images, weights, scale, shift, batch):
-    """With a sum that goes on from output to output of a window."""
-    return largest_of(fours(sums_of(images, weights)).cumsum(3), scale, shift)
-
-
-def windows_one_apart(pooled, images, weights, scale, shift, batch):
-    """With windows that begin one line apart, and two pixels as they should."""
-    sums = sums_of(images, weights)[:, :15]
-    lines = np.stack([sums[:, :14], sums[:, 1:]], axis=2).reshape(batch, 28, 28, 32)
-    return largest_of(fours(lines), scale, shift)
-
-
-def pooled_before_norm(pooled, images, weights, scale, shift, batch):
-    """Pooling in front of batch norm."""
-    largest = pooled_of(pooled, images, weights, np.ones(32), np.full(32, 1e9), batch) - 1e9
-    return np.maximum(largest * scale.astype(np.float64) + shift, 0)
-
-
 CONV1_POOL = Exercise(
     id="beating_pytorch.conv1_pool",
     title="The array that nobody stores",
     minutes=10,
     task=(
         "Convolution, batch norm, ReLU and pooling in one kernel: from the bytes of the image to"
-        " the largest of four outputs, and nothing between is stored. Output k of a window lies"
-        " k / 2 lines down and k % 2 to the right; tap t of the convolution sees the pixel t / 3 -"
-        " 1 lines down and t % 3 - 1 to the right of the output. Batch norm makes `scale[c] * sum +"
-        " shift[c]` of a sum, and what is negative becomes 0."
+        " the largest of four outputs, and nothing between is stored. The window of `pooled` at"
+        " (y, x) begins at line 2y, column 2x; its output k lies k / 2 lines down and k % 2 to the"
+        " right. Tap t of the convolution sees the pixel t / 3 - 1 lines down and t % 3 - 1 to the"
+        " right of the output. Batch norm makes `scale[c] * sum + shift[c]` of a sum, and what is"
+        " negative becomes 0."
     ),
     starter=f"\n%%writefile build/conv1_pool.cu{CONV1_POOL_START}",
     solution=CONV1_POOL_CU,
@@ -619,54 +543,122 @@ CONV1_POOL = Exercise(
             "wrong_value",
             "It pools first and normalizes then. Where a channel's scale is negative, the largest"
             " becomes the smallest.",
-            pooled_before_norm,
+            slips.pooled_before_norm,
         ),
         Hypothesis(
             "wrong_value",
             "Batch norm is missing: scale[c] * sum + shift[c].",
-            pooled_by(lambda scale, shift: (np.ones(32), np.zeros(32))),
+            slips.pooled_by(lambda scale, shift: (np.ones(32), np.zeros(32))),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The shift is missing: scale[c] * sum + shift[c].",
+            slips.pooled_by(lambda scale, shift: (scale, np.zeros(32))),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The scale is missing: scale[c] * sum + shift[c].",
+            slips.pooled_by(lambda scale, shift: (np.ones(32), shift)),
         ),
         Hypothesis(
             "wrong_value",
             "The weights are read as [9][32]. They are [32][9]: a channel's nine taps lie side by"
             " side, from c * 9 on.",
-            pooled_with(lambda weights: weights.reshape(9, 32).T),
+            slips.pooled_with(lambda weights: weights.reshape(9, 32).T),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "All channels have the weights of channel 0 here: those of channel c begin at"
+            " weights[c * 9].",
+            slips.pooled_with(slips.first_channel_alone),
         ),
         Hypothesis(
             "wrong_value",
             "The taps are in reverse order, as if the filter were turned. Tap t has weight t.",
-            pooled_with(lambda weights: weights.reshape(32, 9)[:, ::-1]),
+            slips.pooled_with(lambda weights: weights.reshape(32, 9)[:, ::-1]),
         ),
         Hypothesis(
             "wrong_value",
             "Rows and columns of the taps are swapped: tap t is t / 3 - 1 lines down and t % 3 - 1"
             " to the right.",
-            pooled_with(lambda weights: weights.reshape(32, 3, 3).swapaxes(1, 2)),
-        ),
-        Hypothesis(
-            "wrong_value", "What is negative must become 0: the ReLU is missing.", without_relu
+            slips.pooled_with(lambda weights: weights.reshape(32, 3, 3).swapaxes(1, 2)),
         ),
         Hypothesis(
             "wrong_value",
-            "The shift is missing: scale[c] * sum + shift[c].",
-            pooled_by(lambda scale, shift: (scale, np.zeros(32))),
+            "What is negative must become 0: the ReLU is missing.",
+            slips.without_relu,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The ReLU stands before batch norm here. It belongs after it.",
+            slips.of_fours(lambda four: np.maximum(four, 0)),
         ),
         Hypothesis(
             "wrong_value",
             "The taps begin at the output's own pixel. Tap 0 lies one line above it and one to the"
             " left: t / 3 - 1 and t % 3 - 1.",
-            taps_too_far,
+            slips.of_sums(up=0, left=0),
         ),
         Hypothesis(
             "wrong_value",
-            "The sum goes on from one output of the window to the next: each of the four begins"
-            " at 0.",
-            sum_carried_on,
+            "The taps begin in the output's own column. Tap 0 lies one to the left of it: t % 3 -"
+            " 1.",
+            slips.of_sums(left=0),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The taps begin in the output's own line. Tap 0 lies one above it: t / 3 - 1.",
+            slips.of_sums(up=0),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Outside of the image a pixel counts as 0.328125, not as 0: `pixel_at` looks after"
+            " that.",
+            slips.of_sums(border=0),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "33 must be taken from each byte, as `pixel_at` does.",
+            slips.of_sums(less=0),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The sum goes on from one output of the window to the next: each of the four begins at"
+            " 0.",
+            slips.of_fours(lambda four: four.cumsum(3)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Only the last of the four outputs is kept: `largest` is replaced where it should only"
+            " grow.",
+            slips.of_fours(lambda four: four[:, :, :, 3:]),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "All four outputs of a window are the first one here: output k lies k / 2 lines down"
+            " and k % 2 to the right.",
+            slips.of_fours(lambda four: four[:, :, :, :1]),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "It takes the mean of the four outputs. Pooling keeps the largest.",
+            slips.mean_of_outputs,
         ),
         Hypothesis(
             "wrong_value",
             "Windows begin two lines apart: output k of window y lies in line 2 * y + k / 2.",
-            windows_one_apart,
+            slips.windows_one_apart(down=True, right=False),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Windows begin two pixels apart: output k of window x lies in column 2 * x + k % 2.",
+            slips.windows_one_apart(down=False, right=True),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Windows begin two lines and two pixels apart: output k lies in line 2 * y + k / 2,"
+            " column 2 * x + k % 2.",
+            slips.windows_one_apart(down=True, right=True),
         ),
         Hypothesis(
             "wrong_value",
@@ -798,39 +790,73 @@ HEAD = Exercise(
     hypotheses=(
         Hypothesis(
             "wrong_value",
+            "Neither the gradients nor the loss are divided by the batch: the loss is the digits'"
+            " mean.",
+            lambda **given: head_of(**given) * given["batch"],
+        ),
+        Hypothesis(
+            "wrong_value",
             "The gradients of the logits are not divided by the batch: the loss is the digits'"
             " mean.",
-            lambda **given: gradients_times(lambda batch: batch, **given),
+            lambda **given: slips.gradients_times(lambda batch: batch, **given),
         ),
         Hypothesis(
             "wrong_value",
             "The gradients are right. The loss is not divided by the batch: it is the digits'"
             " mean.",
-            lambda **given: loss_made(lambda loss, largest, batch: loss * batch, **given),
+            lambda **given: slips.loss_made(lambda loss, largest, batch: loss * batch, **given),
         ),
         Hypothesis(
             "wrong_value",
-            "The gradients are right. The loss lacks the largest logit, which was subtracted before"
-            " `expf`: `logf(sum) + largest - z[labels[n]]`.",
-            lambda **given: loss_made(lambda loss, largest, batch: loss - largest / batch, **given),
+            "The gradients are right. The loss lacks the largest logit, which was subtracted"
+            " before `expf`: `logf(sum) + largest - z[labels[n]]`.",
+            lambda **given: slips.loss_made(
+                lambda loss, largest, batch: loss - largest / batch, **given
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The gradients are right. The loss has the wrong sign: it is minus the logarithm of"
+            " the label's softmax.",
+            lambda **given: slips.loss_made(lambda loss, largest, batch: -loss, **given),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The gradients are right. The loss is 0 in the lane that adds it up: every lane needs"
+            " it.",
+            lambda **given: slips.loss_made(lambda loss, largest, batch: 0, **given),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The gradients are right. The loss is the logarithm of a softmax that was rounded to"
+            " 0: `logf(sum) + largest - z[labels[n]]` is the same without that.",
+            slips.logarithm_of_softmax,
         ),
         Hypothesis(
             "wrong_value",
             "The label is missing: the gradient of its logit is softmax minus 1.",
-            lambda **given: without_labels(**given),
+            slips.without_labels,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The exponentials are not divided by their sum: softmax is expf(z[k] - largest) / sum.",
+            slips.not_normalized,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The bias is missing in the logits.",
+            lambda **given: head_of(**given | {"bias": 0 * given["bias"]}),
         ),
         Hypothesis(
             "wrong_value",
             "The bias is in the sum 32 times, once for each lane: add it after the sum.",
-            lambda out, hidden, w, bias, labels, batch: head_of(
-                out, hidden, w, 32 * bias, labels, batch
-            ),
+            lambda **given: head_of(**given | {"bias": 32 * given["bias"]}),
         ),
         Hypothesis(
             "wrong_value",
             "Nothing is subtracted before `expf`: that of a large logit is infinite, and infinity"
             " over infinity is no number.",
-            lambda **given: nothing_subtracted(**given),
+            slips.nothing_subtracted,
         ),
         Hypothesis(
             "wrong_value",
@@ -841,29 +867,35 @@ HEAD = Exercise(
             "wrong_value",
             "Only lane 0 has gradients and the loss. The lines that follow run in every lane, so"
             " each needs all ten and the loss.",
-            lambda **given: in_lane_0_alone(**given),
+            slips.in_lane_0_alone,
         ),
         Hypothesis(
             "wrong_value",
             "The gradients are right in lane 0 alone. The lines that follow run in every lane, so"
             " each needs all ten.",
-            lambda **given: in_lane_0_alone(**given, loss_too=False),
+            lambda **given: slips.in_lane_0_alone(**given, loss_too=False),
         ),
         Hypothesis(
             "wrong_value",
             "Each lane has logits of its own four values: `sum_of_warp` must add them up.",
-            lambda **given: each_lane_alone(**given),
+            slips.each_lane_alone,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Each lane adds one product where it has four: hidden values lane, lane + 32, lane +"
+            " 64 and lane + 96.",
+            slips.one_of_four,
         ),
         Hypothesis(
             "wrong_value",
             "Each product is in the sum 32 times: a lane adds up its own four values, and"
             " `sum_of_warp` the lanes.",
-            lambda **given: each_32_times(**given),
+            slips.each_32_times,
         ),
         Hypothesis(
             "wrong_value",
             "The gradients have the wrong sign: softmax less 1 at the label.",
-            lambda **given: gradients_times(lambda batch: -1, **given),
+            lambda **given: slips.gradients_times(lambda batch: -1, **given),
         ),
         Hypothesis(
             "wrong_value",
@@ -876,82 +908,6 @@ HEAD = Exercise(
     **as_exercise(SOCKETS["head"], never_the_likeliest)
     | {"launches": in_rounds, "extents": lambda shape: in_rounds(shape)[-1].threads},
 )
-
-
-def loss_made(change, out, hidden, w, bias, labels, batch):
-    """The end of the network with another loss: change(it, the digits' largest logits, batch)."""
-    logits = hidden.astype(np.float64) @ w.T.astype(np.float64) + bias
-    result = head_of(out, hidden, w, bias, labels, batch)
-    result[11, 10] = change(result[11, 10], logits.max(1).sum(), batch)
-    return result
-
-
-def without_labels(out, hidden, w, bias, labels, batch):
-    """The end of the network with softmax alone as the logits' gradient; the loss is right."""
-    hidden, w, bias = (array.astype(np.float64) for array in (hidden, w, bias))
-    logits = hidden @ w.T + bias
-    softmax = np.exp(logits - logits.max(1, keepdims=True))
-    gradient = softmax / softmax.sum(1, keepdims=True) / batch
-    result = head_of(out, hidden, w, bias, labels, batch)
-    behind = np.where(hidden > 0, gradient @ w, 0)
-    result[:10], result[10], result[11, :10] = gradient.T @ hidden, behind.sum(0), gradient.sum(0)
-    result[HEAD_ROWS:] = behind
-    return result
-
-
-def nothing_subtracted(out, hidden, w, bias, labels, batch):
-    """The end of the network with float32's exponentials of the logits as they are."""
-    hidden, w, bias = (array.astype(np.float64) for array in (hidden, w, bias))
-    logits = hidden @ w.T + bias
-    with np.errstate(all="ignore"):
-        powers = np.exp(logits.astype(np.float32))
-        total = powers.sum(1, keepdims=True)
-        gradient = (powers / total - (np.arange(10) == labels[:, None])) / batch
-        losses = np.log(total[:, 0]) - logits[np.arange(len(labels)), labels]
-        behind = np.where(hidden > 0, gradient @ w, 0)
-        result = head_of(out, hidden, w, bias, labels, batch)
-        result[:10], result[10] = gradient.T @ hidden, behind.sum(0)
-        result[11, :10], result[11, 10] = gradient.sum(0), losses.sum() / batch
-        result[HEAD_ROWS:] = behind
-    return result
-
-
-def gradients_times(factor, out, hidden, w, bias, labels, batch):
-    """The end of the network with gradients as many times as large; the loss is right."""
-    result = head_of(out, hidden, w, bias, labels, batch)
-    loss = result[11, 10]
-    result *= factor(batch)
-    result[11, 10] = loss
-    return result
-
-
-def in_lane_0_alone(out, hidden, w, bias, labels, batch, loss_too=True):
-    """What is added where the other lanes hold zeros. loss_too: as their loss, too."""
-    result = head_of(out, hidden, w, bias, labels, batch)
-    loss = result[11, 10]
-    result[:, np.arange(128) % 32 > 0] = 0
-    result[11, 1:] = 0
-    result[11, 10] = 0 if loss_too else loss
-    return result
-
-
-def each_lane_alone(out, hidden, w, bias, labels, batch):
-    """The end of the network with the logits of each lane's own four values."""
-    result = np.zeros(out.shape)
-    for lane in range(32):
-        own = np.arange(128) % 32 == lane
-        of_lane = head_of(out, hidden * own, w, bias, labels, batch)
-        result[:, own] = of_lane[:, own]
-        if lane < 11:
-            result[11, lane] = of_lane[11, lane]
-    return result
-
-
-def each_32_times(out, hidden, w, bias, labels, batch):
-    """The end of the network with each product in the logits 32 times."""
-    result = head_of(out, 32 * hidden, w, bias, labels, batch)
-    result[:10] /= 32  # the gradient of a weight has the hidden value once
-    return result
 
 
 # ---- update: all weights in one launch
@@ -967,15 +923,6 @@ __global__ void update(float* weights, const float* parts, int count, int splits
     }
 }
 """
-
-
-def update_of(parts_of=lambda parts: parts.sum(0), sign=1):
-    """A step with another gradient of the parts, or uphill."""
-
-    def changed(weights, parts, count, splits, rate):
-        return weights.astype(np.float64) - sign * rate * parts_of(parts.astype(np.float64))
-
-    return changed
 
 
 UPDATE = Exercise(
@@ -1020,22 +967,33 @@ __global__ void update(float* weights, const float* parts, int count, int splits
         Hypothesis(
             "wrong_value",
             "Only the first part is taken: a weight's gradient is the sum of all `splits`.",
-            update_of(lambda parts: parts[0]),
+            slips.update_of(lambda parts: parts[0]),
         ),
         Hypothesis(
-            "wrong_value", "The weights went uphill: the sign is wrong.", update_of(sign=-1)
+            "wrong_value",
+            "Only the last part is taken: the gradient is replaced by each part where they should"
+            " add up.",
+            slips.update_of(lambda parts: parts[-1]),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The rate is missing: a weight moves by `rate` times its gradient.",
+            slips.without_rate,
+        ),
+        Hypothesis(
+            "wrong_value", "The weights went uphill: the sign is wrong.", slips.update_of(sign=-1)
         ),
         Hypothesis(
             "wrong_value",
             "This takes the mean of the parts. Each block added up other digits: the gradient is"
             " the parts' sum.",
-            update_of(lambda parts: parts.mean(0)),
+            slips.update_of(lambda parts: parts.mean(0)),
         ),
         Hypothesis(
             "wrong_value",
-            "The parts lie one after the other, each with a number for every weight:"
-            " parts[s * count + i].",
-            update_of(lambda parts: parts.reshape(parts.shape[::-1]).sum(1)),
+            "The parts lie one after the other, each with a number for every weight: parts[s *"
+            " count + i].",
+            slips.update_of(lambda parts: parts.reshape(parts.shape[::-1]).sum(1)),
         ),
         Hypothesis(
             "wrong_value",

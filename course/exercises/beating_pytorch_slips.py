@@ -1,0 +1,335 @@
+"""What natural mistakes in the exercises of the chapter Beating PyTorch compute, in float64.
+
+A check that sees the same numbers can say which mistake it was.
+"""
+
+import numpy as np
+
+from course.kernels.mnist_cnn.sockets import BORDER, HEAD_ROWS, MIDDLE, head_of, pooled_of
+
+# ---- bn_relu_pool
+
+
+def windows_of(z):
+    """The four values of each pooling window: [rows / 2, width / 2, 4, channels]."""
+    rows, width, channels = z.shape
+    windows = z.reshape(rows // 2, 2, width // 2, 2, channels).transpose(0, 2, 1, 3, 4)
+    return windows.reshape(rows // 2, width // 2, 4, channels)
+
+
+def normalized(y, scale, shift, lowest=0):
+    """Batch norm, raised to `lowest` at least."""
+    return np.maximum(y.astype(np.float64) * scale + shift, lowest)
+
+
+def pooled(out, y, scale, shift, rows, width, channels, lowest=0):
+    """Normalized, raised to `lowest` at least, the largest of each 2×2 window: what is right."""
+    return windows_of(normalized(y, scale, shift, lowest)).max(2)
+
+
+def pooled_then_normalized(out, y, scale, shift, rows, width, channels):
+    """With pooling in front of batch norm."""
+    return normalized(windows_of(y).max(2), scale, shift)
+
+
+def windows_side_by_side(out, y, scale, shift, rows, width, channels):
+    """With windows that begin one pixel apart, in two lines as they should."""
+    lines = normalized(y, scale, shift).reshape(rows // 2, 2, width, channels).max(1)
+    half = width // 2
+    return np.maximum(lines[:, :half], lines[:, 1 : half + 1])
+
+
+def windows_below_one_another(out, y, scale, shift, rows, width, channels):
+    """With windows that begin one line apart, and two pixels as they should."""
+    columns = normalized(y, scale, shift).reshape(rows, width // 2, 2, channels).max(2)
+    half = rows // 2
+    return np.maximum(columns[:half], columns[1 : half + 1])
+
+
+def of_each_window(taken):
+    """With what `taken` makes of the four values of each window, [..., 4, channels]."""
+
+    def changed(out, y, scale, shift, rows, width, channels):
+        return taken(windows_of(normalized(y, scale, shift)))
+
+    return changed
+
+
+def channel_slowest(out, y, scale, shift, rows, width, channels):
+    """With output i taken apart as if it lay as whole pictures, one for each channel."""
+    right = pooled(out, y, scale, shift, rows, width, channels)
+    return right.transpose(2, 0, 1).reshape(right.shape)
+
+
+def pixels_side_by_side(out, y, scale, shift, rows, width, channels):
+    """With pixel p's channel c at p + c."""
+    row, x, k, c = np.ogrid[: rows // 2, : width // 2, :4, :channels]
+    place = (2 * row + k // 2) * width + 2 * x + k % 2 + c
+    return normalized(y.ravel()[place], scale, shift).max(2)
+
+
+# ---- patch_moments
+
+
+def moments_in_other_windows(images, border=BORDER, apart=2, before=1, less=MIDDLE):
+    """The moments with another border, of windows that lie closer together or begin with another
+    number of pixels before the image, or of bytes from which something else is taken.
+    """
+    around = before, 2 - before
+    bordered = np.pad(
+        images.astype(np.float64) - less, ((0, 0), around, around), constant_values=border
+    )
+    view = np.lib.stride_tricks.sliding_window_view(bordered, (4, 4), axis=(1, 2))
+    q = view[:, ::apart, ::apart].reshape(-1, 16)
+    return np.vstack([q.T @ q, q.sum(0)])
+
+
+def singles_times(factor):
+    """The moments with row 16 as many times as large."""
+
+    def changed(moments, images, batch):
+        return moments_in_other_windows(images) * np.where(np.arange(17) < 16, 1, factor)[:, None]
+
+    return changed
+
+
+# ---- conv1_pool
+
+
+def pooled_by(norm):
+    """conv1_pool with another pair (scale, shift), made by `norm` of these."""
+
+    def changed(pooled, images, weights, scale, shift, batch):
+        return pooled_of(pooled, images, weights, *norm(scale, shift), batch)
+
+    return changed
+
+
+def pooled_with(other):
+    """conv1_pool with weights that `other` makes of these."""
+
+    def changed(pooled, images, weights, scale, shift, batch):
+        of_them = np.ascontiguousarray(other(weights)).reshape(weights.shape)
+        return pooled_of(pooled, images, of_them, scale, shift, batch)
+
+    return changed
+
+
+def first_channel_alone(weights):
+    """The weights of channel 0, for every channel."""
+    return np.repeat(weights.reshape(32, 9)[:1], 32, axis=0)
+
+
+def without_relu(pooled, images, weights, scale, shift, batch):
+    """Convolution, batch norm and pooling; what is negative stays so."""
+    high = shift.astype(np.float64) + 1e6
+    return pooled_of(pooled, images, weights, scale, high, batch) - 1e6
+
+
+def sums_of(images, weights, up=1, left=1, border=BORDER, less=MIDDLE):
+    """The convolution's sums, [batch, 28, 28, 32] in float64.
+
+    up, left: pixels that the taps reach up and to the left. border: what a pixel outside of the
+    image counts. less: what is taken from each byte.
+    """
+    bordered = np.pad(
+        images.astype(np.float64) - less,
+        ((0, 0), (up, 2 - up), (left, 2 - left)),
+        constant_values=border,
+    )
+    nine = np.lib.stride_tricks.sliding_window_view(bordered, (3, 3), axis=(1, 2))
+    return np.einsum("nyxrc,krc->nyxk", nine, weights.astype(np.float64).reshape(32, 3, 3))
+
+
+def fours(sums):
+    """The four outputs of each pooling window in their order: [batch, 14, 14, 4, 32]."""
+    batch, side, _, channels = sums.shape
+    windows = sums.reshape(batch, side // 2, 2, side // 2, 2, channels)
+    return windows.transpose(0, 1, 3, 2, 4, 5).reshape(batch, side // 2, side // 2, 4, channels)
+
+
+def behind_norm(four, scale, shift):
+    """Batch norm and ReLU."""
+    return np.maximum(four * scale.astype(np.float64) + shift, 0)
+
+
+def of_sums(**how):
+    """conv1_pool with other sums: see sums_of."""
+
+    def changed(pooled, images, weights, scale, shift, batch):
+        return behind_norm(fours(sums_of(images, weights, **how)), scale, shift).max(3)
+
+    return changed
+
+
+def of_fours(made):
+    """conv1_pool with what `made` makes of the sums of each window, [..., 4, channels]."""
+
+    def changed(pooled, images, weights, scale, shift, batch):
+        return behind_norm(made(fours(sums_of(images, weights))), scale, shift).max(3)
+
+    return changed
+
+
+def mean_of_outputs(pooled, images, weights, scale, shift, batch):
+    """With the mean of each window's four outputs."""
+    return behind_norm(fours(sums_of(images, weights)), scale, shift).mean(3)
+
+
+def windows_one_apart(down, right):
+    """With windows that begin one line apart, one pixel apart, or both."""
+
+    def changed(pooled, images, weights, scale, shift, batch):
+        sums = sums_of(images, weights)
+        y, x, k = np.ogrid[:14, :14, :4]
+        line = y * (1 if down else 2) + k // 2
+        column = x * (1 if right else 2) + k % 2
+        return behind_norm(sums[:, line, column], scale, shift).max(3)
+
+    return changed
+
+
+def pooled_before_norm(pooled, images, weights, scale, shift, batch):
+    """With pooling in front of batch norm."""
+    largest = pooled_of(pooled, images, weights, np.ones(32), np.full(32, 1e9), batch) - 1e9
+    return np.maximum(largest * scale.astype(np.float64) + shift, 0)
+
+
+# ---- head
+
+
+def in_float64(*arrays):
+    """These arrays, in float64."""
+    return [array.astype(np.float64) for array in arrays]
+
+
+def softmax_of(logits):
+    """The softmax of each line."""
+    powers = np.exp(logits - logits.max(1, keepdims=True))
+    return powers / powers.sum(1, keepdims=True)
+
+
+def with_gradient(gradient, out, hidden, w, bias, labels, batch):
+    """The end of the network with another gradient of the logits; the loss is right."""
+    hidden, w = in_float64(hidden, w)
+    result = head_of(out, hidden, w, bias, labels, batch)
+    behind = np.where(hidden > 0, gradient @ w, 0)
+    result[:10], result[10], result[11, :10] = gradient.T @ hidden, behind.sum(0), gradient.sum(0)
+    result[HEAD_ROWS:] = behind
+    return result
+
+
+def loss_made(change, out, hidden, w, bias, labels, batch):
+    """The end of the network with another loss: change(it, the digits' largest logits, batch)."""
+    logits = hidden.astype(np.float64) @ w.T.astype(np.float64) + bias
+    result = head_of(out, hidden, w, bias, labels, batch)
+    result[11, 10] = change(result[11, 10], logits.max(1).sum(), batch)
+    return result
+
+
+def without_labels(out, hidden, w, bias, labels, batch):
+    """With softmax alone as the logits' gradient."""
+    h, weights = in_float64(hidden, w)
+    gradient = softmax_of(h @ weights.T + bias) / batch
+    return with_gradient(gradient, out, hidden, w, bias, labels, batch)
+
+
+def not_normalized(out, hidden, w, bias, labels, batch):
+    """With the exponentials alone in the place of softmax."""
+    h, weights = in_float64(hidden, w)
+    logits = h @ weights.T + bias
+    powers = np.exp(logits - logits.max(1, keepdims=True))
+    gradient = (powers - (np.arange(10) == labels[:, None])) / batch
+    return with_gradient(gradient, out, hidden, w, bias, labels, batch)
+
+
+def logarithm_of_softmax(out, hidden, w, bias, labels, batch):
+    """With a loss that is the logarithm of float32's softmax, which may be 0."""
+    h, weights = in_float64(hidden, w)
+    logits = h @ weights.T + bias
+    powers = np.exp((logits - logits.max(1, keepdims=True)).astype(np.float32))
+    with np.errstate(divide="ignore"):
+        losses = -np.log((powers / powers.sum(1, keepdims=True))[np.arange(batch), labels])
+    result = head_of(out, hidden, w, bias, labels, batch)
+    result[11, 10] = losses.astype(np.float64).mean()
+    return result
+
+
+def nothing_subtracted(out, hidden, w, bias, labels, batch):
+    """With float32's exponentials of the logits as they are."""
+    h, weights = in_float64(hidden, w)
+    logits = h @ weights.T + bias
+    with np.errstate(all="ignore"):
+        powers = np.exp(logits.astype(np.float32))
+        total = powers.sum(1, keepdims=True)
+        gradient = (powers / total - (np.arange(10) == labels[:, None])) / batch
+        losses = np.log(total[:, 0]) - logits[np.arange(batch), labels]
+        result = with_gradient(gradient, out, hidden, w, bias, labels, batch)
+    result[11, 10] = losses.sum() / batch
+    return result
+
+
+def gradients_times(factor, out, hidden, w, bias, labels, batch):
+    """With gradients as many times as large; the loss is right."""
+    result = head_of(out, hidden, w, bias, labels, batch)
+    loss = result[11, 10]
+    result *= factor(batch)
+    result[11, 10] = loss
+    return result
+
+
+def in_lane_0_alone(out, hidden, w, bias, labels, batch, loss_too=True):
+    """What is added where the other lanes hold zeros. loss_too: as their loss, too."""
+    result = head_of(out, hidden, w, bias, labels, batch)
+    loss = result[11, 10]
+    result[:, np.arange(128) % 32 > 0] = 0
+    result[11, 1:] = 0
+    result[11, 10] = 0 if loss_too else loss
+    return result
+
+
+def each_lane_alone(out, hidden, w, bias, labels, batch):
+    """With the logits of each lane's own four values."""
+    result = np.zeros(out.shape)
+    for lane in range(32):
+        own = np.arange(128) % 32 == lane
+        of_lane = head_of(out, hidden * own, w, bias, labels, batch)
+        result[:, own] = of_lane[:, own]
+        if lane < 11:
+            result[11, lane] = of_lane[11, lane]
+    return result
+
+
+def each_32_times(out, hidden, w, bias, labels, batch):
+    """With each product in the logits 32 times."""
+    result = head_of(out, 32 * hidden, w, bias, labels, batch)
+    result[:10] /= 32  # the gradient of a weight has the hidden value once
+    return result
+
+
+def one_of_four(out, hidden, w, bias, labels, batch):
+    """With logits of the first 32 hidden values."""
+    first = hidden * (np.arange(128) < 32)
+    h, weights = in_float64(first, w)
+    gradient = softmax_of(h @ weights.T + bias)
+    gradient = (gradient - (np.arange(10) == labels[:, None])) / batch
+    result = with_gradient(gradient, out, hidden, w, bias, labels, batch)
+    result[11, 10] = head_of(out, first, w, bias, labels, batch)[11, 10]
+    return result
+
+
+# ---- update
+
+
+def update_of(parts_of=lambda parts: parts.sum(0), sign=1):
+    """A step with another gradient of the parts, or uphill."""
+
+    def changed(weights, parts, count, splits, rate):
+        return weights.astype(np.float64) - sign * rate * parts_of(parts.astype(np.float64))
+
+    return changed
+
+
+def without_rate(weights, parts, count, splits, rate):
+    """A step as large as the gradient."""
+    return weights.astype(np.float64) - parts.astype(np.float64).sum(0)

@@ -1,0 +1,96 @@
+"""Natural mistakes in the exercises of the finale: the check says what each of them is."""
+
+import utils  # noqa: F401  first: it puts Numba on this machine's engine
+
+# isort: split
+import pytest
+
+from course.checking.answers import changed
+from course.checking.checker import check_answer
+from course.exercises import EXERCISES, beating_pytorch
+
+pytestmark = pytest.mark.usefixtures("in_this_process", "pictures_undrawn")
+GROWS = "best = fmaxf(best, scale[c] * v + shift[c])"
+LARGEST = "largest = fmaxf(largest, scale[c] * sum + shift[c])"
+PITCH = "((2 * row + k / 2) * width + 2 * x + k % 2) * channels + c"
+LOSS = "        loss = (logf(sum) + largest - z[labels[n]]) / batch;\n"
+FOUR_OF_A_LANE = (
+    "            for (int j = lane; j < 128; j += 32)\n"
+    "                z[k] += w[k * 128 + j] * h[j];\n"
+)
+SLIPS = {
+    "bn_relu_pool": [
+        (
+            [(PITCH, "(2 * row + k / 2) * width + 2 * x + k % 2 + c")],
+            "not multiplied by `channels`",
+        ),
+        (
+            [
+                ("i % channels", "i / (rows / 2 * (width / 2))"),
+                ("i / channels % (width / 2)", "i % (width / 2)"),
+                ("i / channels / (width / 2)", "i / (width / 2) % (rows / 2)"),
+            ],
+            "in another order than `out` has",
+        ),
+        ([(GROWS, "best += fmaxf(0, scale[c] * v + shift[c]) / 4")], "the mean of a window"),
+        ([(GROWS, "best = fmaxf(0, scale[c] * v + shift[c])")], "where it should only grow"),
+        ([("scale[c] * v + shift[c]", "shift[c] * v + scale[c]")], "are exchanged"),
+        ([(" + shift[c]", "")], "The shift is missing"),
+        ([("k < 4", "k < 1")], "the first value of each window alone"),
+    ],
+    "patch_moments": [([("    if (a == 0)\n", "")], "Row 16 is 16 times as large")],
+    "conv1_pool": [
+        ([("2 * x + k % 2", "x + k % 2")], "begin two pixels apart"),
+        ([("2 * x + k % 2", "x + k % 2"), ("2 * y + k / 2", "y + k / 2")], "lines and two pixels"),
+        ([("2 * x + k % 2", "2 * x"), ("2 * y + k / 2", "2 * y")], "are the first one here"),
+        ([(LARGEST, "largest = fmaxf(0, scale[c] * sum + shift[c])")], "should only grow"),
+        ([(LARGEST, "largest += fmaxf(0, scale[c] * sum + shift[c]) / 4")], "It takes the mean"),
+        ([(": 0.328125f", ": 0")], "counts as 0.328125, not as 0"),
+        ([(" - 33.0f", "")], "33 must be taken from each byte"),
+        ([("scale[c] * sum + shift[c]", "sum + shift[c]")], "The scale is missing"),
+        ([("* sum + shift", "* fmaxf(sum, 0) + shift")], "The ReLU stands before batch norm"),
+        ([("t % 3 - 1", "t % 3")], "begin in the output's own column"),
+        ([("t / 3 - 1", "t / 3")], "begin in the output's own line"),
+        ([("weights[c * 9 + t]", "weights[t]")], "the weights of channel 0"),
+    ],
+    "head": [
+        ([(" + bias[k]", "")], "The bias is missing"),
+        ([("loss = (", "loss = -(")], "The loss has the wrong sign"),
+        ([(LOSS, "")], "The loss is 0 in the lane that adds it up"),
+        ([("        loss = (", "        if (lane == 0) loss = (")], "every lane needs it"),
+        (
+            [("(logf(sum) + largest - z[labels[n]])", "-logf(expf(z[labels[n]] - largest) / sum)")],
+            "a softmax that was rounded to 0",
+        ),
+        ([("expf(z[k] - largest) / sum", "expf(z[k] - largest)")], "not divided by their sum"),
+        ([(FOUR_OF_A_LANE, "            z[k] += w[k * 128 + lane] * h[lane];\n")], "one product"),
+        (
+            [("labels[n])) / batch", "labels[n]))"), ("[labels[n]]) / batch", "[labels[n]])")],
+            "Neither the gradients nor the loss",
+        ),
+    ],
+    "update": [
+        ([("rate * gradient", "gradient")], "The rate is missing"),
+        ([("gradient += parts", "gradient = parts")], "Only the last part is taken"),
+    ],
+}
+BASES = {"bn_relu_pool": beating_pytorch.PLAIN_BN_RELU_POOL}  # the solution takes four at a time
+ANOTHER = pytest.mark.nightly("by day one mistake of each exercise")
+
+
+def cases():
+    """pytest.param(exercise's name, changes, words) of each."""
+    for name, slips in SLIPS.items():
+        for number, (changes, words) in enumerate(slips):
+            marks = [ANOTHER] if number else []
+            yield pytest.param(name, changes, words, id=f"{name}-{words}", marks=marks)
+
+
+@pytest.mark.parametrize("name, changes, words", list(cases()))
+def test_a_natural_mistake_is_named(name, changes, words, tmp_path, small):
+    exercise = small(EXERCISES[f"beating_pytorch.{name}"])
+    answer = tmp_path / "answer.cu"
+    answer.write_text(changed(BASES.get(name, exercise.solution), *changes))
+    outcome = check_answer(exercise, answer, 1)
+    assert not outcome.solved
+    assert words in repr(outcome)
