@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from course.checking import text
 from course.checking.evidence import right, trim, unwritten, where
 from course.checking.model import sentence
 from course.checking.speed import Report
@@ -67,10 +68,8 @@ class Outcome:
     def next_step(self):
         if self.solved:
             return f'{AFTERWARDS}: exercises.solution("{self.exercise}")' if self.one_way else ""
-        if self.seed is None:
-            return f'Stuck? exercises.hint("{self.exercise}")'
-        hint = f'Stuck? exercises.hint("{self.exercise}")'
-        return f"{hint} · The same inputs again: check(..., seed={self.seed})"
+        again = "" if self.seed is None else f" · {text.AGAIN.format(self.seed)}"
+        return text.STUCK.format(self.exercise) + again
 
     def __repr__(self):
         parts = [self.headline, *("  " + line for line in self.lines)]

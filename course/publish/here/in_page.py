@@ -18,7 +18,12 @@ from pathlib import Path
 
 COURSE = "/course"
 PROGRESS = Path("/progress.json")
-MOST_PRINTED = 20_000  # characters of a cell that are shown
+MOST_SHOWN = 20_000  # characters of a text that a cell prints, returns or raises
+MOST_DRAWN = 20_000_000  # characters of a picture: a film has some millions
+MOST_PRINTED = 5_000_000  # characters after which a cell that prints is stopped
+MOST_DISPLAYED = 200  # outputs after which one that displays is
+STUCK = "Stuck? Below this check hints unfold, one by one."
+AGAIN = "For the same inputs again, add `, seed={}` to the check."
 SLOWER = 3  # than a laptop's own Python, so that an answer has so much more time
 # What NumPy takes as a number of its own size only, which in a page is 32 bits: which argument
 COUNTS = {"bincount": 0, "repeat": 1, "unravel_index": 0, "ravel_multi_index": 0}
@@ -44,8 +49,9 @@ def prepare(progress):
     narrow_counts()
     logging.getLogger("matplotlib").setLevel(logging.WARNING + 1)  # it makes a list of its fonts
     import utils  # noqa: F401  it puts Numba on the CPU engine
-    from course.checking import limits
+    from course.checking import limits, text
 
+    text.STUCK, text.AGAIN = STUCK, AGAIN
     for name in ("SECONDS", "EACH_SECONDS", "ENOUGH_SECONDS"):
         setattr(limits, name, SLOWER * getattr(limits, name))
 
@@ -83,7 +89,7 @@ def notebook_modules():
     Recorded results are taken as they are: those of the site were held to their schema before.
     """
     display = types.ModuleType("IPython.display")
-    display.display = lambda *values, **_: shown.extend(map(as_output, values))
+    display.display = keep
     display.HTML = HTML
     ipython = types.ModuleType("IPython")
     ipython.get_ipython = lambda: None
@@ -92,6 +98,18 @@ def notebook_modules():
     schemas = types.ModuleType("fastjsonschema")
     schemas.compile = lambda schema: lambda content: content
     return {"IPython": ipython, "IPython.display": display, "fastjsonschema": schemas}
+
+
+class TooMuch(BaseException):
+    """A cell prints or displays without end. No Exception, lest the cell take it for one."""
+
+
+def keep(*values, **_):
+    """Display values, below what the cell has printed."""
+    for value in values:
+        if len(shown) == MOST_DISPLAYED:
+            raise TooMuch(f"it displayed more than {MOST_DISPLAYED} outputs")
+        shown.append(as_output(value))
 
 
 class HTML:
@@ -115,22 +133,43 @@ def as_output(value):
     )
     for kind, mime, method in kinds:
         data = bundle.get(mime) or (getattr(value, method)() if hasattr(value, method) else None)
-        if data:
-            return {"kind": kind, "data": data}
-    return {"kind": "text", "data": repr(value)}
+        size = len(data or "")
+        if size > MOST_DRAWN:
+            return {"kind": "text", "data": f"Too large to be shown: {size:,} characters."}
+        if size:
+            return {"kind": kind, "data": str(data)}
+    return {"kind": "text", "data": clipped(repr(value))}
+
+
+def clipped(text, length=None):
+    """The beginning of a text, and how much is left out. length: of the whole, where it is gone."""
+    left = (length or len(text)) - MOST_SHOWN
+    return f"{text[:MOST_SHOWN]}\n… {left:,} more characters are not shown." if left > 0 else text
 
 
 class Printed(io.StringIO):
-    """Keeps the beginning of what is printed."""
+    """Keeps the beginning of what is printed; TooMuch where there is no end of it."""
+
+    def __init__(self):
+        super().__init__()
+        self.length = 0
 
     def write(self, text):
-        room = MOST_PRINTED - self.tell()
+        room = MOST_SHOWN - self.tell()
         super().write(text[: max(0, room)])
+        self.length += len(text)
+        if self.length > MOST_PRINTED:
+            raise TooMuch(f"it printed more than {MOST_PRINTED:,} characters")
         return len(text)
 
 
-def run(id, source):
-    """Run a cell; a JSON text of {"outputs", "failed", "progress"}."""
+def run(id, source, progress=""):
+    """Run a cell; a JSON text of {"outputs", "failed", "progress"}.
+
+    progress: what is kept of the learner's by now, as text: another page may have added to it.
+    """
+    if progress:
+        PROGRESS.write_text(progress, encoding="utf-8")
     shown.clear()
     printed = Printed()
     failed = False
@@ -142,7 +181,7 @@ def run(id, source):
         except BaseException as error:
             failed = True
             shown.append(as_error(error))
-    text = printed.getvalue()
+    text = clipped(printed.getvalue(), printed.length)
     outputs = [{"kind": "text", "data": text}] if text else []
     progress = PROGRESS.read_text(encoding="utf-8") if PROGRESS.exists() else ""
     return json.dumps({"outputs": outputs + shown, "failed": failed, "progress": progress})
@@ -166,10 +205,12 @@ def as_error(error):
     """What a cell raised: its message, the line of the cell, and a picture where it has one."""
     if hasattr(error, "_repr_html_"):
         return as_output(error)
+    if isinstance(error, TooMuch):
+        return {"kind": "error", "data": f"This cell was stopped: {error}. Does every loop end?"}
     steps = traceback.extract_tb(error.__traceback__)
     own = [step for step in steps if step.filename.startswith("<ipython-cell")]
     place = f"line {own[-1].lineno}: {own[-1].line}\n" if own else ""
     if isinstance(error, SyntaxError):
         place = f"line {error.lineno}: {(error.text or '').strip()}\n"
     words = error.msg if isinstance(error, SyntaxError) else error
-    return {"kind": "error", "data": f"{place}{type(error).__name__}: {words}"}
+    return {"kind": "error", "data": clipped(f"{place}{type(error).__name__}: {words}")}

@@ -8,17 +8,29 @@ from pathlib import Path
 from nbformat.v4 import new_markdown_cell
 
 from course.exercises import EXERCISES
+from course.publish import hints
 from course.publish.here import cells
 
 FOLDER = "here"
 FILES = "files"  # in FOLDER: a folder for each version of what `runtime.gather` writes
 KEEPER = "sw.js"  # the script that keeps a page's files works for the folder that it lies in
 CHECKED = re.compile(r"exercises\.check\(\s*\"([\w.]+)\"")
+#: What a notebook says that is not so in a page
+REWORDED = {
+    "run it, then run the check below it": "then run the check below it, which runs both",
+    "Take a hint; each call shows one more.": "Below each check hints unfold, one by one.",
+    hints.SOLUTION: (
+        "*Once yours is right, the check unfolds a solution. A cell with* `exercises.solution(…)`"
+        " *and the name from the check between its brackets shows one before.*"
+    ),
+}
 ABOUT = (
     "The cells of this chapter run here, in your browser: change one and press *Run* (or Shift and"
     " Enter). The cells that it needs run first. What you write and what you have solved stay in"
     " this browser, and nothing is sent anywhere. Cells of CUDA C, which need a compiler, and"
     " sliders are shown as they were recorded; [the chapter's own page](/{}) says where they run."
+    " Once Python has been loaded, the chapters *In your browser* open without a network, too, if"
+    " this browser keeps files; the rest of the website needs one."
 )
 
 
@@ -28,6 +40,9 @@ def live_notebook(notebook, page, version):
     version: of the files that the page loads, the name of their folder.
     """
     known = cells.live(notebook)
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = reworded(cell.source)
     ids = {cell["id"] for cell in known}
     for cell in notebook.cells:
         if cell.id in ids:
@@ -38,6 +53,13 @@ def live_notebook(notebook, page, version):
     parts = exercise_list(known), frame(known, Path(page).stem, files)
     notebook.cells.insert(2, new_markdown_cell("````{raw} html\n" + "\n".join(parts) + "\n````"))
     return notebook
+
+
+def reworded(text):
+    """A notebook's text as a page says it."""
+    for words, instead in REWORDED.items():
+        text = text.replace(words, instead)
+    return text
 
 
 def exercise_list(known):

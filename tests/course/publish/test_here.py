@@ -1,11 +1,10 @@
 """A chapter runs in the browser: its cells, checks and pictures, from files of the site."""
 
-import functools
+import base64
 import gzip
-import http.server
 import json
 import sys
-import threading
+import zlib
 from types import SimpleNamespace
 
 import nbformat
@@ -19,9 +18,12 @@ from course.publish.here import cells, in_page, page, runtime
 from tests import firefox
 from tests.browser import new_page
 from tests.processes import completed
+from tests.served import served
 from utils.files import ROOT
 
 CHAPTER = "05_first_kernels"
+ANOTHER = "06_memory"
+PROGRESS = "cuda-course:progress"
 AT_NIGHT = pytest.mark.nightly("it downloads Python for the browser, and waits for it")
 MOST_MEGABYTES = 25  # all that a page loads, as a server sends it
 RAN = ".here-bar[aria-busy=false]"  # Python is there, and no cell runs
@@ -151,15 +153,57 @@ def test_the_page_has_the_cells_that_run_as_data_and_by_their_names():
     assert len(live) > 40
 
 
-class Handler(http.server.SimpleHTTPRequestHandler):
-    extensions_map = {
-        **http.server.SimpleHTTPRequestHandler.extensions_map,
-        ".mjs": "text/javascript",
-        ".wasm": "application/wasm",
-    }
+def test_a_page_does_not_say_what_is_so_in_a_notebook_alone():
+    source = f"chapters/{CHAPTER}.ipynb"
 
-    def log_message(self, *_):
-        pass
+    def text(notebook):
+        return "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+
+    before = text(site.readers_notebook(source, set()))
+    after = text(page.live_notebook(site.readers_notebook(source, set()), source, "1a2b"))
+    for words, instead in page.REWORDED.items():
+        assert words in before and words not in after and instead in after
+
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+LEAST_LETTERS = 11  # pixels
+#: (a cell, words that say how it ended): none of them may freeze the page or be lost in it
+HOSTILE = [
+    ("'x' * 100_000_000", "99,980,002 more characters are not shown."),
+    ("print('x' * 100_000_000)", "stopped: it printed more than 5,000,000 characters"),
+    ("while True:\n    print('again')", "stopped: it printed more than 5,000,000 characters"),
+    ("raise ValueError('x' * 100_000_000)", "more characters are not shown."),
+    (
+        "from IPython.display import display\nwhile True:\n    display(1)",
+        "stopped: it displayed more than 200 outputs",
+    ),
+    (
+        "from IPython.display import HTML\nHTML('x' * 100_000_000)",
+        "Too large to be shown: 100,000,000 characters.",
+    ),
+    ("[0] * 10**9", "MemoryError"),
+    ("def deeper():\n    deeper()\n\n\ndeeper()", "RecursionError"),
+    ("import sys\nsys.exit()", "SystemExit"),
+    ("open('/progress.json', 'w').write('no JSON');", ""),
+]
+#: (what a link carries, words that say what is wrong with it)
+FORGED = [
+    ("roofline.eJw", "a cell that this page does not have"),
+    ("start-scale-guard.", "a cell that this page does not have"),
+    ("../<b>x</b>.eJw", "a cell that this page does not have"),
+    ("start-scale-guard.eJw", "The answer in the link cannot be read"),
+]
+#: A storage that is full, and one that is forbidden
+FULL = """() => {
+  let text = "x".repeat(1 << 23);
+  for (let n = 0; text; n++) {
+    try { localStorage[`full ${n}`] = text; } catch { text = text.slice(1 + text.length / 2); }
+  }
+}"""
+FORBIDDEN = """for (const name of ["localStorage", "caches"]) {
+  const forbid = () => { throw new DOMException("forbidden", "SecurityError"); };
+  Object.defineProperty(window, name, { get: forbid });
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -168,21 +212,18 @@ def built(tmp_path_factory):
     files, folder = (tmp_path_factory.mktemp(name) for name in ("files", "site"))
     runtime.gather(files)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(site, "CHAPTERS", [each for each in WRITTEN if each.name == CHAPTER])
+        chapters = [each for each in WRITTEN if each.name in (CHAPTER, ANOTHER)]
+        patch.setattr(site, "CHAPTERS", chapters)
         site.build(folder, here=files)
-    handler = functools.partial(Handler, directory=folder)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        address = f"http://127.0.0.1:{server.server_port}/here/{CHAPTER}.html"
-        yield SimpleNamespace(folder=folder, address=address)
-        server.shutdown()
+    with served(folder) as address:
+        yield SimpleNamespace(folder=folder, address=f"{address}/here/{CHAPTER}.html")
 
 
 @pytest.fixture(scope="module")
 def live(built, browser):
     """The page, with Python loaded, and all that it has asked for."""
     with new_page(browser) as opened:
-        opened.set_default_timeout(600_000)
+        opened.set_default_timeout(0)  # a busy machine takes its time: pytest ends a test
         asked = []
         opened.on("request", lambda request: asked.append(request.url))
         opened.goto(built.address)
@@ -200,6 +241,16 @@ def said(live, cell, source=None):
     return place.locator(".here-output").inner_text().strip()
 
 
+def keep(opened, progress):
+    """Put a text where the page keeps the learner's progress."""
+    opened.evaluate(f"text => localStorage['{PROGRESS}'] = text", progress)
+
+
+def solved(opened):
+    """The exercises that a browser keeps as solved."""
+    return set(json.loads(opened.evaluate(f"localStorage['{PROGRESS}']"))["exercises"])
+
+
 @AT_NIGHT
 @pytest.mark.timeout(1800)
 def test_exercises_are_solved_and_failed_in_the_page(live):
@@ -207,9 +258,8 @@ def test_exercises_are_solved_and_failed_in_the_page(live):
         if answer is not None:
             live.page.locator(f".tag_here-{start} textarea").fill(answer)
         assert words in said(live, check), answer
-    progress = json.loads(live.page.evaluate("localStorage['cuda-course:progress']"))
-    solved = {"first_kernels.scale_guard", "first_kernels.blocks_for", "first_kernels.max_pool"}
-    assert set(progress["exercises"]) == solved
+    names = "scale_guard", "blocks_for", "max_pool"
+    assert solved(live.page) == {f"first_kernels.{name}" for name in names}
     outside = [url for url in live.asked if not url.startswith(("http://127.0.0.1", "data:"))]
     assert outside == []
 
@@ -273,6 +323,97 @@ def test_an_endless_kernel_is_stopped_and_the_next_cell_runs(live):
 
 
 @AT_NIGHT
+@pytest.mark.timeout(3600)
+def test_a_clumsy_or_hostile_cell_ends_in_a_sentence(live):
+    keep(live.page, '{"exercises": {"a.b": ""}}')
+    for source, words in HOSTILE:
+        assert words in said(live, "ceil", source)[-300:]
+        assert len(live.page.locator(".tag_here-ceil .here-output").inner_text()) < 30_000
+        assert said(live, "ceil", "print(6 * 7)") == "42", "Python goes on"
+    assert "a.b" in solved(live.page)
+    live.page.locator(".tag_here-ceil").get_by_role("button", name="As it was").click()
+
+
+@AT_NIGHT
+@pytest.mark.timeout(1800)
+def test_to_close_a_page_while_a_cell_runs_loses_nothing(built, browser):
+    endless = "print('mine')\nwhile True:\n    pass"
+    with new_page(browser) as opened:
+        opened.set_default_timeout(600_000)
+        opened.goto(built.address)
+        keep(opened, '{"exercises": {"a.b": ""}}')
+        opened.wait_for_selector(RAN)
+        cell = opened.locator(".tag_here-ceil")
+        cell.locator("textarea").fill(endless)
+        cell.get_by_role("button", name="Run").click()
+        opened.get_by_role("button", name="Stop").wait_for()
+        again = opened.context.new_page()
+        opened.close()
+        again.set_default_timeout(600_000)
+        again.goto(built.address)
+        assert again.locator(".tag_here-ceil textarea").input_value() == endless
+        again.wait_for_selector(RAN)
+        assert "a.b" in solved(again)
+
+
+@AT_NIGHT
+@pytest.mark.timeout(1800)
+def test_what_two_pages_have_solved_is_kept_by_both(live):
+    """And what is no progress at all is set aside."""
+    keep(live.page, '{"exercises": {"other.page": ""}}')
+    live.page.locator(".tag_here-start-scale-guard textarea").fill(GUARD)
+    assert "Solved" in said(live, "check-scale-guard")
+    assert {"first_kernels.scale_guard", "other.page"} <= solved(live.page)
+    keep(live.page, "[[1]")
+    live.page.reload()
+    assert "set aside" in live.page.get_by_role("alert").inner_text()
+    assert live.page.evaluate(f"localStorage['{PROGRESS}.bak']") == "[[1]"
+    live.page.wait_for_selector(RAN)
+
+
+@AT_NIGHT
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("storage", ["full", "forbidden"])
+def test_a_browser_that_keeps_nothing_says_so_and_the_page_works(built, browser, storage):
+    with new_page(browser) as opened:
+        opened.set_default_timeout(600_000)
+        if storage == "forbidden":
+            opened.add_init_script(FORBIDDEN)
+        opened.goto(built.address)
+        opened.wait_for_selector(RAN)
+        if storage == "full":
+            opened.evaluate(FULL)
+        printed = said(SimpleNamespace(page=opened), "ceil", "print(6 * 7)")
+        assert printed == "42"
+        assert "This browser keeps nothing" in opened.get_by_role("alert").inner_text()
+        opened.get_by_role("button", name="Close").click()
+        assert opened.locator(".here-alarm").is_hidden()
+
+
+@AT_NIGHT
+@pytest.mark.timeout(1800)
+def test_a_forged_link_says_so_and_changes_nothing(built, browser):
+    with new_page(browser) as opened:
+        opened.route("**/worker.js", lambda route: route.abort())
+        opened.goto(built.address)
+        text = opened.locator(".tag_here-start-scale-guard textarea")
+        text.fill("mine")
+        packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+        bomb = packer.compress(b"x" * 100_000_000) + packer.flush()
+        letters = base64.urlsafe_b64encode(bomb).decode().rstrip("=")
+        bombs = [(f"start-scale-guard.{letters}", "The answer in the link cannot be read")]
+        for carried, words in FORGED + bombs:
+            opened.goto("about:blank")
+            opened.goto(f"{built.address}#answer={carried}")
+            opened.get_by_text(words).wait_for()
+            assert text.input_value() == "mine"
+        text.fill("x" * 100_000)
+        place = opened.locator(".tag_here-start-scale-guard")
+        place.get_by_role("button", name="Link").click()
+        place.get_by_text("A link carries 50000 characters at most").wait_for()
+
+
+@AT_NIGHT
 @pytest.mark.timeout(1800)
 def test_a_cell_says_that_one_it_needs_has_failed(live):
     who = live.page.locator(".tag_here-who")
@@ -332,6 +473,27 @@ def test_an_answer_travels_in_a_link_and_opens_without_a_network(built, browser)
 
 @AT_NIGHT
 @pytest.mark.timeout(1800)
+def test_a_page_never_visited_runs_without_a_network(built, browser):
+    with new_page(browser) as opened:
+        opened.set_default_timeout(600_000)
+        opened.goto(built.address)
+        opened.wait_for_selector(RAN)
+        opened.wait_for_function("localStorage['cuda-course:here-neighbours']")
+        opened.wait_for_load_state("networkidle")
+        opened.context.set_offline(True)
+        opened.goto(built.address.replace(CHAPTER, ANOTHER))
+        opened.wait_for_selector(RAN)
+        assert "no NVIDIA GPU" in said(SimpleNamespace(page=opened), "setup")
+        broken = "[...document.images].filter((image) => !image.naturalWidth).length"
+        assert opened.evaluate("document.styleSheets.length") > 3 and opened.evaluate(broken) == 0
+        opened.goto(built.address.replace(CHAPTER, "no_such_chapter"))
+        assert "has not kept this page" in opened.locator("body").inner_text()
+        opened.get_by_role("link", name=CHAPTER).click()
+        assert opened.locator(".tag_here-ceil textarea").is_visible()
+
+
+@AT_NIGHT
+@pytest.mark.timeout(1800)
 def test_the_page_says_what_is_waited_for_and_what_was_solved(built, browser):
     with new_page(browser) as opened:
         opened.set_default_timeout(600_000)
@@ -358,11 +520,72 @@ def test_the_page_says_what_is_waited_for_and_what_was_solved(built, browser):
         assert opened.locator(".tag_here-start-scale-guard textarea").input_value() == GUARD
 
 
+# The texts that a reader sees, a picture's too, of less than so many pixels
+SMALL = """(least) => {
+  const walk = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  const small = [];
+  while (walk.nextNode()) {
+    const text = walk.currentNode.textContent.trim();
+    const owner = walk.currentNode.parentElement;
+    if (!text || owner.closest("title, math, script, style") || !owner.checkVisibility()) continue;
+    const matrix = owner.getScreenCTM?.();
+    const scale = matrix ? Math.hypot(matrix.a, matrix.b) : 1;
+    const size = scale * parseFloat(getComputedStyle(owner).fontSize);
+    if (size < least) small.push(`${size} ${text.slice(0, 30)}`);
+  }
+  return small;
+}"""
+
+
+@AT_NIGHT
+@pytest.mark.timeout(1800)
+def test_on_a_phone_an_exercise_is_solved_by_touch_and_the_keys_of_the_page(built, browser):
+    context = browser.new_context(**PHONE)
+    try:
+        opened = context.new_page()
+        opened.set_default_timeout(600_000)
+        opened.goto(built.address)
+        opened.locator(".here-exercises a").first.tap()
+        text = opened.locator("#here-start-scale-guard")
+        row = opened.locator(".tag_here-start-scale-guard .here-keys")
+        check = opened.locator(".tag_here-check-scale-guard")
+
+        def tap(name):
+            row.get_by_role("button", name=name, exact=True).tap()
+
+        def put_caret(wanted):
+            text.tap()
+            while (at := text.evaluate("text => text.selectionStart")) != wanted:
+                tap("Right" if at < wanted else "Left")
+
+        def verdict():
+            check.get_by_role("button", name="Run").tap()
+            opened.wait_for_selector(RAN)
+            return check.locator(".here-output").inner_text()
+
+        end = text.input_value().index("<=") + 2
+        put_caret(end)
+        tap("-")
+        assert "Not solved yet" in verdict()
+        assert check.locator(".here-output svg text").count() > 0
+        assert opened.evaluate(SMALL, LEAST_LETTERS) == []
+        put_caret(end + 1)
+        tap("Delete")
+        tap("Delete")
+        assert "if i < out.size" in text.input_value()
+        opened.locator(".here-bar").get_by_role("button", name="Run").tap()
+        opened.get_by_text("It ran, and has nothing to show").wait_for()
+        opened.get_by_role("link", name="Run at the check").tap()
+        assert "Solved" in verdict()
+        assert opened.evaluate("document.documentElement.scrollWidth") <= 390
+    finally:
+        context.close()
+
+
 @AT_NIGHT
 @pytest.mark.timeout(1800)
 def test_a_phone_has_keys_and_the_exercises_at_hand(built, browser):
-    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-    context = browser.new_context(**phone)
+    context = browser.new_context(**PHONE)
     try:
         opened = context.new_page()
         opened.goto(built.address)
@@ -400,8 +623,20 @@ def test_python_in_the_page_takes_little_memory(live):
 
 @AT_NIGHT
 @pytest.mark.timeout(1800)
-def test_what_a_page_loads_is_small_enough(built):
+def test_what_a_page_loads_is_small_enough(built, browser):
+    """All that a first visit asks for, and what it then keeps of the other pages."""
+    asked = set()
+    with new_page(browser) as opened:
+        opened.set_default_timeout(600_000)
+        opened.context.on("request", lambda request: asked.add(request.url.partition("?")[0]))
+        opened.goto(built.address)
+        opened.wait_for_selector(RAN)
+        opened.wait_for_function("localStorage['cuda-course:here-neighbours']")
     (files,) = (built.folder / "here" / "files").iterdir()
-    data = [path.read_bytes() for path in files.iterdir()]
+    base = built.address.partition("/here/")[0]
+    paths = {built.folder / url.removeprefix(f"{base}/") for url in asked if url.startswith(base)}
+    paths = {path for path in paths if path.is_file()} | set(files.iterdir())
+    assert {f"{CHAPTER}.html", f"{ANOTHER}.html", "furo.css"} <= {path.name for path in paths}
+    data = [path.read_bytes() for path in paths]
     sent = sum(min(len(one), len(gzip.compress(one, 6))) for one in data)
     assert sent < MOST_MEGABYTES * 1_000_000

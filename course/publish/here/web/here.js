@@ -9,9 +9,20 @@ const level = bar.querySelector("progress");
 const stop = bar.querySelector("button");
 const byId = new Map(cells.map((cell) => [cell.id, cell]));
 const touched = matchMedia("(pointer: coarse)").matches;
-const KEYS = ["Tab", ..."()[]:=+-*/<>_.,"]; // which a phone's keyboard hides
+const CARET = { "←": -1, "→": 1 }; // a thumb does not hit between two letters
+const KEYS = ["Tab", ...Object.keys(CARET), "⌫", ..."()[]:=+-*/<>_.,"]; // a phone's own are hidden
+const NAMES = { "←": "Left", "→": "Right", "⌫": "Delete" };
 const PATIENCE = 5000; // milliseconds for what keeps files to begin
 const LOADED = "cuda-course:here-loaded"; // the version whose files this browser has loaded once
+const NEIGHBOURS = "cuda-course:here-neighbours"; // the version whose other pages are kept, too
+const CACHE = "cuda-course:here"; // sw.js has the same name for it
+const MOST_IN_LINK = 50_000; // characters of an answer
+const FORGETFUL =
+  "This browser keeps nothing: its storage is full or switched off. What you write and solve lasts" +
+  " until this page is closed or loaded again. “Link” makes a link that carries what a cell holds.";
+const NO_SUCH_CELL =
+  "The link carries an answer to a cell that this page does not have: it is not whole, or was made" +
+  " for another chapter or version. Nothing is changed.";
 const PICTURES = "Python loads what draws pictures. Then the cell runs.";
 const clock = document.createElement("span"); // beside the words: a screen reader need not count
 let since = 0; // when what the bar tells of began
@@ -23,6 +34,7 @@ let draws = false; // whether what draws pictures is, too
 let begun = 0; // how often Python was started
 let busy = false;
 let wanted = null; // the cell whose button was pressed
+let progress = {}; // what was solved, here or in another page
 
 const key = (cell) => `cuda-course:here:${chapter}:${cell.id}`;
 const own = (cell) => `${key(cell)}:own`; // what stood there before answers came with links
@@ -32,7 +44,7 @@ function keep(name, value) {
     if (value === null) localStorage.removeItem(name);
     else localStorage.setItem(name, value);
   } catch {
-    // a browser that keeps nothing: the page works all the same
+    warn(FORGETFUL);
   }
 }
 
@@ -42,6 +54,44 @@ function kept(name) {
   } catch {
     return null;
   }
+}
+
+// A sentence that stays until it is closed
+function warn(text) {
+  const close = document.createElement("button");
+  close.textContent = "Close";
+  close.onclick = () => alarm.replaceChildren();
+  alarm.replaceChildren(text, " ", close);
+}
+
+// Sections by name, each with a date or so by name; null of a text that is none
+function sectionsOf(text) {
+  try {
+    const sections = Object.entries(JSON.parse(text));
+    if (sections.every(([, each]) => each && typeof each === "object")) return sections;
+  } catch {
+    // no JSON, or null
+  }
+  return null;
+}
+
+// Add to what is known of progress; nothing that was solved is ever dropped
+function learn(text) {
+  for (const [name, entries] of sectionsOf(text) ?? []) {
+    progress[name] = { ...entries, ...progress[name] };
+  }
+}
+
+// Progress with what another page has kept meanwhile, as text
+function allProgress() {
+  const text = kept(PROGRESS);
+  if (text && !sectionsOf(text)) {
+    keep(`${PROGRESS}.bak`, text);
+    keep(PROGRESS, null);
+    warn(`What was kept of your progress cannot be read; it is set aside as ${PROGRESS}.bak.`);
+  }
+  learn(text);
+  return JSON.stringify(progress);
 }
 
 function works(does) {
@@ -97,6 +147,34 @@ async function keeper() {
 
 const keeping = keeper();
 
+// The other pages that run load the same files: they are kept for a time without a network, too
+async function keepNeighbours() {
+  if (!navigator.serviceWorker?.controller || kept(NEIGHBOURS) === files.href) return;
+  const own = location.href.split("#")[0];
+  const links = [...document.querySelectorAll(".sidebar-tree a")].map((a) => a.href.split("#")[0]);
+  const inside = (link) => link !== own && link.startsWith(new URL("../../", files).href);
+  try {
+    const cache = await caches.open(CACHE);
+    for (const page of new Set(links.filter(inside))) await keepPage(cache, page);
+    keep(NEIGHBOURS, files.href);
+  } catch {
+    // no network any more, or no room: the next visit tries again
+  }
+}
+
+async function keepPage(cache, page) {
+  const response = await fetch(page);
+  if (!response.ok) return;
+  const text = await response.clone().text();
+  const seen = new DOMParser().parseFromString(text, "text/html");
+  const parts = seen.querySelectorAll("img[src], script[src], link[rel=stylesheet], link[rel=icon]");
+  for (const part of parts) {
+    const url = new URL(part.getAttribute("src") ?? part.getAttribute("href"), page);
+    if (url.origin === location.origin && !(await cache.match(url))) await cache.add(url);
+  }
+  await cache.put(page, response);
+}
+
 function begin() {
   const turn = ++begun;
   works(true);
@@ -106,7 +184,8 @@ function begin() {
       if (turn !== begun) return; // stopped meanwhile
       worker = new Worker(new URL("worker.js", files), { type: "module" });
       worker.onmessage = ({ data }) => heard(data, done);
-      worker.postMessage({ kind: "start", progress: kept(PROGRESS) || "" });
+      worker.onerror = () => broken("Python cannot be started: is there a network?");
+      worker.postMessage({ kind: "start", progress: allProgress() });
     });
   });
 }
@@ -123,7 +202,10 @@ function heard(data, done) {
     say(busy ? PICTURES : "Python is ready.");
     done();
   }
-  if (data.kind === "draws") draws = true;
+  if (data.kind === "draws") {
+    draws = true;
+    keepNeighbours();
+  }
   if (data.kind === "running") {
     const text = data.of > 1 ? `Cell ${data.number} of ${data.of} runs.` : "The cell runs.";
     if (data.number === 1) wait(text);
@@ -131,10 +213,13 @@ function heard(data, done) {
   }
   if (data.kind === "ran") ran(byId.get(data.id), data);
   if (data.kind === "idle") rest("Python is ready.");
-  if (data.kind === "broken") {
-    rest(`Something went wrong: ${data.words}. Run a cell to try again.`);
-    end();
-  }
+  if (data.kind === "broken") broken(data.words);
+}
+
+function broken(why) {
+  end();
+  const sentence = why.replace(/[.?!]?$/, (end) => end || ".");
+  rest(`Something went wrong: ${sentence} Your text is kept; run a cell to start Python anew.`);
 }
 
 function rest(text) {
@@ -160,15 +245,28 @@ function end() {
 function ran(cell, data) {
   cell.done = data.failed ? null : cell.text.value;
   if (data.progress) {
-    keep(PROGRESS, data.progress);
+    learn(data.progress);
+    keep(PROGRESS, allProgress());
     markSolved();
   }
   show(cell, data.outputs.map(shown));
+  window.makeAllLegible?.(cell.output); // the site's script: a phone's letters
   replaceRecorded(cell);
+  if (cell === wanted && !data.failed && !data.outputs.length) noteDone(cell);
   if (data.failed && cell !== wanted) {
     show(wanted, [elsewhere(cell)]);
     replaceRecorded(wanted);
   }
+}
+
+// A cell that only defines something shows nothing: that it ran has to be said
+function noteDone(cell) {
+  const check = cells.find((other) => checkedBy(other) && other.needs.includes(cell.id));
+  if (!check) return note(cell, "✓ It ran, and has nothing to show.");
+  const link = document.createElement("a");
+  link.textContent = "Run at the check";
+  link.href = `#${check.text.id}`;
+  note(cell, "✓ It ran, and has nothing to show. ", link, " says whether it is right.");
 }
 
 function replaceRecorded(cell) {
@@ -176,7 +274,7 @@ function replaceRecorded(cell) {
   cell.recorded = null;
 }
 
-const solved = () => JSON.parse(kept(PROGRESS) || "{}").exercises ?? {};
+const solved = () => progress.exercises ?? {};
 const checkedBy = (cell) => /exercises\.check\(\s*"([\w.]+)"/.exec(cell.source)?.[1];
 
 // What was recorded with the starter says nothing of an answer of one's own
@@ -242,9 +340,11 @@ async function run(cell) {
   wanted = cell;
   for (const each of todo) {
     show(each, []);
+    note(each, "");
     if (each.recorded) each.recorded.hidden = true;
   }
-  worker.postMessage({ kind: "run", cells: todo.map((c) => ({ id: c.id, source: c.text.value })) });
+  const sources = todo.map(({ id, text }) => ({ id, source: text.value }));
+  worker.postMessage({ kind: "run", cells: sources, progress: allProgress() });
 }
 
 stop.onclick = () => {
@@ -264,7 +364,7 @@ function markSolved() {
 async function packed(text) {
   const stream = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"));
   const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
-  const letters = btoa(String.fromCharCode(...bytes));
+  const letters = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
   return letters.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
@@ -272,10 +372,21 @@ async function unpacked(letters) {
   const plain = atob(letters.replaceAll("-", "+").replaceAll("_", "/"));
   const bytes = Uint8Array.from(plain, (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
-  return new Response(stream).text();
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let text = "";
+  for (const reader = stream.getReader(); ; ) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    text += decoder.decode(value, { stream: true });
+    if (text.length > MOST_IN_LINK) throw new RangeError("more than any answer has");
+  }
 }
 
 async function giveLink(cell) {
+  if (cell.text.value.length > MOST_IN_LINK) {
+    note(cell, `A link carries ${MOST_IN_LINK} characters at most: copy the text itself.`);
+    return;
+  }
   const address = new URL(location.href.split("#")[0]);
   address.hash = `answer=${cell.id}.${await packed(cell.text.value)}`;
   const link = document.createElement("a");
@@ -309,12 +420,16 @@ function forgetLink() {
 async function takeLink() {
   const [, id, letters] = /^#answer=([\w-]+)\.([\w-]+)$/.exec(location.hash) ?? [];
   const cell = byId.get(id);
-  if (!cell) return;
+  if (!cell) {
+    if (location.hash.startsWith("#answer=")) warn(NO_SUCH_CELL);
+    return;
+  }
   let answer;
   try {
     answer = await unpacked(letters);
   } catch {
-    note(cell, "The answer in the link cannot be read: the link is not whole.");
+    note(cell, "The answer in the link cannot be read: the link is not whole. Nothing is changed.");
+    cell.text.scrollIntoView({ block: "center" });
     return;
   }
   if (answer !== cell.text.value) {
@@ -372,6 +487,17 @@ function type(text, letters) {
   text.oninput();
 }
 
+function press(text, key) {
+  if (key in CARET) {
+    const at = Math.max(0, text.selectionStart + CARET[key]);
+    text.focus();
+    text.setSelectionRange(at, at);
+  } else if (key === "⌫") {
+    text.focus();
+    document.execCommand("delete");
+  } else type(text, key === "Tab" ? "    " : key);
+}
+
 // A new line begins where the one before it does, four spaces further after a colon
 function breakLine(event) {
   if (event.inputType !== "insertLineBreak") return;
@@ -387,6 +513,7 @@ function breakLine(event) {
 // A phone's keyboard covers what lies at the window's bottom: the bar stands above it, with a *Run*
 // for the cell that is edited
 const hand = document.createElement("button");
+const alarm = document.createElement("p");
 
 function raiseBar() {
   const { height, offsetTop, scale } = visualViewport;
@@ -403,7 +530,9 @@ function setBar() {
   hand.className = "here-hand";
   hand.hidden = true;
   hand.onpointerdown = (event) => event.preventDefault(); // the keyboard stays
-  bar.append(hand);
+  alarm.className = "here-alarm";
+  alarm.setAttribute("role", "alert");
+  bar.append(hand, alarm);
   if (!touched || !window.visualViewport) return;
   visualViewport.addEventListener("resize", raiseBar);
   visualViewport.addEventListener("scroll", raiseBar);
@@ -418,7 +547,8 @@ function keysFor(text) {
     button.textContent = key;
     button.tabIndex = -1;
     button.onpointerdown = (event) => event.preventDefault(); // the keyboard stays
-    button.onclick = () => type(text, key === "Tab" ? "    " : key);
+    button.onclick = () => press(text, key);
+    if (key in NAMES) button.setAttribute("aria-label", NAMES[key]);
     row.append(button);
   }
   text.addEventListener("focus", () => {
@@ -500,6 +630,7 @@ function open(cell) {
 
 setBar();
 cells.forEach(open);
+allProgress();
 cells.forEach(showRecorded);
 markSolved();
 takeLink();

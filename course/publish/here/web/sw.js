@@ -12,31 +12,53 @@ self.addEventListener("fetch", (event) => {
   event.respondWith(answer(event));
 });
 
+// The answer that is kept for a request, or undefined; a browser may forbid to keep anything
+async function kept(request, how) {
+  try {
+    return await (await caches.open(NAME)).match(request.url, how);
+  } catch {
+    return undefined;
+  }
+}
+
 async function keptOrNew(event) {
-  const cache = await caches.open(NAME);
-  return (await cache.match(event.request.url)) ?? fetched(cache, event);
+  return (await kept(event.request)) ?? fetched(event);
 }
 
 async function newOrKept(event) {
-  const cache = await caches.open(NAME);
   try {
-    return await fetched(cache, event);
+    return await fetched(event);
   } catch (error) {
-    const kept = await cache.match(event.request.url, { ignoreSearch: true });
-    if (kept) return kept;
+    const old = await kept(event.request, { ignoreSearch: true });
+    if (old) return old;
+    if (event.request.mode === "navigate") return notKept();
     throw error;
   }
 }
 
-async function fetched(cache, event) {
+// In place of a browser's own words, when a page is asked for without a network
+async function notKept() {
+  const cache = await caches.open(NAME);
+  const pages = (await cache.keys()).filter(({ url }) => url.endsWith(".html"));
+  const name = ({ url }) => url.split("/").at(-1);
+  const items = pages.map((page) => `<li><a href="${encodeURI(page.url)}">${name(page)}</a></li>`);
+  const text =
+    '<!doctype html><html lang="en"><meta charset="utf-8"><title>Not kept</title>' +
+    '<meta name="viewport" content="width=device-width">' +
+    "<p>There is no network, and this browser has not kept this page. It has kept these:</p>" +
+    `<ul>${items.join("")}</ul>`;
+  return new Response(text, { status: 503, headers: { "Content-Type": "text/html" } });
+}
+
+async function fetched(event) {
   const response = await fetch(event.request);
-  if (response.status === 200) event.waitUntil(keep(cache, event.request.url, response.clone()));
+  if (response.status === 200) event.waitUntil(keep(event.request.url, response.clone()));
   return response;
 }
 
-async function keep(cache, url, response) {
+async function keep(url, response) {
   try {
-    await cache.put(url, response);
+    await (await caches.open(NAME)).put(url, response);
   } catch {
     // no room: the page works all the same, but not without a network
   }

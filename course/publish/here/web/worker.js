@@ -8,14 +8,20 @@ let python;
 let pictures;
 let asked = false; // whether a cell was to run already
 
+async function got(name) {
+  const response = await fetch(new URL(name, here)).catch(() => ({ status: "no network" }));
+  if (!response.ok) throw new Error(`${name} cannot be loaded (${response.status}).`);
+  return response;
+}
+
 async function bytesOf(file, loaded) {
-  const response = await fetch(new URL(file.name, here));
-  if (!response.ok) throw new Error(`${file.name} could not be loaded (${response.status})`);
+  const response = await got(file.name);
   const parts = new Uint8Array(file.size);
   let at = 0;
   for (const reader = response.body.getReader(); ; ) {
     const { done, value } = await reader.read();
-    if (done) return parts;
+    if (done && at === file.size) return parts;
+    if (done || at + value.length > file.size) throw new Error(`${file.name} came in part.`);
     parts.set(value, at);
     at += value.length;
     loaded(value.length);
@@ -34,7 +40,7 @@ function unpack(files) {
 }
 
 async function start(progress) {
-  const manifest = await (await fetch(new URL("manifest.json", here))).json();
+  const manifest = await (await got("manifest.json")).json();
   const total = manifest.core.reduce((sum, file) => sum + file.size, 0);
   let sum = 0;
   const loaded = (count) => say("loading", { share: (sum += count) / total });
@@ -51,11 +57,12 @@ async function start(progress) {
   say("draws");
 }
 
-async function run(cells) {
+async function run(cells, progress) {
   for (const [index, { id, source }] of cells.entries()) {
     if (/\b(check|trace|plots|diagrams|pictures|compare|benchmark)\b/.test(source)) await pictures;
     say("running", { id, number: index + 1, of: cells.length });
-    const done = JSON.parse(python.globals.get("in_page").run(id, source));
+    const done = JSON.parse(python.globals.get("in_page").run(id, source, progress));
+    progress = done.progress;
     say("ran", { id, ...done });
     if (done.failed) break;
   }
@@ -67,9 +74,9 @@ onmessage = async ({ data }) => {
     if (data.kind === "start") await start(data.progress);
     else {
       asked = true;
-      await run(data.cells);
+      await run(data.cells, data.progress);
     }
   } catch (error) {
-    say("broken", { words: String(error.message || error) });
+    say("broken", { words: `${String(error.message || error).trim().split("\n").at(-1)}` });
   }
 };
