@@ -26,6 +26,8 @@ PLAIN_FLAGS = [
     "-fno-stack-protector",
     "-fno-stack-clash-protection",
 ]
+#: Names another level than -O2: a test run by day builds hundreds of kernels, each for a moment
+OPTIMIZE = "CUDA_COURSE_OPTIMIZE"
 # For messages that name lines. DWARF 5 numbers files from 0, and addr2line of binutils 2.40 names
 # the wrong one where a unit's first code is of an included file.
 LINES = ["-gdwarf-4", "-g1"]
@@ -158,7 +160,8 @@ def environment_flags(compiling: list[str], check: bool) -> list[str]:
     if check:
         flags += ["-O1", *LINES, *CHECK_FLAGS, *_volatile_flags(command)]
     else:
-        flags += ["-O2"] if not any(f.startswith("-O") for f in compiling) else []
+        own = any(f.startswith("-O") for f in compiling)
+        flags += [] if own else [os.environ.get(OPTIMIZE, "-O2")]
         flags += LINES
     flags += [*PLAIN_FLAGS, *_target_flags(tuple(command))]
     if not any(f.startswith("-W") for f in compiling):
