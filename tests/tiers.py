@@ -142,8 +142,6 @@ def pytest_configure(config):
     if config.option.seed is None:
         anew = config.option.tier == "nightly"
         config.option.seed = random.SystemRandom().randrange(1, 1 << 31) if anew else 0
-
-
     if config.option.tier != "nightly":  # half of a build's time; notebooks inherit it, too
         os.environ.setdefault(OPTIMIZE, "-Og")
 

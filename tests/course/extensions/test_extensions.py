@@ -36,12 +36,13 @@ AVAILABLE = [name for name, route in routing.ROUTES_BY_NAME.items() if route.ava
 # ---- routes
 
 
+IN_CPP = "inline", "packaged"
 BUILT = pytest.mark.nightly("by day the chapter builds these C++ operators and tries them")
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[BUILT] if name in ("inline", "packaged") else []) for name in AVAILABLE],
+    [pytest.param(name, marks=[BUILT] if name in IN_CPP else []) for name in AVAILABLE],
 )
 def test_a_route_has_every_feature(name):
     operators = getattr(torch.ops, routing.take(name).namespace)
