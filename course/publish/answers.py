@@ -5,13 +5,21 @@ page's script unfolds both once the reader has guessed.
 """
 
 import re
+from itertools import islice, takewhile
 
-from course.checking.predict import TAG
+from nbformat.v4 import new_markdown_cell
+
+from course.checking.predict import ANSWER, TAG
 from course.publish.sections import TARGET
 
 OPEN = '<details class="answer"><summary>Show the answer in words</summary>'
 CLOSE = "</details>"
-NEAR = 4  # cells, at most, from the question to what is said of its answer
+AS_SAVED = '<p class="saved">What is shown here ran as the cell stood, before your change.</p>'
+FAR = 7  # cells, at most, from the question to what shows its answer
+NEAR = 4  # cells, at most, from there to what is said of it
+BREAKS = "break-it"  # the tag of a cell that shows what a change of the reader's did
+ASKED = re.compile(r"break it|change (it|the)\b", re.IGNORECASE)
+ABOVE = 3  # cells, at most, from where a change is asked for to the cell that shows what it did
 HEADING = re.compile(r"^##+ ", re.MULTILINE)
 NEXT_PARAGRAPH = re.compile(r"\n\n+")
 ASKS = re.compile(r"\*Predict")  # the next question, which must not be folded with this answer
@@ -19,15 +27,51 @@ ASKS = re.compile(r"\*Predict")  # the next question, which must not be folded w
 
 def told(cells):
     """The ids of the cells that say what a prediction's answer is: for each question the first
-    text below a cell that was run for it.
+    text below the cell that was run for it.
     """
     found = set()
     for at, cell in enumerate(cells):
         if is_question(cell):
-            after = cells[at + 1 : at + 1 + NEAR]
-            text = next((n for n, each in enumerate(after) if each.cell_type == "markdown"), 0)
-            if text and not any(map(is_question, after[:text])):
-                found.add(after[text].id)
+            after = list(
+                takewhile(lambda each: not is_question(each), cells[at + 1 : at + 1 + FAR])
+            )
+            if (run := answering(after)) is None:
+                continue
+            below = after[run + 1 : run + 1 + NEAR]
+            texts = (each.id for each in below if each.cell_type == "markdown")
+            found.update(islice(texts, 1))
+    return found
+
+
+def answering(after):
+    """Which of the cells below a question shows its answer: the first whose output is folded or
+    that shows a change; else the very next, if that is one to run. None without any.
+    """
+    for number, cell in enumerate(after):
+        if {ANSWER, BREAKS} & set(cell.metadata.get("tags", [])):
+            return number
+    return 0 if after and after[0].cell_type == "code" else None
+
+
+def is_of_before(cell, before):
+    """Whether what a cell shows was saved before the change that the text above it asks for.
+
+    before: the cells above it.
+    """
+    if BREAKS not in cell.metadata.get("tags", []):
+        return False
+    texts = [each.source for each in before[-ABOVE:] if each.cell_type == "markdown"]
+    return any(map(ASKED.search, texts))
+
+
+def noted(cells):
+    """The cells, with a note below what was saved before the change that a text asks for."""
+    found = []
+    for cell in cells:
+        is_old = is_of_before(cell, found)
+        found.append(cell)
+        if is_old and cell.get("outputs"):
+            found.append(new_markdown_cell(AS_SAVED))
     return found
 
 

@@ -24,6 +24,7 @@ from pygments.formatters import HtmlFormatter
 from traitlets.config import Config
 
 from course.chapters import TITLE, notebooks
+from course.publish.answers import is_of_before
 from course.publish.folded import unfolded
 from course.publish.lexer import CellLexer
 from course.publish.mathml import mathml
@@ -41,8 +42,15 @@ CONFIG = Config(
 IMPORTS = re.compile(r"((from|import) [^\n]+\n*)+")  # and nothing else
 #: A cell that asks for a hint, or judges an answer
 CHECK = re.compile(
-    r"(# )?(from course import exercises\n+)?(# )?exercises\.(hint|check|solution)\("
+    r"(# )?(from course import exercises\n+)?(# )?(\w+ = )?exercises\.(hint|check|solution)\("
 )
+EXERCISE = re.compile(r"###+ Exercise\b")
+GOALS = re.compile(r"^(\*\*At the end you can\*\*) (.+)$", re.MULTILINE)
+#: Between two sentences: what stands in code, brackets or a formula is not the end of one
+SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z`*$])")
+GUARDED = re.compile(r"`[^`]*`|\([^()]*\)|\$[^$]*\$|\[[^\]]*\]")
+MANY = 3  # sentences of a paragraph that are shown as points
+QUIZ = re.compile(r"exercises\.quiz\([^\n]*\)")  # and nothing else: a room reads the question
 #: The modules whose calls draw; what makes a picture follow a slider, and what plays a film
 DRAWERS = "pictures", "diagrams", "plots"
 MOVER, PLAYER = "interact", "play"
@@ -124,7 +132,11 @@ def for_a_room(notebook):
     for cell in unfolded(notebook.cells):
         if is_for_a_keyboard(cell):
             continue
-        if is_a_drawing(cell):
+        if is_of_before(cell, cells):
+            cell.outputs = []  # nothing was broken yet: it would contradict the answer
+        if cell.cell_type == "markdown":
+            cell.source = in_points(cell.source)
+        if is_a_drawing(cell) or QUIZ.fullmatch(cell.source):
             cell.metadata.setdefault("tags", []).append("remove-input")
         cells.append(cell)
         if note := cell.metadata.get("notes"):
@@ -132,6 +144,34 @@ def for_a_room(notebook):
             cells.append(new_markdown_cell(note, metadata=shown))
     notebook.cells = cells
     return notebook
+
+
+def in_points(text):
+    """A text with the chapter's goals and an exercise's long paragraphs as points: a room reads
+    them one by one.
+    """
+    if not EXERCISE.match(text) or "```" in text:
+        return GOALS.sub(lambda found: "\n- ".join([f"{found[1]}\n", *found[2].split(" · ")]), text)
+    blocks = text.split("\n\n")
+    return "\n\n".join([blocks[0], *map(points, blocks[1:])])
+
+
+def points(paragraph):
+    """A paragraph of many sentences as a list of them; any other block as it is."""
+    if not re.match(r"[A-Z`*]", paragraph) or paragraph.startswith("* "):
+        return paragraph
+    guarded = GUARDED.sub(masked, paragraph)
+    ends = [(found.start(), found.end()) for found in SENTENCE.finditer(guarded)]
+    if len(ends) + 1 < MANY:
+        return paragraph
+    starts, stops = [0, *(end for _, end in ends)], [*(start for start, _ in ends), None]
+    return "\n".join(f"- {paragraph[a:b]}" for a, b in zip(starts, stops, strict=True))
+
+
+def masked(found):
+    """Letters in place of what must stay whole; a sentence in brackets still ends as one."""
+    end = "." if found[0].endswith(".)") else "x"
+    return "x" * (len(found[0]) - 1) + end
 
 
 def is_for_a_keyboard(cell):

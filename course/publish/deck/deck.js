@@ -8,10 +8,19 @@ const FEW = 4; // lines, rows or items that are not left alone on a slide
 const LONG_CODE = 12; // lines; more of them are stepped through
 const STEP = 4; // lines, at least, that are in focus together
 const GROWTH = 0.05; // of a picture's width, from one size to the next that is tried
-const LARGER = [1.1, 1.2, 1.3, 1.4, 1.5]; // times the usual size, on a slide with room left
+const LARGER = [1.15, 1.3]; // times the usual size, on a slide with room left: three sizes in all
+const LITTLE = 0.36; // of the room: a slide with no more on it goes on with what comes next
+const ORPHAN = 0.3; // of the room: what stands before it comes along to a slide with no more
+const LEGIBLE = 0.82; // of SMALLEST: a picture on a slide with words has no smaller letters
+const TALL = 0.5; // a picture's height, at least, by its width, if it stands beside words
+const FILM = 520; // px of height of a film: a heading and a question of two lines stay above it
+const [SMALLEST_FILM, LARGEST_FILM] = [0.92, 1.4]; // times its usual size
+// What a title says below itself, where that is much
+const TITLE_SIZES = [{}, { maxWidth: "none" }, { maxWidth: "none", fontSize: "26px" }];
+const PATIENCE = 500; // times 20 ms, for films to be drawn
 const ABOVE = 0.4; // of the room that a picture leaves free
 const MOST_ABOVE_PICTURE = 0.3; // of the room; below more, a picture that would shrink moves on
-const MOST_ALONE = 0.85; // of the room, that code may take on a slide below a heading
+const MOST_ALONE = 0.9; // of the room, that code may take on a slide below a heading
 const MOST_ABOVE_OUTPUT = 0.6; // the same for the code that moves to a new slide with what it shows
 
 // Boxes of nbconvert's around what a cell shows
@@ -22,6 +31,8 @@ const BOXES = [
 ].join(",");
 const PICTURE = "img, svg";
 const WHOLE = "img, svg, math, p, h1, h2, h3, h4, h5, label, button, select, input, .line";
+const GROWING = ":scope > .piece:not(.picture), :scope > .beside > .words > .piece";
+const WORDS = ":scope > .piece.prose:not(.joined)";
 const HEADING = "h1, h2, h3, h4";
 
 const element = (name, className, ...inside) => {
@@ -147,6 +158,7 @@ class Stack {
     this.first = section;
     this.page = section;
     this.body = null;
+    this.goesOn = null; // the slide before, if there was little on it
   }
 
   fits = () => this.body.scrollHeight <= ROOM && !tooWide(this.body);
@@ -183,15 +195,28 @@ function place(part, stack) {
   if (own) running = element("h3", "running", own.textContent);
   const isFull = stack.used > MOST_ABOVE_PICTURE * ROOM;
   stack.body.append(part);
-  if (part.matches(".picture") && isFull && tallOf(part, 0) > leftFor(part, stack)) {
+  if (part.matches(".picture") && isFull && LEGIBLE * tallOf(part, 0) > leftFor(part, stack)) {
+    forARoom(part);
+    spread(part, stack);
+    if (stack.fits() && isLegibleHere(part)) return; // smaller, but with its words
     part.remove();
+    part.classList.remove("wide");
+    part.style.removeProperty("--left");
+    if (beside(part, stack)) return;
     openFor(part, stack, MOST_ABOVE_PICTURE);
     stack.body.append(part);
   }
   forARoom(part);
   const isAlone = stack.body.querySelectorAll(".piece").length === 1;
   if (isAlone) part.classList.remove("fragment"); // else the slide would begin empty
-  if (part.matches(".picture")) return spread(part, stack);
+  if (part.matches(".picture")) {
+    spread(part, stack);
+    if (isAlone || stack.page !== stack.goesOn || isLegibleHere(part)) return;
+    part.remove();
+    if (beside(part, stack)) return;
+    stack.open(running);
+    return place(part, stack);
+  }
   const pictures = [...part.querySelectorAll("svg")];
   const isLegible = pictures.map((picture) => enlarge(picture, stack)).every(Boolean);
   const fits = stack.fits();
@@ -204,8 +229,9 @@ function place(part, stack) {
     return place(rest, stack);
   }
   if (!isAlone) {
+    const film = part.querySelector(".kernel-film")?.getBoundingClientRect().height ?? 0;
     part.remove();
-    openFor(part, stack, MOST_ABOVE_OUTPUT);
+    openFor(part, stack, MOST_ABOVE_OUTPUT, film);
     return place(part, stack);
   }
   part.classList.add("squeezed"); // breaks words where it must
@@ -216,14 +242,15 @@ const fitsAlone = (part) =>
   part.matches(".code") && part.getBoundingClientRect().height <= MOST_ALONE * ROOM;
 
 // A new slide for what a cell shows; short code comes along, so that nobody sees one without the
-// other. most: of the room, that it may take
-function openFor(part, stack, most) {
+// other. most: of the room, that it may take; film: pixels of a film, which cannot shrink
+function openFor(part, stack, most, film = 0) {
   const code = stack.body.lastElementChild;
   const isItsOwn = code?.matches(".piece.code") && code.dataset.cell === part.dataset.cell;
   const isFirst = code?.previousElementSibling?.matches(".piece") !== true;
   const height = code ? code.getBoundingClientRect().height : 0;
   stack.open(running);
-  if (isItsOwn && !isFirst && stack.used + height <= most * ROOM) stack.body.append(code);
+  const room = Math.min(most * ROOM, ROOM - film);
+  if (isItsOwn && !isFirst && stack.used + height <= room) stack.body.append(code);
 }
 
 // A picture takes what is left of the slide, whole, and no more than its width asks for: what is
@@ -238,13 +265,42 @@ function spread(part, stack) {
   fill();
 }
 
+// Whether a picture's letters are nearly those of a slide; a photograph, whether it is large
+function isLegibleHere(part) {
+  const letters = [...part.querySelectorAll("svg text")].map(sizeOf);
+  if (letters.length) return Math.min(...letters) >= LEGIBLE * SMALLEST;
+  return part.getBoundingClientRect().height >= ROOM / 2;
+}
+
 const leftFor = (part, stack) => ROOM - (topOf(part) - topOf(stack.body)) - 12;
+
+// A picture that is nearly as high as wide stands right of the words before it, if both have room.
+// Returns whether it does.
+function beside(part, stack) {
+  const isWords = (each) => !each.matches(HEADING) && !each.querySelector(HEADING);
+  const words = [...stack.body.children].filter(isWords);
+  if (!words.length || !words.every((each) => each.matches(".prose"))) return false;
+  const columns = element("div", "beside", element("div", "words", ...words), part);
+  stack.body.append(columns);
+  const drawn = drawnIn(part);
+  const isTall = drawn.length === 1 && shapeOf(drawn[0]) >= TALL;
+  const left = ROOM - (topOf(columns) - topOf(stack.body)) - 12;
+  part.style.setProperty("--left", `${Math.min(left, tallOf(part, left))}px`);
+  forARoom(part);
+  if (isTall && stack.fits() && isLegibleHere(part)) return true;
+  part.style.removeProperty("--left");
+  columns.replaceWith(...words);
+  return false;
+}
 
 // How tall a picture is across the slide; of several beside each other nobody knows
 function tallOf(part, unknown) {
-  const drawn = [...part.querySelectorAll(PICTURE)].filter((each) => each.getClientRects().length);
+  const drawn = drawnIn(part);
   return drawn.length === 1 ? Math.ceil(part.clientWidth * shapeOf(drawn[0])) : unknown || Infinity;
 }
+
+const drawnIn = (part) =>
+  [...part.querySelectorAll(PICTURE)].filter((each) => each.getClientRects().length);
 
 // Height by width
 function shapeOf(picture) {
@@ -262,7 +318,7 @@ function enlarge(picture, stack) {
   const { width } = picture.getBoundingClientRect();
   for (let times = most; times > 1; times -= GROWTH) {
     picture.style.cssText = `width: min(${Math.ceil(times * width)}px, 100%)`;
-    if (stack.fits()) return times === most;
+    if (stack.fits()) return times >= LEGIBLE * most;
   }
   picture.style.cssText = before;
   return most <= 1;
@@ -280,16 +336,28 @@ function layOut(section) {
   const parts = [...section.children].flatMap((child) => pieces(child));
   section.replaceChildren(...notes);
   if (joined(section, parts, notes)) return;
-  const stack = new Stack(section);
+  const stack = goingOn(section, parts, notes) ?? new Stack(section);
   const startsSo = parts[0]?.querySelector(HEADING);
-  stack.open(startsSo ? null : running);
+  if (!stack.goesOn) stack.open(startsSo ? null : running);
+  const before = stack.body.children.length;
   parts.forEach((part, n) => {
     if (n === 2 && section.querySelector("h1")) stack.open(running); // a title slide is a title
     place(part, stack);
   });
   if (section.querySelector("h1")) makeTitle(section);
-  for (let page = section; page; page = page === stack.page ? null : page.nextElementSibling) {
-    page.querySelectorAll(".code pre").forEach(stepThrough);
+  if (stack.goesOn) {
+    section.remove();
+    const [first, ...more] = [...stack.first.querySelector(".content").children].slice(before);
+    first?.classList.add("joined", "fragment");
+    more.forEach((part) => part.matches(".fragment") || part.classList.add("with"));
+  }
+  finish(stack);
+}
+
+// Sizes and steps of all slides of a stack
+function finish(stack) {
+  for (let page = stack.first; page; page = page === stack.page ? null : page.nextElementSibling) {
+    page.querySelectorAll(".code pre:not(.stepped)").forEach(stepThrough);
     const body = page.querySelector(".content");
     if (!page.matches(".title")) {
       grow(body);
@@ -297,6 +365,52 @@ function layOut(section) {
     }
     page.dataset.fits = body.scrollHeight <= ROOM && !tooWide(body);
   }
+}
+
+// A stack that begins on the slide before, if there is little on that one; else nothing
+function goingOn(section, parts, notes) {
+  const before = section.previousElementSibling;
+  const body = before?.querySelector(":scope > .content");
+  if (!body || before.matches(".title") || notes.length || !parts.length) return null;
+  const isFull = body.querySelector(`${PICTURE}, .kernel-film`);
+  if (isFull || parts[0].querySelector(HEADING)) return null;
+  enlargeTo(body, "");
+  const stack = new Stack(before);
+  stack.body = body;
+  if (stack.used <= LITTLE * ROOM) {
+    stack.goesOn = before;
+    return stack;
+  }
+  grow(body);
+  return null;
+}
+
+// A few lines alone on a slide: the last words or the picture of the slide before come along, where
+// something stays there
+function accompany(section) {
+  const body = section.querySelector(":scope > .content");
+  const before = section.previousElementSibling?.querySelector(":scope > .content");
+  const own = body ? [...body.querySelectorAll(":scope > .piece")] : [];
+  if (!before || !own.length || own[0].querySelector(HEADING)) return;
+  enlargeTo(body, "");
+  const theirs = [...before.querySelectorAll(":scope > .piece")];
+  const last = theirs.at(-1);
+  const isFew = heightOf(body) <= ORPHAN * ROOM && own.every((part) => part.matches(".prose"));
+  const isWhole = last?.matches(".prose, .picture") && !last.querySelector(HEADING);
+  if (isFew && isWhole && theirs.length > 2) {
+    last.classList.remove("fragment", "joined", "with");
+    own[0].before(last);
+    own[0].classList.add("fragment");
+    if (last.matches(".picture")) {
+      const left = ROOM - heightOf(body) + last.getBoundingClientRect().height - 12;
+      last.style.setProperty("--left", `${Math.min(left, tallOf(last, left))}px`);
+    }
+    grow(before);
+    settle(before);
+  }
+  grow(body);
+  settle(body);
+  section.dataset.fits = body.scrollHeight <= ROOM && !tooWide(body);
 }
 
 // Words and code go on on the slide before, when it is their turn, where both have room on one.
@@ -324,35 +438,48 @@ function joined(section, parts, notes) {
 
 function makeTitle(section) {
   const course = document.querySelector("meta[name=course]").content;
+  const body = section.querySelector(".content");
   section.classList.add("title");
-  section.querySelector(".content").append(element("p", "course", course));
+  body.append(element("p", "course", course));
+  const words = [...body.querySelectorAll("p:not(.course)")];
+  for (const size of TITLE_SIZES) {
+    words.forEach((each) => Object.assign(each.style, size));
+    if (body.scrollHeight <= ROOM) return;
+  }
 }
 
 // A slide with little on it has larger letters, as long as no line of code must wrap for it, and no
 // picture shrinks
 function grow(body) {
-  const wrapped = wraps(body, 1);
+  enlargeTo(body, "");
+  const wrapped = wraps(body);
+  if (!growing(body, GROWING, wrapped)) growing(body, WORDS, wrapped); // long lines of code stay
+}
+
+function growing(body, which, wrapped) {
   let largest = "";
   for (const zoom of LARGER) {
-    enlargeTo(body, zoom);
-    if (heightOf(body) > ROOM || tooWide(body) || wraps(body, zoom) > wrapped) break;
+    enlargeTo(body, zoom, which);
+    if (heightOf(body) > ROOM || tooWide(body) || wraps(body) > wrapped) break;
     largest = zoom;
   }
-  enlargeTo(body, largest);
+  enlargeTo(body, largest, which);
+  return largest;
 }
 
 const heightOf = (body) => body.lastElementChild.getBoundingClientRect().bottom - topOf(body);
 
 // What words and code have grown by: pictures have all of the width already
-function enlargeTo(body, zoom) {
-  for (const part of body.querySelectorAll(":scope > .piece:not(.picture)")) {
+function enlargeTo(body, zoom, which = GROWING) {
+  for (const part of body.querySelectorAll(which)) {
     part.style.zoom = zoom;
     part.style.setProperty("--grown", zoom || 1);
   }
 }
 
-function wraps(body, zoom) {
+function wraps(body) {
   const isTwo = (line) => {
+    const zoom = line.closest(".piece").style.zoom || 1;
     const one = zoom * parseFloat(getComputedStyle(line).lineHeight);
     return line.getBoundingClientRect().height > 1.5 * one;
   };
@@ -396,9 +523,40 @@ function focusOn(slide) {
   }
 }
 
+// Films draw themselves when they have been unpacked, and know then how tall they are
+async function filmsDrawn() {
+  const films = [...document.querySelectorAll(".kernel-film")];
+  const isDrawn = (film) => film.shadowRoot?.querySelector(".where")?.textContent;
+  for (let tries = 0; tries < PATIENCE && !films.every(isDrawn); tries++) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  if (!films.length) return;
+  const boxes = films.map((film) => film.shadowRoot?.querySelector(".film")).filter(Boolean);
+  await frames(); // they are as wide as the slide only now
+  boxes.forEach(fillSlide);
+  await frames();
+  for (const box of boxes) box.style.maxHeight = `${Math.min(box.offsetHeight, tallest(box))}px`;
+}
+
+// Time in which a page has been laid out and drawn, and what watches its sizes has been told
+async function frames() {
+  for (let n = 0; n < 3; n++) await new Promise(requestAnimationFrame);
+}
+
+// A film that is lower than its room has larger letters
+function fillSlide(box) {
+  box.style.maxHeight = "none";
+  const zoom = Math.min(LARGEST_FILM, Math.max(SMALLEST_FILM, FILM / box.offsetHeight));
+  box.getRootNode().host.style.zoom = zoom;
+}
+
+const tallest = (box) => Math.floor(FILM / (box.getRootNode().host.style.zoom || 1));
+
 window.addEventListener("load", async () => {
   document.body.classList.add("measuring"); // all is laid out, before reveal.js shows one slide
+  await filmsDrawn();
   document.querySelectorAll(".slides > section > section").forEach(layOut);
+  document.querySelectorAll(".slides > section > section:not(.title)").forEach(accompany);
   document.body.classList.remove("measuring");
   const change = () => focusOn(Reveal.getCurrentSlide());
   for (const event of ["slidechanged", "fragmentshown", "fragmenthidden"]) Reveal.on(event, change);

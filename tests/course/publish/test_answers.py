@@ -1,10 +1,10 @@
 """What is said of a prediction's answer on the website: folded until the guess is made."""
 
 import nbformat
-from nbformat.v4 import new_code_cell, new_markdown_cell
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from course.chapters import CHAPTERS
-from course.publish.answers import CLOSE, OPEN, fold_answers, folded, told
+from course.publish.answers import AS_SAVED, CLOSE, OPEN, fold_answers, folded, noted, told
 
 
 def question():
@@ -18,6 +18,22 @@ def test_the_first_text_below_the_cell_that_answers_is_folded():
     fold_answers(cells, told(cells))
     assert [first.source, later.source] == ["What is it?", "And more."]
     assert said.source == f"{OPEN}\n\nIt is b.\n\n{CLOSE}"
+
+
+def test_the_answer_stands_below_the_cell_whose_output_is_folded():
+    """Text and cells that come before it only prepare it."""
+    run = new_code_cell("show()", metadata={"tags": ["hide-output"]})
+    before, said = new_markdown_cell("PyTorch lets us watch."), new_markdown_cell("It is b.")
+    cells = [question(), before, *[new_code_cell("def f(): …")] * 3, run, run, said]
+    assert told(cells) == {said.id}
+
+
+def test_what_ran_before_the_readers_change_says_so():
+    shown = new_output("stream", text="right\n")
+    run = new_code_cell("show()", outputs=[shown], metadata={"tags": ["break-it"]})
+    for text, is_noted in ("### Break it: a stride", True), ("What happens?", False):
+        cells = noted([new_markdown_cell(text), question(), run])
+        assert (cells[-1].source == AS_SAVED) == is_noted
 
 
 def test_a_text_that_answers_nothing_stays_open():

@@ -324,6 +324,25 @@ def test_a_short_slide_comes_on_the_one_before(page, tmp_path, number, pages):
     assert page.locator(".joined.fragment .line").count() == (number if pages == 1 else 0)
 
 
+def test_what_was_saved_before_a_change_is_not_shown_as_its_result():
+    """The film of the kernel as it stands would contradict the answer: that it breaks."""
+    asked = new_markdown_cell("### Break it: a short stride")
+    unasked = new_markdown_cell("*Predict:* what happens without the guard?")
+    for text, kept in (asked, 0), (unasked, 1):
+        shows = lines(1, outputs=[TEXT])
+        shows.metadata["tags"] = ["break-it"]
+        room = slides.for_a_room(new_notebook(cells=[text, shows]))
+        assert len(room.cells[-1].outputs) == kept
+
+
+def test_an_exercise_is_shown_in_points():
+    """Sentence by sentence, where there are many; what stands in code or brackets stays whole."""
+    text = "### Exercise · A (3 min)\n\nDo `a. B`. (Not c. D.) Then e.\n\nOne. Two."
+    points = "- Do `a. B`. (Not c. D.)\n- Then e."
+    assert slides.in_points(text).count("\n- ") == 0
+    assert points in slides.in_points(text.replace("Then e.", "Then e. Last, f."))
+
+
 def test_cuda_c_has_its_own_colours(tmp_path):
     deck = a_deck(
         tmp_path, new_code_cell("%%writefile build/a.cu\n__global__ void f();  // a kernel")
