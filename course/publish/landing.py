@@ -91,10 +91,10 @@ def film():
     player = front.film()
     return section(
         "Watch a kernel run",
-        "<p>Every thread of this kernel takes its neighbour's number. Play it: on the left one "
-        "thread reads what another has overwritten already, on the right a barrier makes all of "
-        "them read before any of them writes. Such a film can be had of each kernel that you "
-        f"write, with or without a GPU: {link(chapter)}.</p>{inline_only(player.html)}",
+        "<p>Every thread takes its neighbour's number. On the left one thread reads what another "
+        "has overwritten already; on the right a barrier makes all read before any writes.</p>"
+        f"{inline_only(player.html)}<p>Such a film can be had of each kernel that you write, with "
+        f"or without a GPU: {link(chapter)}.</p>",
     )
 
 

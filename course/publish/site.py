@@ -12,6 +12,7 @@ an error.
 """
 
 import argparse
+import html
 import re
 import shutil
 import subprocess
@@ -23,7 +24,7 @@ import nbformat
 from nbformat.v4 import new_markdown_cell
 
 from course.chapters import CHAPTERS
-from course.publish.answers import fold_answers, told
+from course.publish.answers import fold_answers, noted, told
 from course.publish.covers import cover
 from course.publish.frame import TOP
 from course.publish.here import cells as here_cells
@@ -193,6 +194,7 @@ def write_chapter(folder, page, targets, here=None):
         file.parent.mkdir(exist_ok=True)
         file.write_text(nbformat.writes(notebook), encoding="utf-8")
     notebook = readers_notebook(page, targets)
+    notebook.cells = noted(notebook.cells)
     opening, *rest = sections(notebook)
     chapter = Path(page).with_suffix("")
     opening.cells.insert(1, new_markdown_cell(run_buttons(page, here)))
@@ -201,6 +203,7 @@ def write_chapter(folder, page, targets, here=None):
             fold(cell, "Show what is imported")
     key = next(each.key for each in CHAPTERS if each.name == chapter.name)
     opening.cells += cover(key, rest, chapter.name)
+    opening.cells.append(new_markdown_cell(begin(rest[0], chapter.name)))
     opening.cells.append(new_markdown_cell(list_of(rest, chapter.name)))
     notebook.cells = opening.cells
     (folder / page).write_text(nbformat.writes(notebook), encoding="utf-8")
@@ -221,6 +224,13 @@ def run_buttons(page, here):
         f'<a class="button" href="{repository()}/blob/main/{page}">Notebook</a>'
     )
     return f'````{{raw}} html\n<p class="buttons">{buttons}</p>\n````'
+
+
+def begin(section, folder):
+    """A button that leads to the first section."""
+    to = f"{folder}/{section.slug}.html"
+    link = f'<a class="button primary" href="{to}">Begin: {html.escape(section.title)}</a>'
+    return f'````{{raw}} html\n<p class="buttons begin">{link}</p>\n````'
 
 
 def list_of(rest, folder):

@@ -182,6 +182,7 @@ def test_every_chapter_opens_with_a_picture_of_its_own(built):
         assert listed.partition("</article")[0].count("<ul>") == 1, "sections, not their parts"
         assert 'class="course-picture"' in above or '<img alt="' in above, chapter.name
         assert f'<em>From <a class="reference internal" href="{chapter.name}/' in above
+        assert f'<a class="button primary" href="{chapter.name}/' in above, "where to begin"
 
 
 def test_every_page_says_what_it_is_to_other_sites(built):

@@ -16,7 +16,7 @@ function answerQuiz(event) {
 
 // ---- a guess unfolds its answer, and is marked once that is unfolded
 
-const NEAR = 4; // cells, at most, from the question to its answer
+const NEAR = 16; // cells and paragraphs, at most, from the question to its answer
 
 function markGuess(form) {
   const answer = form.dataset.answer;
