@@ -52,12 +52,18 @@ def only_square(bad, good, exercise):
     fine = {run.shape for run in good if min(run.shape) > 1} - wrong
     only_square_is_fine = len(fine) >= 2 and all(map(exercise.is_square, fine))
     if only_square_is_fine and not any(map(exercise.is_square, wrong)):
-        return Finding(
-            "only_square",
+        says = (
             "Right whenever all sides are equal, wrong when they are not: is one side used for "
-            "another?",
-            bad[0],
+            "another?"
         )
+        if all(np.array_equal(unwritten(run, exercise), ~right(run, exercise)) for run in bad):
+            x, y, *_ = bad[0].launch.threads
+            says = (
+                "All that was written is right, but when the sides are not equal, elements are"
+                f" missing. This launch has {x} threads along x and {y} along y: does the kernel"
+                " ask for more along one of them, and for fewer along the other?"
+            )
+        return Finding("only_square", says, bad[0])
 
 
 def guard_by_grid(bad, good, exercise):

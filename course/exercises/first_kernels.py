@@ -564,8 +564,9 @@ ROTATE = Exercise(
     path="build/rotate.cu",
     task=(
         "Write the kernel `rotate` that turns a picture by 90 degrees clockwise: its top row"
-        " becomes the right-hand column. In C there are only flat arrays, so row y, column x of the"
-        " input is `src[y * width + x]`, and the output has `width` rows of `height` elements."
+        " becomes the right-hand column. The launch has a thread for each pixel of the input. In C"
+        " there are only flat arrays, so row y, column x of the input is `src[y * width + x]`, and"
+        " the output has `width` rows of `height` elements."
     ),
     starter="""
 %%writefile build/rotate.cu

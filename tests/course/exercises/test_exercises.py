@@ -347,6 +347,12 @@ def mean_of_four(out, picture):
 ONE_PART = replace(beating_pytorch.UPDATE_CU, "s < splits", "s < 1")
 IN_LANE_0 = replace(beating_pytorch.HEAD_CU, "  gradient[k] =", "  if (lane == 0) gradient[k] =")
 NO_RELU = replace(beating_pytorch.PLAIN_BN_RELU_POOL, "best = 0", "best = -1e30f")
+ONE_PER_OUTPUT = replace(
+    first_kernels.ROTATE_CU,
+    ("x < width && y < height", "x < height && y < width"),
+    ("dst[x * height + (height - 1 - y)]", "dst[y * height + x]"),
+    ("src[y * width + x]", "src[(height - 1 - x) * width + y]"),
+)
 LARGEST_FROM_ZERO = but(
     mnist_cnn.softmax,
     ("largest = z[b, 0]", "largest = np.float32(0)"),
@@ -414,6 +420,7 @@ SLIPS = [
     ("first_kernels.batched_linear", BIAS_OF_THE_ROW, "belongs to the column"),
     ("first_kernels.batched_linear", FIRST_OF_THE_BATCH, "computed from `x[0]`"),
     ("first_kernels.max_pool", mean_of_four, "the mean of the four pixels"),
+    ("first_kernels.rotate", ONE_PER_OUTPUT, "more along one of them, and for fewer"),
     ("synchronization.count", but(synchronization.count, "values[i], 1", "i, 1"), "which counter"),
     ("mnist_cnn.norm_backward", replace(mnist_cnn.NORM_SOLUTION, "B * S;", "S;"), "over the batch"),
     ("mnist_cnn.norm_backward", replace(mnist_cnn.NORM_SOLUTION, "B * S;", "1;"), "are sums"),
