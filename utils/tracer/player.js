@@ -143,7 +143,7 @@ async (host, films, setting) => {
   bar.append(scrub, where, speed);
   const moments = films.map((film) => (film.stop === null ? Infinity : film.starts[film.stop]));
   const wrong = Math.min(...moments);
-  if (wrong < Infinity) button("stop", "To the step at which it goes wrong", "⚠\uFE0E Where it goes wrong", () => { pause(); go(wrong); });
+  if (wrong < Infinity) button("stop", "To the step at which it goes wrong", "⚠\uFE0E Where it goes wrong", () => { pause(); goWrong(); });
   const keys = "Keys: space plays, ←\u00a0→ step, Home and End. Point at a lane or an element to see what it did.";
   const clock = "One clock for both: an access takes as many ticks as it has sectors, passes or lanes in a queue; every other step one. Ticks are not time. ";
   bar.append(make("span", { class: "keys" }, (two ? clock : "") + keys));
@@ -165,13 +165,29 @@ async (host, films, setting) => {
     one.append(code, stage, said, counts);
     all.append(one);
     if (two) code.style.minHeight = `${Math.min(176, 10 + 20 * Math.max(...films.map((each) => each.source.length)))}px`;
-    const view = { film, code, rows, canvas, tip, stage, said, counts, spots: [], at: -1, state: null };
+    const view = { film, one, code, rows, canvas, tip, stage, said, counts, spots: [], at: -1, state: null };
     const point = (event) => showTip(view, event);
     canvas.addEventListener("pointermove", point);
     canvas.addEventListener("pointerdown", point);
     canvas.addEventListener("pointerleave", () => { tip.hidden = true; });
     return view;
   });
+
+  // Where there is no room for two films side by side, one is shown, and a switch
+  const tabs = views.map((view, number) => {
+    const tab = make("button", { type: "button" }, view.film.name || view.film.title);
+    tab.addEventListener("click", () => choose(number));
+    return tab;
+  });
+  const choose = (chosen) => two && views.forEach((view, number) => {
+    view.one.classList.toggle("other", number !== chosen);
+    tabs[number].setAttribute("aria-pressed", number === chosen);
+    if (view.at >= 0) draw(view);
+  });
+  if (two) {
+    all.before(make("div", { class: "switch", role: "group", "aria-label": "which film" }, ...tabs));
+    choose(0);
+  }
 
   // ---- what has happened up to a step
 
@@ -631,7 +647,8 @@ async (host, films, setting) => {
 
   const showTip = (view, event) => {
     const frame = view.canvas.getBoundingClientRect();
-    const x = event.clientX - frame.left, y = event.clientY - frame.top;
+    const scale = (view.canvas.offsetWidth || 1) / (frame.width || 1); // a deck enlarges its slides
+    const x = (event.clientX - frame.left) * scale, y = (event.clientY - frame.top) * scale;
     const spot = view.spots.findLast((s) => x >= s.x && x <= s.x + s.w && y >= s.y && y <= s.y + s.h);
     const told = spot ? spot.tell(x, y) : "";
     view.tip.hidden = !told;
@@ -708,6 +725,10 @@ async (host, films, setting) => {
     where.textContent = `${(now + 1).toLocaleString("en")} of ${ticks.toLocaleString("en")}${number}`;
     box.dataset.step = now;
   };
+  const goWrong = () => {
+    choose(moments.indexOf(wrong));
+    go(wrong);
+  };
   const move = (by) => {
     pause();
     if (!two) return go(now + by);
@@ -729,7 +750,7 @@ async (host, films, setting) => {
       if (whole >= 1) {
         owed -= whole;
         const passes = wrong > now && wrong <= now + whole; // a film of a mistake stops at it
-        go(passes ? wrong : now + whole);
+        if (passes) goWrong(); else go(now + whole);
         if (passes || now >= ticks - 1) return pause();
       }
       playing = requestAnimationFrame(turn);

@@ -145,6 +145,10 @@ def test_two_films_run_on_one_clock(page, tmp_path):
     page.keyboard.press("End")
     expect(page.get_by_text("done after ticks")).to_have_count(2)
     expect(said.nth(1)).to_contain_text("write a[32] … a[63]")
+    page.set_viewport_size({"width": WIDTHS[1], "height": 900})  # no room for both: one, a switch
+    expect(said).to_have_count(1)
+    page.get_by_role("button", name="cure").click()
+    expect(said).to_contain_text("write a[32] … a[63]")
 
 
 def test_without_scripts_a_still_stands_there(page, race):
