@@ -126,11 +126,13 @@ COPY = "copy"
 
 
 @contextmanager
-def noted() -> Iterator[list]:
+def noted(launches: list | None = None) -> Iterator[list]:
     """Within the `with`, the list of all launches of this Python thread on the CPU engines, and
     COPY for each copy of an array.
+
+    launches: the list to which each is appended before it is made; a new one unless given.
     """
-    launches: list = []
+    launches = [] if launches is None else launches
     token = _noting.set(launches)
     try:
         yield launches

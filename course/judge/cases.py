@@ -124,7 +124,15 @@ def small(array):
 
 
 def some_zeros(array):
-    array.reshape(-1)[::3] = 0
+    flat = array.reshape(-1)
+    flat[::3] = flat[-1] = 0
+    return array
+
+
+def nearly_sorted(array):
+    """Ascending but for one number in the middle, which is the largest: samples may not show it."""
+    array = np.sort(array)
+    array[..., array.shape[-1] // 2 + 1 :][..., :1] = array[..., -1:] + abs(array[..., -1:])
     return array
 
 
@@ -148,8 +156,26 @@ HOSTILE = {
     "large numbers": large,
     "small numbers": small,
     "some zeros": some_zeros,
+    "numbers that are nearly in order": nearly_sorted,
     "one large number": one_giant,
 }
+
+
+def giant_late(array):
+    """A number late in the last axis is far larger than all others."""
+    size = np.abs(array).max() * array.dtype.type(8 if array.dtype.itemsize < 4 else 100)
+    array[..., array.shape[-1] * 7 // 8] = size
+    return array
+
+
+def two_values(array):
+    """Each number has one of two values, so that all are tied; their sums round nothing."""
+    size = 2.0 ** np.floor(np.log2(np.median(np.abs(array)) or 1))
+    return np.copysign(array.dtype.type(size), array)
+
+
+#: The same for the longest arrays
+FOR_LONG = {"one large number late in long rows": giant_late, "many equal numbers": two_values}
 
 
 # ---- fewer digits

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from course.judge import cases
+from course.judge import cases, sandbox
 from course.judge.demands import Out
 from course.judge.errors import UNIT_ROUNDOFF, Bound
 from course.judge.report import Reason
@@ -16,6 +16,7 @@ from utils import check
 FEW = 8
 #: A share of the values: what is off by less is imprecise rather than wrong
 NEAR = 2.0**-6
+TINY = 1e-300
 LARGEST = {"float16": 65504.0, "bfloat16": 3.3895e38, "float32": 3.4028235e38}
 
 
@@ -101,6 +102,8 @@ class Comparison:
         kind = expected.dtype.kind
         if kind in "biu" or bound.exact or exact:
             same = (got == expected) | (isnan(got) & isnan(expected))
+            if bound.exact and kind == "f" and self.demands.special == "any":
+                same &= ~self.other_zeros(got, expected, tried)
             if np.all(same):
                 return None
             return self.told(got, expected, ~same, np.zeros(expected.shape), tried)
@@ -120,6 +123,23 @@ class Comparison:
         if np.all(good):
             return None
         return self.told(got, expected, ~good, allowed, tried)
+
+    def other_zeros(self, got, expected, tried):
+        """Where +0 came for -0 or the other way, and the reference leaves no choice.
+
+        It leaves none where a tiny number of the same sign, in place of each zero that is given,
+        makes its result a number of that sign, and one of the other sign the other: max(-0, 0) may
+        be either, and so may what comes first when both are sorted.
+        """
+        apart = (got == 0) & (expected == 0) & (np.signbit(got) != np.signbit(expected))
+        if np.any(apart):
+            for sign in (1, -1):
+                given = [without_zeros(one, sign) for one in self.given(tried.arguments)]
+                near = np.asarray(plain_result(self.reference(*given)))
+                if near.shape != expected.shape or near.dtype.kind != "f":
+                    return np.zeros_like(apart)
+                apart &= np.sign(near) == np.where(np.signbit(expected), -sign, sign)
+        return apart
 
     def magnitudes(self, *arguments):
         """The reference's result for magnitudes, as one array."""
@@ -166,6 +186,18 @@ def pattern(got, expected):
         return ""
     sentence = found[-1].removesuffix(".")
     return f" {sentence[0].upper()}{sentence[1:]}."
+
+
+def without_zeros(argument, sign=1):
+    """An array or tensor of float64 with a tiny number of the same sign for each zero, or of the
+    other sign.
+    """
+    if isinstance(argument, np.ndarray) and argument.dtype == np.float64:
+        return np.where(argument == 0, sign * np.copysign(TINY, argument), argument)
+    if sandbox.is_tensor(argument) and argument.is_floating_point():
+        given = argument.numpy()
+        return argument.new_tensor(without_zeros(given, sign))
+    return argument
 
 
 def wrong(tried, says):

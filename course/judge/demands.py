@@ -23,6 +23,16 @@ def beyond(rng) -> list[int]:
     return [int(rng.integers(low, high)) for low, high in BEYOND]
 
 
+#: Sizes of blocks: a loop over blocks ends exactly there
+EXACT = (256, 512, 1024)
+
+
+def exact(rng, few=False) -> list[int]:
+    """Lengths at which a loop over blocks ends exactly, or one before or after; few: no others."""
+    near = set() if few else {one + step for one in EXACT for step in (-1, 1)}
+    return sorted({*EXACT, *near, 512 * int(rng.integers(3, 6))})
+
+
 @dataclass(frozen=True)
 class Out:
     """An argument that the candidate must fill: an array that arrives poisoned.
@@ -69,10 +79,12 @@ class Demands:
         arguments.
     properties: Property entries to hold.
     widen: the reference is given float64 instead of what the candidate is given.
-    strided: arrays of two axes and more are also handed in as views that are not contiguous.
+    strided: arrays of two axes and more are also handed in as views that are not contiguous: with
+        gaps, and transposed.
     hostile: any numbers may be handed in, so that single ones are changed, and all are made zero,
-        equal, negative, very large or small, as far as the reference gives a finite result for
-        them. False where inputs obey a law: probabilities, sorted numbers.
+        equal, negative, very large or small, or put in order but for one, as far as the reference
+        gives a finite result for them.
+        False where inputs obey a law: probabilities, sorted numbers.
     large: also sizes far beyond the others, as far as time allows. True: lengths such as `beyond`
         draws them, where sizes are whole numbers; a function (rng) -> sizes, the cheapest first,
         where `inputs` takes others, such as (rows, columns); False: none.

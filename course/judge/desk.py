@@ -112,7 +112,9 @@ class Desk:
         """Arguments at fresh addresses, or, with a slot, at those of its last ones."""
         values = [argument_of(one) for one in given]
         if strided:
-            return [with_gaps(one) for one in values]
+            return [
+                transposed(one) if strided == "transposed" else with_gaps(one) for one in values
+            ]
         if slot is None:
             return values
         kept = self.slots.get(slot)
@@ -179,6 +181,14 @@ def with_gaps(value):
         view[...] = value
         return view
     return value
+
+
+def transposed(value):
+    """The same values in a view of an array whose axes lie in memory in the other order."""
+    if is_tensor(value):
+        order = tuple(reversed(range(value.dim())))
+        return value.permute(order).contiguous().permute(order)
+    return np.asfortranarray(value) if isinstance(value, np.ndarray) else value
 
 
 def memory_of(value):

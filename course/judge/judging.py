@@ -127,7 +127,9 @@ def on_engines(given, trials):
             return []
         others = trials.elsewhere(box)
         for one in small:
-            others.once_more(one, races=trials.demands.race_free, device_arrays=False)
+            others.once_more(
+                one, races=right.MOST_TRACED * trials.demands.race_free, device_arrays=False
+            )
     return [one for one in others.reasons if one.key in BY_ENGINES]
 
 

@@ -44,7 +44,7 @@ GROUPS = {
     ),
     "sorting": (
         "sort argsort partition argpartition unique topk kthvalue msort _unique2 unique_dim"
-        " lexsort searchsorted bucketize"
+        " lexsort searchsorted bucketize sort_complex sorted nsmallest nlargest heapify heappop"
     ),
     "scans": (
         "cumsum cumprod logcumsumexp cummax cummin cumulative_sum cumulative_trapezoid accumulate"

@@ -12,7 +12,7 @@ import numpy as np
 
 from course.judge import cases, sandbox
 from course.judge.comparing import Comparison, where
-from course.judge.demands import Demands, InOut, Out, beyond
+from course.judge.demands import Demands, InOut, Out, beyond, exact
 from course.judge.report import Reason, shortened
 from course.judge.sandbox import Array, Forged, Lost
 from course.judge.values import (
@@ -52,8 +52,9 @@ MISTAKES = {
     "nobody wrote": "uninitialized",
     "not loaded": "uninitialized",
 }
-#: Calls whose launches are watched access by access
+#: Calls whose launches are watched access by access, and the threads of such a launch
 TRACED = 4
+MOST_TRACED = 2048
 #: Seconds of a call that can be made many times
 QUICK = 0.3
 #: Elements of a larger call's arrays; seconds that it may take; elements that never take long
@@ -63,6 +64,16 @@ SURE = 2048
 #: A larger size is at least so many times the middle one
 WORTH = 1.5
 ROUND = 32
+#: Seconds of a call that is not made at every size where a loop over blocks may end
+EACH = 0.02
+#: Arrays whose volume grows by more than this power of the size, so that a few fill the memory
+SQUARE = 1.3
+#: Rows, each of which may take a block, that are too many for engines of kernels on the CPU
+MANY_ROWS = 200
+#: Of a long call that is made once more with its accesses watched: seconds, elements, threads
+WATCHED = 1.0
+MOST_WATCHED = 20_000
+MANY_TRACED = 10_240
 
 
 @dataclass
@@ -206,6 +217,8 @@ class Trials:
         self.laws()
         if self.demands.strided:
             self.call("arrays with gaps", self.size, self.draw(self.size), strided=True)
+            arguments = self.draw(self.size)
+            self.call("transposed arrays", self.size, arguments, strided="transposed")
         self.elsewhen()
         self.late()
         self.larger()
@@ -216,11 +229,12 @@ class Trials:
         sizes = [*((size, False) for size in self.demands.sizes), *((size, True) for size in drawn)]
         if self.demands.fresh is Demands.fresh:
             sizes.append((ROUND * int(self.rng.integers(4, 9)), True))  # whole warps and tiles
+            sizes += [(2, True), (3, True)]
         self.rng.shuffle(sizes)
         for size, is_drawn in sizes:
             spoil = bool(self.rng.random() < 0.5)
             traced = sum(bool(one.notes.get("launches")) for one in self.done)
-            races = self.demands.race_free and traced < TRACED
+            races = MOST_TRACED * (self.demands.race_free and traced < TRACED)
             tried = self.call("", size, self.draw(size), spoil=spoil, races=races)
             tried.drawn = is_drawn
 
@@ -333,11 +347,13 @@ class Trials:
         if not self.demands.large or not known or self.dead:
             return
         last, power = min(known, key=lambda one: one.seconds), 1.0
+        long = []
         for size in self.larger_sizes():
             tried = Tried("", size, self.draw(size), drawn=True)
             times = max(1, volume(tried)) / max(1, volume(last))
-            if volume(tried) > MOST_ELEMENTS:
-                return
+            many = isinstance(size, tuple) and size[0] > MANY_ROWS
+            if volume(tried) > MOST_ELEMENTS or many and known[0].notes.get("launches"):
+                continue
             if volume(tried) > SURE and last.seconds * times**power > LONG:
                 continue
             self.make(tried, None, {})
@@ -347,7 +363,31 @@ class Trials:
                 return
             if times > WORTH:
                 power = max(1.0, math.log(tried.seconds / last.seconds) / math.log(times))
-            last = tried
+                last = tried
+            long.append(tried)
+        self.long_and_unusual(long)
+        self.long_and_watched(long)
+
+    def long_and_unusual(self, long):
+        """Values that are seldom drawn, where the last axis is longest and the call is quick."""
+        quick = [one for one in long if one.seconds < QUICK]
+        if quick and self.demands.hostile:
+            longest = max(quick, key=columns)
+            for words, change in cases.FOR_LONG.items():
+                self.changed(words, change, longest.size)
+
+    def long_and_watched(self, long):
+        """The longest quick call once more, its accesses watched for races: a kernel may be another
+        one there than for the small sizes.
+        """
+        watched = [
+            one
+            for one in long
+            if one.notes.get("launches") and one.seconds < WATCHED and volume(one) <= MOST_WATCHED
+        ]
+        if watched and self.demands.race_free and not self.dead:
+            size = max(watched, key=volume).size
+            self.call("", size, self.draw(size), races=MANY_TRACED)
 
     def larger_sizes(self):
         """The sizes that the task names for this, or lengths; none whose arrays are too large."""
@@ -363,7 +403,13 @@ class Trials:
             power = min(max(growth, 1.0), 4.0)
         most = int(large.size * (MOST_ELEMENTS / 4 / volume(large)) ** (1 / power))
         sizes = sorted({min(size, most) for size in beyond(self.rng)})
-        return [size for size in sizes if size > WORTH * self.size]
+        sizes = [size for size in sizes if size > WORTH * self.size]
+        dear = power > SQUARE or min(one.seconds for one in self.done if one.seconds) > EACH
+        tried = {one.size for one in self.done}
+        ends = [size for size in exact(self.rng, dear) if size <= most and size not in tried]
+        # what longer ones left: of two neighbours one at least is no whole number of blocks
+        shorter = [size - step for size in sizes[-2:-1] for step in (1, 2)]
+        return sorted({*sizes, *ends}) + shorter
 
     def hostile(self):
         """Values that are seldom drawn; left out where the reference itself gives no number."""
@@ -374,12 +420,16 @@ class Trials:
         if bound is not None and not isinstance(bound.magnitude, str):
             changes |= cases.FAR  # how wrong a result may be then, only a model of the terms says
         for words, change in changes.items():
-            with np.errstate(all="ignore"):
-                arguments = cases.mapped(self.draw(self.size), change)
-                expected = self.comparison.expected(arguments)
-                usable = finite(expected) and finite(arguments)
-            if usable and cases.floats(arguments):
-                self.call(words, self.size, arguments, unusual=True)
+            self.changed(words, change, self.size)
+
+    def changed(self, words, change, size):
+        """A call with drawn values that are changed, where its result is finite."""
+        with np.errstate(all="ignore"):
+            arguments = cases.mapped(self.draw(size), change)
+            expected = self.comparison.expected(arguments)
+            usable = finite(expected) and finite(arguments)
+        if usable and cases.floats(arguments):
+            self.call(words, size, arguments, unusual=True)
 
     def special(self):
         """Infinity, NaN, -0 and the smallest numbers in one array after the other."""
@@ -544,3 +594,9 @@ def ending(status):
 def volume(tried):
     """How many elements a call's arrays have."""
     return sum(int(np.prod(shape[1])) for shape in shapes(tried.arguments) if type(shape) is tuple)
+
+
+def columns(tried):
+    """The length of the longest last axis of a call's arrays."""
+    found = [shape[1] for shape in shapes(tried.arguments) if type(shape) is tuple and shape[1]]
+    return max((shape[-1] for shape in found), default=0)

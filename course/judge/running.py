@@ -6,6 +6,7 @@ of each launch, and a trace counts the steps of the candidate's own code.
 
 import collections
 import contextlib
+import dataclasses
 import math
 import os
 import sys
@@ -152,6 +153,37 @@ def dispatched(operations, poison):
         yield
 
 
+class Launched(list):
+    """Launches as they come; of the first few that can be traced, the arguments as they were: a
+    kernel that is traced afterwards must not find there what it left.
+
+    most: threads of such a launch; 0 where none is traced.
+    """
+
+    def __init__(self, most):
+        super().__init__()
+        self.most, self.before = most, []
+        if most:
+            from utils.tracer import copied
+
+            self.copied = copied
+
+    def append(self, launch):
+        super().append(launch)
+        if len(self.before) < MOST_LAUNCHES and can_be_traced(launch, self.most):
+            roots = {}
+            with contextlib.suppress(Exception):
+                copies = tuple(self.copied(one, roots) for one in launch.args)
+                self.before.append(dataclasses.replace(launch, args=copies))
+
+
+def can_be_traced(launch, most):
+    """Whether it is a launch of a Numba kernel by at most so many threads."""
+    if not hasattr(getattr(launch, "kernel", None), "py_func"):
+        return False
+    return math.prod(int(n) for n in (*launch.grid, *launch.block)) <= most
+
+
 class Launches:
     """The kernels that a call launches, and what the engines say of them."""
 
@@ -166,7 +198,7 @@ class Launches:
         if "utils.sizes" in sys.modules:
             from utils import sizes
 
-            self.noted = self.stack.enter_context(sizes.noted())
+            self.noted = self.stack.enter_context(sizes.noted(Launched(self.races)))
         cuda_c_watched(self.stack)
         if self.order is not None and "utils.cpu.numba_cuda" in sys.modules:
             from utils.cpu.numba_cuda import schedule
@@ -184,9 +216,9 @@ class Launches:
         self.stack.close()
         launches = [one for one in self.noted or () if hasattr(one, "kernel")]
         self.names = [name_of(one.kernel) for one in launches] + list(TRITON)
-        if error is None and self.races:
+        if error is None and self.noted is not None and self.noted.before:
             counted = COUNTS.copy()
-            for one in launches[:8]:
+            for one in self.noted.before:
                 self.problems += races_of(one)
             COUNTS.clear()
             COUNTS.update(counted)  # that a launch is made again is none of the candidate's doing
@@ -235,17 +267,15 @@ def name_of(kernel):
     return getattr(signature, "name", None) or getattr(kernel, "__name__", "kernel")
 
 
-MOST_TRACED = 2048  # threads of a launch that is watched access by access
+#: Of a call: launches that are watched access by access; accesses and other events of each
+MOST_LAUNCHES = 8
 MOST_EVENTS = 300_000
 
 
 def races_of(launch):
-    """What the tracer says of a launch that was made: races and other mistakes, in its words."""
+    """What the tracer says of a launch that was made: races, in its words."""
     from utils.tracer import trace
 
-    threads = math.prod(int(n) for n in (*launch.grid, *launch.block))
-    if not hasattr(launch.kernel, "py_func") or threads > MOST_TRACED:
-        return []
     try:
         traced = trace(
             launch.kernel,

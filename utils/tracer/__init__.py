@@ -27,6 +27,7 @@ from .record import (
     TooManyEvents,
     TraceError,
 )
+from .record import prepare as copied
 from .result import Trace, trace
 from .triton import is_triton
 
@@ -58,6 +59,7 @@ __all__ = [
     "Trace",
     "TraceError",
     "WRITE",
+    "copied",  # an argument of a launch, in memory of its own
     "is_cuda_c",
     "is_triton",
     "play",

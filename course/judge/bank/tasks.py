@@ -59,8 +59,15 @@ def rows(rng, size, most=MOST_COLUMNS):
 
 
 def long_rows(rng):
-    """Shapes of one row each: beyond a block, beyond 1,024, of thousands, of up to 100,000."""
-    return [(1, columns) for columns in beyond(rng)]
+    """Shapes of one row each, beyond a block, beyond 1,024, of thousands, of up to 100,000; of many
+    long rows; and of more rows than 16 bits count.
+    """
+    square = tuple(int(one) for one in rng.integers(257, 400, 2))
+    return [
+        *((1, columns) for columns in beyond(rng)),
+        square,
+        (int(rng.integers(66_000, 70_000)), 2),
+    ]
 
 
 def wide_rows(rng, size):

@@ -1,5 +1,6 @@
 """The bank: every file has a whole record, and the twelve envelopes are those of the chapter."""
 
+import json
 from dataclasses import replace
 from urllib.parse import urlparse
 
@@ -9,6 +10,7 @@ import torch
 
 from course.chapters import FOLDER
 from course.judge import bank, judge
+from course.judge.__main__ import main
 from course.judge.bank.operations import operations
 from course.judge.bank.tasks import ORDER, TASKS
 from course.judge.tasks import kernelbench, module_of
@@ -72,7 +74,57 @@ def test_strangers_right_answers_solve_tasks_of_the_bank():
     assert all(compile(one.source, one.title, "exec") for one in answers)
 
 
+KERNELBENCH = """
+import torch
+class Model(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.randn(width))
+    def forward(self, x):
+        return torch.cumsum(x * self.scale, 1)
+width = 4096
+def get_inputs():
+    return [torch.rand(512, width)]
+def get_init_inputs():
+    return [width]
+"""
+MODEL_NEW = """
+    def forward(self, x):
+        total, columns = torch.zeros(x.shape[0]), []
+        for n in range(x.shape[1]):
+            total = total + x[:, n] * self.scale[n]
+            columns.append(total)
+        return torch.stack(columns, 1)
+"""
+
+
+def test_a_task_in_kernelbench_s_form_is_judged_from_the_command_line(tmp_path, capsys):
+    head, forward, rest = KERNELBENCH.partition("\n    def forward")
+    task, good, bad, told = (tmp_path / name for name in ("task.py", "good.py", "bad.py", "out"))
+    task.write_text(KERNELBENCH)
+    good.write_text(head.replace("Model(", "ModelNew(") + MODEL_NEW)
+    bad.write_text(KERNELBENCH.replace("Model(", "ModelNew("))
+    assert main([str(good), "--task", str(task), "--json", str(told)]) == 0, capsys.readouterr()
+    assert json.loads(told.read_text())["verdict"] == "accepted"
+    assert main([str(bad), "--task", str(task)]) == 1
+    assert "`cumsum` ran" in capsys.readouterr().out
+
+
+SHORT = """
+import numpy as np
+def softmax(x):
+    powers = np.exp(x - x.max(axis=1, keepdims=True))
+    result = powers / powers.sum(axis=1, keepdims=True)
+    CONDITION
+    return result
+"""
+LOOPS = pytest.mark.nightly("a kernel that is cut as the function `zeros` is by day")
 CUT = {
+    "late": SHORT.replace("    CONDITION\n", "").replace(
+        "x.max(", "(x[:, :32] if x.shape[1] > 1024 else x).max("
+    ),
+    "both": SHORT.replace("CONDITION", "if min(x.shape) > 150: result[150:] = 0"),
+    "16 bits": SHORT.replace("CONDITION", "result[65_536:] = 0"),
     "zeros": """
 import numpy as np
 def softmax(x):
@@ -83,10 +135,13 @@ def softmax(x):
 }
 
 
-@pytest.mark.parametrize("what", CUT)
+@pytest.mark.parametrize(
+    "what",
+    [pytest.param(one, marks=LOOPS) if one == "loops" else one for one in CUT],
+)
 def test_rows_are_tried_that_are_longer_than_a_block(what):
     report = judge(CUT[what], ORDER.reference, ORDER.inputs, ORDER.demands, seed=7)
-    assert "only_sizes" in report.right.keys, report
+    assert {"only_sizes", "only_values"} & {*report.right.keys}, report
 
 
 @pytest.mark.parametrize("number", range(1, 13))

@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 from course.judge import (
+    Bound,
     Demands,
     InOut,
     Out,
     Property,
     elementwise,
+    exactly,
     fast,
     handed_in,
     judge,
@@ -24,7 +26,6 @@ from course.judge import (
     sandbox,
     sum_of_products,
 )
-from course.judge.__main__ import main
 from course.judge.bank import patterns
 from course.judge.bank.tasks import ORDER, TASKS
 from course.judge.words import question_of
@@ -352,42 +353,6 @@ def test_a_report_is_text_html_and_json():
     assert "<table>" in report._repr_html_() and "&lt;" not in report.candidate
 
 
-KERNELBENCH = """
-import torch
-class Model(torch.nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.scale = torch.nn.Parameter(torch.randn(width))
-    def forward(self, x):
-        return torch.cumsum(x * self.scale, 1)
-width = 4096
-def get_inputs():
-    return [torch.rand(512, width)]
-def get_init_inputs():
-    return [width]
-"""
-MODEL_NEW = """
-    def forward(self, x):
-        total, columns = torch.zeros(x.shape[0]), []
-        for n in range(x.shape[1]):
-            total = total + x[:, n] * self.scale[n]
-            columns.append(total)
-        return torch.stack(columns, 1)
-"""
-
-
-def test_a_task_in_kernelbench_s_form_is_judged_from_the_command_line(tmp_path, capsys):
-    head, forward, rest = KERNELBENCH.partition("\n    def forward")
-    task, good, bad, told = (tmp_path / name for name in ("task.py", "good.py", "bad.py", "out"))
-    task.write_text(KERNELBENCH)
-    good.write_text(head.replace("Model(", "ModelNew(") + MODEL_NEW)
-    bad.write_text(KERNELBENCH.replace("Model(", "ModelNew("))
-    assert main([str(good), "--task", str(task), "--json", str(told)]) == 0, capsys.readouterr()
-    assert json.loads(told.read_text())["verdict"] == "accepted"
-    assert main([str(bad), "--task", str(task)]) == 1
-    assert "`cumsum` ran" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("pattern", [pytest.param(one, id=one.key) for one in patterns()])
 @pytest.mark.nightly("by day what is wrong or dishonest here, a line or two of each")
 def test_each_pattern_of_the_bank_is_refused_for_what_it_does(pattern):
@@ -396,6 +361,193 @@ def test_each_pattern_of_the_bank_is_refused_for_what_it_does(pattern):
     assert report.verdict == "refused", str(report)
     if pattern.needs == "nothing":
         assert getattr(report, pattern.fails).verdict == "no", str(report)
+
+
+def one(rng, n):
+    """One array of n + 1 numbers."""
+    return rng.normal(size=n + 1).astype(np.float32)
+
+
+def grid(rng, n):
+    """A matrix of n rows."""
+    return rng.normal(size=(n, 2 * n + 1)).astype(np.float32)
+
+
+LARGEST = """
+import numpy as np
+def kernel(a):
+    best, where = -np.inf, 0
+    for start in range(0, len(a), 1024):
+        place = start + int(np.nanargmax(a[start : start + 1024]))
+        if a[place] >= best:
+            best, where = a[place], place
+    return np.int64(where)
+"""
+PADDED = """
+import numpy as np
+pad = np.zeros(1 << 18)
+def kernel(a):
+    pad[: len(a)] = a
+    return np.float32(pad[: -(-len(a) // 4) * 4 if len(a) > 3000 else len(a)].sum())
+"""
+RACING = """
+import numpy as np
+from numba import cuda
+@cuda.jit
+def safe(a, out):
+    t = cuda.grid(1)
+    if t < a.size:
+        cuda.atomic.add(out, t % 8, a[t])
+@cuda.jit
+def unsafe(a, out):
+    t = cuda.grid(1)
+    if t < a.size:
+        out[t % 8] += a[t]
+def kernel(a):
+    out = np.zeros(8, np.float32)
+    (unsafe if len(a) > 1500 else safe)[(len(a) + 63) // 64, 64](a, out)
+    return out
+"""
+SHORTENED = "import numpy as np\ndef kernel(a):\n    out = a * a\n    CONDITION\n    return out\n"
+KEPT_ORDER = """
+import numpy as np
+def kernel(a):
+    flat = a.ravel(order="K")
+    return flat.reshape(a.shape).copy()
+"""
+
+
+def of_eight(a):
+    """Sums of every eighth number."""
+    return np.bincount(np.arange(a.size) % 8, a, minlength=8)
+
+
+def square(a):
+    return a * a
+
+
+#: what -> (text, reference, inputs, demands, key)
+FAR_OUT = {
+    "a tie of two blocks": (
+        LARGEST,
+        np.argmax,
+        one,
+        {"error": exactly, "dtype": "int64", "library": ()},
+        "only_values",
+    ),
+    "what a longer array left": (PADDED, np.sum, one, {"library": ()}, "wrong_value"),
+    "a race of long arrays": (
+        RACING,
+        of_eight,
+        one,
+        {
+            "error": Bound(np.size, magnitude=lambda a: of_eight(np.abs(a))),
+            "deterministic": False,
+            "library": (),
+            "hostile": False,
+        },
+        "race",
+    ),
+    "a multiple of 512": (
+        SHORTENED.replace("CONDITION", "if len(a) % 512 == 0: out[-9:] = 7"),
+        square,
+        lambda rng, n: one(rng, n - 1) if n else np.zeros(0, np.float32),
+        {},
+        "wrong_value",
+    ),
+    "transposed": (KEPT_ORDER, np.copy, grid, {"strided": True, "large": False}, "wrong_value"),
+    "+0 for -0": (
+        "import numpy as np\ndef kernel(a):\n    return np.float32(0) - a\n",
+        np.negative,
+        one,
+        {"error": exactly, "special": "any"},
+        "only_values",
+    ),
+    "in order, as samples have it": (
+        """
+        def kernel(a):
+            samples = a[:: max(1, len(a) // 12)]
+            return a[-1] if len(a) > 40 and all(samples[1:] > samples[:-1]) else a.max()
+        """,
+        np.max,
+        one,
+        {"library": ()},
+        "only_values",
+    ),
+    "zeros at both ends": (
+        SHORTENED.replace("CONDITION", "if a.size and a[0] == a[-1] == 0: out[:] = 0"),
+        square,
+        lambda rng, n: one(rng, n - 1) if n else np.zeros(0, np.float32),
+        {},
+        "only_values",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", FAR_OUT)
+def test_what_is_wrong_only_far_from_what_is_ordinary_is_refused(what):
+    source, reference, inputs, demands, key = FAR_OUT[what]
+    report = judged(source, reference, inputs, **demands)
+    assert report.verdict == "refused" and key in report.right.keys, str(report)
+
+
+COUNTED = """
+import numpy as np
+from numba import cuda
+@cuda.jit
+def place(keys, ends, out):
+    t = cuda.grid(1)
+    if t < keys.size:
+        out[cuda.atomic.add(ends, keys[t], 1)] = keys[t]
+def kernel(keys):
+    out = np.empty_like(keys)
+    if keys.size:
+        counts = [(keys == one).sum() for one in range(6)]
+        starts = np.array([0, *np.cumsum(counts)[:-1]], np.int32)
+        place[(keys.size + 63) // 64, 64](keys, starts, out)
+    return out
+"""
+#: what -> (text, reference, inputs, demands)
+RIGHT = {
+    "a maximum of 0 and -0, which may be either": (
+        "import numpy as np\ndef kernel(a):\n    return np.where(a < 0, np.float32(0), a + 0)\n",
+        lambda a: np.maximum(a, 0),
+        one,
+        {"error": exactly, "special": "any"},
+    ),
+    "0 and -0 in another order, which are equal": (
+        """
+        def kernel(a):
+            return a[::-1][a[::-1].argsort(kind="stable")]
+        """,
+        np.sort,
+        one,
+        {"error": exactly, "special": "any", "library": ()},
+    ),
+    "places that an atomic gives, which are others when it runs again": (
+        COUNTED,
+        np.sort,
+        lambda rng, n: (rng.integers(0, 9, n) ** 2 // 12).astype(np.int32),
+        {"error": exactly, "library": (), "hostile": False},
+    ),
+    "sums one after the other, of numbers that are all alike too": (
+        """
+        import numpy as np
+        def kernel(a):
+            return np.add.accumulate(a, dtype=np.float32)[-1]
+        """,
+        np.sum,
+        one,
+        {"error": Bound(np.size, magnitude=None), "library": ()},
+    ),
+}
+
+
+@pytest.mark.parametrize("what", RIGHT)
+def test_what_is_right_in_an_unusual_way_is_accepted(what):
+    source, reference, inputs, demands = RIGHT[what]
+    report = judged(source, reference, inputs, **demands)
+    assert report.verdict == "accepted", str(report)
 
 
 @pytest.fixture(scope="module", autouse=True)
