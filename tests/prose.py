@@ -175,7 +175,6 @@ def _part(node):
 
 #: {file: {rule: cases}} of the day when the rules came: less every time somebody mends one
 KNOWN = {
-    "chapters/beating_pytorch.ipynb": {"bring": 1},
     "chapters/profiling.ipynb": {"bring": 1, "telegram": 2},
     "chapters/synchronization.ipynb": {"no x, no y": 1},
     "course/exercises/meet_the_gpu.py": {"behind the point": 1},
