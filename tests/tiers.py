@@ -58,8 +58,8 @@ LARGE = (
 )
 #: As in utils/timing.py, which would load NumPy before a worker's threads are counted
 NO_ESTIMATES = "CUDA_COURSE_NO_ESTIMATES"
-#: As in utils/cpu/cuda_c/compiler.py
-OPTIMIZE = "CUDA_COURSE_OPTIMIZE"
+#: As in utils/cpu/cuda_c/compiler.py, and the level by day
+OPTIMIZE, OPTIMIZE_BY_DAY = "CUDA_COURSE_OPTIMIZE", "-Og"
 #: Notebooks whose cells say estimates by day, too
 ESTIMATED = ("24_estimates.ipynb",)
 #: Notebooks that hand in their starters and ask their questions by day, too; of all others a wrong
@@ -143,7 +143,7 @@ def pytest_configure(config):
         anew = config.option.tier == "nightly"
         config.option.seed = random.SystemRandom().randrange(1, 1 << 31) if anew else 0
     if config.option.tier != "nightly":  # half of a build's time; notebooks inherit it, too
-        os.environ.setdefault(OPTIMIZE, "-Og")
+        os.environ.setdefault(OPTIMIZE, OPTIMIZE_BY_DAY)
 
 
 def pytest_report_header(config):

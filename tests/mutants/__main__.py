@@ -4,10 +4,10 @@
 by chance, as --seed S has it. --days N: those whose turn is today, each one every N days.
 --afresh: those again that were tried before, too. --known: only those that were tried before, and
 of these the accepted ones again. --by-day: as `make test` hands them in, in one order of the
-threads and with fewer inputs drawn; what it rejects is rejected at night, too. Prints each mutant
-that is accepted, the numbers, and in one line whether all were found; ends with status 1 where one
-is left that equivalents.json does not name. A run over all mutants of an exercise writes what
-became of them into build/mutants.json.
+threads, with fewer inputs drawn and CUDA C built as by day; what it rejects is rejected at night,
+too. Prints each mutant that is accepted, the numbers, and in one line whether all were found; ends
+with status 1 where one is left that equivalents.json does not name. A run over all mutants of an
+exercise writes what became of them into build/mutants.json.
 
 To change the solution in course/exercises in the same way fails `make test` wherever a mutant is
 rejected here: its test_solution_passes hands the solution to the same check.
@@ -25,6 +25,7 @@ from datetime import date
 from pathlib import Path
 
 from course import exercises
+from tests import tiers
 from tests.mutants import cpp, journal, python, trial
 from tests.mutants.trial import outcome_of, warm_up
 
@@ -108,6 +109,7 @@ def main():
     entries = []
     if given.by_day:
         trial.DRAWN.update(trial.DRAWN_BY_DAY)
+        os.environ.setdefault(tiers.OPTIMIZE, tiers.OPTIMIZE_BY_DAY)
     for exercise in chosen(given, date.today().toordinal()):
         if given.by_day:
             exercise = dataclasses.replace(exercise, orders=1)
