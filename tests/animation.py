@@ -1,9 +1,9 @@
-"""README.md's moving picture and the website's social picture, from the real thing in a browser.
+"""README.md's pictures and the website's social picture, from the real thing in a browser.
 
-    python -m tests.animation          (writes assets/readme.gif and assets/social.png)
+    python -m tests.animation      (writes assets/readme.gif, assets/check.png, assets/social.png)
 
-The moving picture is the player's film of a race and its cure; the social picture is the course's
-name and its recorded result.
+The moving picture is the player's film of a race and its cure; the still is what a check says of an
+answer without a guard; the social picture is the course's name and its recorded result.
 """
 
 import base64
@@ -15,11 +15,12 @@ from pathlib import Path
 os.environ["CUDA_COURSE_CPU"] = "1"  # before utils: films are drawn from the CPU engine's record
 
 from PIL import Image
+from pygments.formatters import HtmlFormatter
 
 import utils  # noqa: F401  first: it decides between GPU and CPU
 from course.chapters import TITLE
 from course.pictures import front
-from course.publish.landing import TAGLINE
+from course.publish import landing
 from tests.browser import ROOT, installed_chromium, playwright
 
 SCREEN = {"width": 772, "height": 600}
@@ -119,9 +120,33 @@ def social(browser):
     page = browser.new_page(viewport=SOCIAL)
     picture = front.race_picture()._repr_html_()
     logo = base64.b64encode(LOGO.read_bytes()).decode()
-    words = f'<img src="data:image/svg+xml;base64,{logo}"><h1>{TITLE}</h1><p>{TAGLINE}</p>'
+    words = f'<img src="data:image/svg+xml;base64,{logo}"><h1>{TITLE}</h1><p>{landing.TAGLINE}</p>'
     page.set_content(f"<style>{CARD}</style><div>{words}</div><div>{picture}</div>")
     return page.screenshot()
+
+
+REPORT = """
+body { width: 760px; margin: 0; padding: 4px; color: #1f2328; background: #fff;
+  font: 16px/1.45 system-ui, 'DejaVu Sans', sans-serif; }
+pre { background: #f6f8fa; padding: 10px 14px; margin: 0 0 14px; border-radius: 6px;
+  font: 14px/1.5 ui-monospace, 'DejaVu Sans Mono', monospace; }
+"""
+
+
+def check(browser):
+    """What the course says to an answer that looks right: its code, and the check's report."""
+    page = browser.new_page(viewport=SCREEN, device_scale_factor=SHARPER)
+    colours = HtmlFormatter(style="a11y-high-contrast-light").get_style_defs()
+    page.set_content(f"<style>{colours}{REPORT}</style><main>{landing.report()}</main>")
+    return page.locator("main").screenshot()
+
+
+def small(png):
+    """The picture with a palette: a third of the bytes."""
+    picture = Image.open(io.BytesIO(png)).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG", optimize=True)
+    return buffer.getvalue()
 
 
 def main():
@@ -132,6 +157,7 @@ def main():
         page = browser.new_page(viewport=SCREEN, color_scheme="light", device_scale_factor=SHARPER)
         shown = [frame for film in films(Path(scratch)) for frame in frames(page, film)]
         write_gif(shown, ROOT / "assets" / "readme.gif")
+        (ROOT / "assets" / "check.png").write_bytes(small(check(browser)))
         (ROOT / "assets" / "social.png").write_bytes(social(browser))
         browser.close()
 

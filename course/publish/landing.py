@@ -173,17 +173,22 @@ def slider():
 
 def check():
     """What the course says to an answer that looks right: from a check that ran for this page."""
-    exercise, answer = SHOWN
-    report = inline_only(check_answer(exercise, answer, seed=0)._repr_html_())
-    code = highlight(source_of(answer), PythonLexer(), HtmlFormatter())
     return section(
         "Checks that say why",
-        f"<p>An answer with a mistake that many make: the guard is gone.</p>"
-        f'{code}<div class="report">{report}</div>'
+        "<p>An answer with a mistake that many make: the guard is gone.</p>"
+        f"{report()}"
         "<p>Every kernel is tried on random inputs, awkward sizes and hostile thread orders. The "
         f"checks are themselves tested: they must reject all of {number_of_wrong():,} known wrong "
         "answers, each for the right reason.</p>",
     )
+
+
+def report():
+    """An answer and what its check says."""
+    exercise, answer = SHOWN
+    said = inline_only(check_answer(exercise, answer, seed=0)._repr_html_())
+    code = highlight(source_of(answer), PythonLexer(), HtmlFormatter())
+    return f'{code}<div class="report">{said}</div>'
 
 
 def source_of(kernel):
