@@ -373,7 +373,9 @@ class Trials:
         quick = [one for one in long if one.seconds < QUICK]
         if quick and self.demands.hostile:
             longest = max(quick, key=columns)
-            for words, change in cases.FOR_LONG.items():
+            kind = getattr(getattr(longest.expected, "dtype", None), "kind", "")
+            is_exact = kind in ("b", "i", "u") or self.demands.error and self.demands.error.exact
+            for words, change in (cases.FOR_LONG | (cases.TIES if is_exact else {})).items():
                 self.changed(words, change, longest.size)
 
     def long_and_watched(self, long):

@@ -530,15 +530,15 @@ RIGHT = {
         lambda rng, n: (rng.integers(0, 9, n) ** 2 // 12).astype(np.int32),
         {"error": exactly, "library": (), "hostile": False},
     ),
-    "sums one after the other, of numbers that are all alike too": (
+    "a sum one after the other, which rounds equal terms always the same way": (
         """
         import numpy as np
         def kernel(a):
-            return np.add.accumulate(a, dtype=np.float32)[-1]
+            return np.add.accumulate(np.exp(np.float32(0.3) * a), dtype=np.float32)[-1]
         """,
-        np.sum,
+        lambda a: np.exp(0.3 * a).sum(),
         one,
-        {"error": Bound(np.size, magnitude=None), "library": ()},
+        {"error": Bound(lambda a: a.size + 9, magnitude="itself"), "library": ()},
     ),
 }
 
