@@ -105,7 +105,7 @@ AT_NIGHT = {
         "tests/course/kernels/attention/test_attention.py",
     ),
     "25_not_written.ipynb": dict.fromkeys(  # envelopes that the judge opens
-        ("opened-1", "opened-4", "opened-6", "opened-7", "opened-9", "opened-11", "opened-12")
+        (*(f"opened-{number}" for number in range(1, 13) if number != 2), "pattern-one")
         + ("break-kept", "loop"),
         "tests/course/judge/test_bank.py",
     ),
