@@ -96,9 +96,9 @@ def page(shared_page, request):
 
 
 @contextlib.contextmanager
-def new_page(browser):
-    """A page with storage of its own."""
-    context = browser.new_context(viewport=VIEWPORT, reduced_motion="reduce")
+def new_page(browser, **options):
+    """A page with storage of its own. options: more of its context's, as Playwright names them."""
+    context = browser.new_context(viewport=VIEWPORT, reduced_motion="reduce", **options)
     context.set_default_timeout(1000 * PATIENCE)
     yield context.new_page()
     context.close()

@@ -250,7 +250,9 @@ function ran(cell, data) {
     markSolved();
   }
   show(cell, data.outputs.map(shown));
-  window.makeAllLegible?.(cell.output); // the site's script: a phone's letters
+  // The element that is wrong may be the last one: the site's script shows a picture whole, and
+  // has a button that enlarges it, where letters are too small
+  window.makeAllLegible?.(cell.output);
   replaceRecorded(cell);
   if (cell === wanted && !data.failed && !data.outputs.length) noteDone(cell);
   if (data.failed && cell !== wanted) {
@@ -617,7 +619,7 @@ function open(cell) {
   told.className = "here-note";
   told.setAttribute("role", "status");
   const output = document.createElement("div");
-  output.className = checkedBy(cell) ? "here-output here-verdict" : "here-output";
+  output.className = "here-output";
   output.hidden = true;
   output.setAttribute("aria-live", "polite");
   input.replaceChildren(text, ...(touched ? [keysFor(text)] : []), buttons, told);
