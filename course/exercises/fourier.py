@@ -474,7 +474,7 @@ __global__ void pass_4(float2* out, const float2* in, int n, int done) {
     specials="finite",
     rtol=1e-4,
     shapes=((4, 1), (16, 1), (16, 4), (64, 4), (64, 16), (256, 1), (256, 64)),
-    large=(1 << 18, 4),
+    large=(1 << 18, 1 << 14),  # k, too, is more than a byte counts
     fresh=lambda rng: (256, int(rng.choice((1, 4, 16, 64)))),
     extents=lambda shape: (shape[0] // 4, 1, 1),
     other_block=(64, 1, 1),
@@ -494,6 +494,7 @@ __global__ void pass_4(float2* out, const float2* in, int n, int done) {
     wrong=(
         ("{b.y - d.y, d.x - b.x}", "{d.y - b.y, b.x - d.x}", "wrong_value"),
         ("int to = 4 * j - 3 * k;", "int to = 4 * j;", "race"),
+        ("int k = j % done;", "signed char k = j % done;", "only_small"),
         (
             ("root(k, 4", "root(0 * k, 4"),
             ("root(2 * k", "root(0 * k"),
