@@ -6,11 +6,15 @@ import signal
 import threading
 import time
 
+from utils import has_gpu
 from utils.cpu import deadline
 
 SECONDS = 10  # of CPU time, for all launches of one check on the CPU engine, or all calls
 EACH_SECONDS = 4  # of these, for one of them
 ENOUGH_SECONDS = 2  # of these, after which a kernel that was wrong once is not tried any more
+#: of CPU time, for a launch with large arrays, which takes a good computer one or two. It comes
+#: after all small ones went well, so it may rather take long than be called endless.
+LARGE_SECONDS = 20
 GPU_SECONDS = 30  # on a GPU, where what is launched is compiled first, for one of them
 
 #: Characters. What an answer prints is shown up to the first number and stops it at the second.
@@ -138,6 +142,13 @@ def print_limit():
 def budget_of_engine():
     """What all launches of one kind may take on the CPU engine."""
     return Budget(EACH_SECONDS, SECONDS)
+
+
+def budgets_of_launches():
+    """What launches on this machine's engine may take: usual ones, and those with large arrays."""
+    if has_gpu():
+        return budget_of_gpu(), budget_of_gpu()
+    return budget_of_engine(), Budget(LARGE_SECONDS, 3 * LARGE_SECONDS)
 
 
 def budget_of_gpu():

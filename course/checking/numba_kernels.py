@@ -77,13 +77,13 @@ def try_numba(exercise, kernel, seed):
         # only now on the real engine: a GPU does not survive every mistake
         if engines.context_is_gone():
             raise Rejected("not_checked", "Nothing is known against the answer.")
-        budget = limits.budget_of_gpu() if has_gpu() else limits.budget_of_engine()
+        usual, patient = limits.budgets_of_launches()
         for case in (*cases(exercise, seed), *large_trials(exercise, seed)):
             rng = np.random.default_rng((seed, len(runs)))
             # in order where threads are many, and where a trace has looked for races
             large = case[0] in exercise.large_shapes
             order = None if exercise.race_free or large else seed
-            with budget.piece():
+            with (patient if large else usual).piece():
                 runs.append(engines.run_guarded(kernel, *case, rng, order, not large))
         case = ()
         runs += special_runs(kernel, exercise, seed)
