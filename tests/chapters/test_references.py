@@ -46,8 +46,8 @@ def test_texts_name_chapters():
 
 @functools.cache
 def cell_ids(name):
-    """The ids of a chapter's cells; none of a chapter that is not there."""
-    path = ROOT / "chapters" / f"{name}.ipynb"
+    """The ids of the cells of a chapter or of the start page; none where there is none of it."""
+    path = ROOT / ("course" if name == "index" else "chapters") / f"{name}.ipynb"
     if not path.is_file():
         return set()
     return {cell.id for cell in nbformat.read(path, as_version=4).cells}
