@@ -39,7 +39,7 @@ def run(executable, *arguments, **environment):
     """Runs a program of the engine, with no other of the engine's settings than those given."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith("CUDA_CPU_")}
     return completed(
-        [str(executable), *arguments], errors="replace", timeout=600, env={**clean, **environment}
+        [str(executable), *arguments], errors="replace", timeout=300, env={**clean, **environment}
     )
 
 
