@@ -113,7 +113,7 @@ AT_NIGHT = {
 #: and what others do less of by day
 LESS = {
     "11_matmul.ipynb": {"cpu-run": ("side = 512", "side = 256")},
-    "13_convolution.ipynb": {"undo": ("200", "20")},
+    "13_convolution.ipynb": {"undo": ("photo, 200", "photo, 20")},
     "19_mnist_cnn.ipynb": {"run": ("lr={lr}", "lr={lr} steps=8")},
     "23_language_model.ipynb": {
         "train": ("cpu=100", "cpu=40"),
