@@ -379,6 +379,8 @@ cudaError_t run_grid(Grid& g) {
         checks_begin_grid(g);
     if (g.inner)
         g.concurrent = hot.concurrent;
+    else if (device_count() > 1)  // a kernel of another device may use the same memory
+        g.concurrent = true;
     std::unique_lock<std::mutex> alone(helpers->busy, std::defer_lock);
     bool share = !g.inner && g.blocks > 1 && cores() > 1 && alone.try_lock();
     work(g, share ? call_helpers : nullptr);
