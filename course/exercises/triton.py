@@ -55,7 +55,8 @@ def gradients(rng, shape):
 @functools.cache
 def _start_dynamo():
     """Dynamo loads itself at its first use, for seconds on a slow computer: none of an answer's."""
-    torch._dynamo.explain(torch.neg)(torch.zeros(1))
+    with _without_cuda():
+        torch._dynamo.explain(torch.neg)(torch.zeros(1))
 
 
 def compiled_whole(answer, gradient, most):
