@@ -1716,6 +1716,12 @@ def devices_flags():
 
 
 @program
+def host_threads():
+    hosts, n, times = 3, 64, 5000
+    return f"{hosts * n * times}\n"
+
+
+@program
 def nccl_groups():
     names = ("all-reduce", "largest", "broadcast", "all-gather", "reduce-scatter", "ring")
     return "".join(f"{name}: right\n" for name in names)

@@ -377,10 +377,8 @@ cudaError_t run_grid(Grid& g) {
         tell_how_far(g);
     if (checking)
         checks_begin_grid(g);
-    if (g.inner)
-        g.concurrent = hot.concurrent;
-    else if (device_count() > 1)  // a kernel of another device may use the same memory
-        g.concurrent = true;
+    // a kernel of another host thread, or device, may use the same memory; checked, it waits
+    g.concurrent = g.inner ? hot.concurrent : !checking;
     std::unique_lock<std::mutex> alone(helpers->busy, std::defer_lock);
     bool share = !g.inner && g.blocks > 1 && cores() > 1 && alone.try_lock();
     work(g, share ? call_helpers : nullptr);
