@@ -9,7 +9,6 @@ While the recording command runs, it names a file of JSON lines in the environme
 file with `read_lines` and `add`.
 """
 
-import contextlib
 import functools
 import json
 import math
@@ -97,19 +96,24 @@ _FILE = _object(
 
 
 @functools.cache
-def _quick(schema: str):
-    """What raises for a content that is not of this form: in a tenth of a second for thousands of
+def _quick():
+    """What raises for a file's content of another form: in a tenth of a second for thousands of
     entries, and jsonschema, which names all that is wrong, needs two.
     """
     import fastjsonschema
 
-    return fastjsonschema.compile(json.loads(schema))
+    return fastjsonschema.compile(_FILE)
+
+
+def _problems_of_form(content) -> list[str]:
+    try:
+        _quick()(content)
+    except ValueError:  # fastjsonschema's are of this class
+        return _problems(content, _FILE)
+    return []
 
 
 def _problems(content, schema) -> list[str]:
-    with contextlib.suppress(ValueError):  # fastjsonschema's errors, too
-        _quick(json.dumps(schema))(content)
-        return []
     from jsonschema import Draft202012Validator
 
     problems = []
@@ -133,7 +137,7 @@ def _problems_of_entry(entry: dict) -> list[str]:
 
 def validate(content) -> list[str]:
     """Problems of a results file's content (as `json.load` gives it), a sentence each."""
-    problems = _problems(content, _FILE)
+    problems = _problems_of_form(content)
     if problems:
         return problems
     names = set()
