@@ -47,10 +47,10 @@ def test_texts_name_chapters():
 @functools.cache
 def cell_ids(name):
     """The ids of the cells of a chapter or of the start page; none where there is none of it."""
-    path = ROOT / ("course" if name == "index" else "chapters") / f"{name}.ipynb"
-    if not path.is_file():
+    paths = {path.stem: path for path in notebooks()}
+    if name not in paths:
         return set()
-    return {cell.id for cell in nbformat.read(path, as_version=4).cells}
+    return {cell.id for cell in nbformat.read(paths[name], as_version=4).cells}
 
 
 @pytest.mark.parametrize("path", notebooks())
