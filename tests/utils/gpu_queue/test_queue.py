@@ -68,12 +68,13 @@ def waiting(queue):
     return len(list(queue.glob(f"*{tickets.TICKET}")))
 
 
-def visit(queue, log, label, seconds=0.0):
-    """Have a turn, and write down when it began and ended."""
+def visit(queue, log, label, seconds=0.0, tickets_seen=0):
+    """Have a turn, and write down when it began and ended: after so many came to the queue."""
     turn = Turn(queue, GPU)
     turn.start()
     note(log, f"{label} in")
     time.sleep(seconds)
+    wait_until(lambda: waiting(queue) >= tickets_seen)
     note(log, f"{label} out")
     turn.end()
 
@@ -220,11 +221,11 @@ def test_a_second_request_waits_for_others_first_one(queue, tmp_path):
     log = queue / "log"
     log.touch()
     log.chmod(0o666)
-    with process(lambda: visit(queue, log, "ann", 0.3), ANN) as first:
+    with process(lambda: visit(queue, log, "ann", tickets_seen=3), ANN) as first:
         wait_until(lambda: list(queue.glob(f"*{tickets.TURN}")))
         with process(lambda: visit(queue, log, "ann again"), ANN) as second:
             wait_until(lambda: waiting(queue) == 2)
-            with process(lambda: visit(queue, log, "bob", 0.3), BOB) as bob:
+            with process(lambda: visit(queue, log, "bob"), BOB) as bob:
                 assert all(map(ended, (first, second, bob)))
     assert log.read_text().split("\n")[:-1] == [
         "ann in",
