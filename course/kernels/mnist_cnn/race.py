@@ -13,6 +13,7 @@ The parts, in the order in which they run:
     step        the race at one batch size
     kernels     each of our kernels
     waterfall   our step with one optimization more each time
+    ablation    our whole step with one optimization less, at 64 and at 4,096
     program     whole programs, from the command to 98.5 % of the test digits
     profile     PyTorch's kernels
 
@@ -530,6 +531,21 @@ WATERFALL = (
     ("two_branches", "bf16", (), {"early": False}),
     ("early_starts", "bf16", (), {}),
 )
+#: Our whole step with one of its optimizations less: its name, the precision, and as above.
+ABLATION = (
+    ("nothing", "bf16", (), {}),
+    ("tensor_cores", "bf16", ("NO_TENSOR_CORES",), {}),
+    ("bf16", "tf32", (), {}),
+    ("asynchronous_copies", "bf16", ("PLAIN_COPIES",), {}),
+    ("moments_of_patches", "bf16", (), {"moments": False}),
+    ("one_update", "bf16", (), {"one_update": False}),
+    ("split_sums", "bf16", (), {"splits": False}),
+    ("batch_copied_beside", "bf16", (), {"overlap": False}),
+    ("one_graph", "bf16", (), {"graph": False}),
+    ("two_branches", "bf16", (), {"branches": False}),
+    ("early_starts", "bf16", (), {"early": False}),
+)
+ABLATED_AT = (64, 4096)  # batches: where a step waits, and where it works
 
 
 def without(precision: str, what) -> str:
@@ -557,7 +573,7 @@ def build() -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     wanted = set(fast.precisions())
-    for _, precision, what, _ in WATERFALL:
+    for _, precision, what, _ in (*WATERFALL, *ABLATION):
         if precision in fast.precisions():
             wanted.add(without(precision, what))
     with ThreadPoolExecutor() as pool:
@@ -566,22 +582,42 @@ def build() -> None:
 
 def waterfall(batch: int = 64) -> None:
     """Microseconds of our step, one optimization more each time, in turn, each verified."""
+    rows = [(f"{number}_{name}", *row) for number, (name, *row) in enumerate(WATERFALL)]
+    for name, samples in variants(rows, batch).items():
+        time_us, spread = median_and_spread(samples)
+        record(f"mnist/waterfall/{name}", time_us, "µs", spread)
+
+
+def ablation() -> None:
+    """Microseconds of our whole step with one optimization less, in turn, each verified."""
+    for batch in ABLATED_AT:
+        for name, samples in variants(ABLATION, batch).items():
+            time_us, spread = median_and_spread(samples)
+            record(f"mnist/ablation/{batch}/{name}", time_us, "µs", spread)
+
+
+def variants(rows, batch: int) -> dict[str, list[float]]:
+    """Microseconds a step of variants of ours, timed in turn after each was verified.
+
+    rows: of WATERFALL's form. Returns samples by the rows' names.
+    """
     from course.kernels.mnist_cnn.pytorch import initial_weights
 
     weights = initial_weights(0)
     batches = pinned_batches(batch)
     reference = PyTorch(weights, batch, LR, "eager_fp32").losses(batches[PyTorch], CHECKED_STEPS)
     rivals = []
-    for number, (name, precision, what, off) in enumerate(WATERFALL):
+    for name, precision, what, off in rows:
         if precision not in fast.precisions():
             continue
         rival = Ours(weights, batch, LR, without(precision, what), **off)
-        rival.name = f"{number}_{name}"
+        rival.name = name
         rivals.append(rival)
         verify(rival, rival.losses(batches[Ours], CHECKED_STEPS), reference)
-    for name, samples in measure(rivals, batches).items():
-        time_us, spread = median_and_spread(samples)
-        record(f"mnist/waterfall/{name}", time_us, "µs", spread)
+    samples = measure(rivals, batches)
+    for rival in rivals:
+        rival.close()
+    return samples
 
 
 #: What a kernel of PyTorch's does, from its name; the first line that fits counts.
@@ -681,6 +717,7 @@ PARTS = {
     "step": step,
     "kernels": kernels,
     "waterfall": waterfall,
+    "ablation": ablation,
     "program": program,
     "profile": profile,
 }
@@ -712,6 +749,7 @@ def everything(budget: float) -> int:
         *(["step", "--batch", str(batch)] for batch in BATCHES),
         ["kernels"],
         ["waterfall"],
+        ["ablation"],
         ["program"],
         ["profile"],
     ]
