@@ -21,6 +21,14 @@ def square(shape):
     return ", ".join([f"{int(size):,} × {int(size):,}", *(how[scales[0]] if scales else [])])
 
 
+def product(shape):
+    """The shape of products of any matrices, and their type."""
+    sides, kind = shape.split(" ")
+    batch, m, n, k = map(int, sides.split("x"))
+    many = [f"{batch:,} at once"] if batch > 1 else []
+    return ", ".join([f"{m:,} × {k:,} by {k:,} × {n:,}", *many, kind])
+
+
 def image(shape):
     """The shape of a convolution."""
     *gradient, size = shape.split("/")
@@ -85,8 +93,10 @@ class Record:
 class Grid(Record):
     """A row of shapes of all kinds, of which the means and the worst are recorded, by type.
 
-    names: a pattern of what these results' names begin with.
+    names: a pattern of what these results' names begin with. sides: what a shape consists of.
     """
+
+    sides: tuple[str, ...] = ("rows", "columns")
 
 
 BEST_OF_TORCH = "the better of PyTorch and `torch.compile`"
@@ -109,6 +119,14 @@ RECORDS = (
         "12_tensor_cores",
         r"matmul/bf16/(\d+)/\w+/share_of_cublas",
         square,
+    ),
+    Grid(
+        "Matrix product, shapes of all kinds, fp32 to fp8",
+        "cuBLAS",
+        "12_tensor_cores",
+        r"matmul/grid/.+",
+        product,
+        ("batch", "m", "n", "k"),
     ),
     Record(
         "Convolution, bf16, forward",
@@ -250,14 +268,14 @@ def of_grid(record, gpu=RECORDED_ON):
     pattern = re.compile(f"({record.names})/geomean_over_best")
     starts = [match[1] for match in map(pattern.fullmatch, found) if match]
     worst = min(starts, key=lambda start: found[f"{start}/worst_over_best"])
-    rows, columns = (found[f"{worst}/worst_over_best/{side}"] for side in ("rows", "columns"))
+    sides = [f"{found[f'{worst}/worst_over_best/{side}']:.0f}" for side in record.sides]
     counts = [found[f"{start}/shapes"] for start in starts]
     logs = [math.log(found[f"{start}/geomean_over_best"]) for start in starts]
     mean = sum(n * each for n, each in zip(counts, logs, strict=True)) / sum(counts)
     best = [found.get(f"{start}/greatest_over_best") for start in starts]
     return Summary(
         shapes=round(sum(counts)),
-        weakest=f"{rows:.0f}x{columns:.0f} {worst.split('/')[2]}",
+        weakest=f"{'x'.join(sides)} {worst.split('/')[2]}",
         least=found[f"{worst}/worst_over_best"],
         mean=math.exp(mean),
         best=max(best) if all(best) else None,
