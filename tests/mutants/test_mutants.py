@@ -77,6 +77,7 @@ def test_what_is_wrong_in_c_is_told_by_a_few_launches(tmp_path):
     assert first_failure_in_c(exercise, path) is None, "what stops a launch is looked at in whole"
 
 
+@pytest.mark.nightly("mutants themselves are looked for at night, too")
 def test_equivalents_are_of_exercises_and_have_reasons():
     for id, reasons in EQUIVALENTS.items():
         known = {says for says, _ in mutants_of(exercises.EXERCISES[id])}

@@ -82,6 +82,7 @@ def test_it_is_asked_with_the_types_of_the_launch():
     assert refused(starts_whole, n=1.5)[0]  # range takes no float
 
 
+@pytest.mark.nightly("by day it is started once")
 def test_a_process_that_was_ended_is_started_again():
     os.kill(triton_front.compiler.process.pid, signal.SIGKILL)
     assert refused(starts_whole, n=9)[0]

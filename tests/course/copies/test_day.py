@@ -144,6 +144,7 @@ def new_version(upstream):
     git(upstream, "commit", "-q", "-a", "-m", "second")
 
 
+@pytest.mark.nightly("by day each of its steps is tried alone")
 def test_a_learners_day(upstream, tmp_path):
     learner = Learner(upstream, tmp_path)
     learner.start()

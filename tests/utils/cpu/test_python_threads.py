@@ -361,6 +361,7 @@ print(torch.equal(out, a))
 """
 
 
+@pytest.mark.nightly("by day kernels of Numba do")
 def test_triton_kernels_of_several_threads_take_turns():
     pytest.importorskip("triton")
     done = completed(

@@ -321,6 +321,7 @@ def test_nvcc_takes_the_right_program(refused_by_nvcc):
     assert not refused_by_nvcc(NEEDED + RIGHT)
 
 
+@pytest.mark.nightly("by day the lines are those that nvcc named at night")
 def test_nvcc_refuses_the_same_lines(refused_by_nvcc):
     # what each of its passes says hides what the next one would
     text = NEEDED + SOURCE

@@ -731,6 +731,7 @@ def test_jupyterlab_gets_the_course_s_extension_and_its_changes(project):
     assert "window._JUPYTERLAB" in (extension / build["load"]).read_text()
 
 
+@pytest.mark.nightly("by day environments of all states are judged, and none is made")
 def test_a_broken_environment_is_made_anew(project, monkeypatch):
     project.VENV_PYTHON.parent.mkdir(parents=True)
     project.VENV_PYTHON.symlink_to("/nowhere/python3")  # as after an upgrade of the system's Python
@@ -775,6 +776,7 @@ def notebook(path, *cells):
     path.write_text(nbformat.v4.writes(made))
 
 
+@pytest.mark.nightly("pytest, nbval and xdist notice it, with flags that no day changes")
 def test_notebooks_that_fail_die_or_hang_fail_the_run(tmp_path):
     """With the very flags of `make test`, but for a cell's time-out, and one worker."""
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
