@@ -26,7 +26,7 @@ def join(*, name=None):
     if not membership.board():
         return words.Said(words.NO_CLASS)
     if name is None:
-        return words.Notice(_join)
+        return words.Notice(_join, words.already(membership.label()) if membership.joined() else "")
     return words.Said(_join(bool(name)))
 
 
@@ -46,7 +46,7 @@ def help(wanted=True):
     if not membership.joined():
         return words.Said(words.NOT_JOINED)
     tell("help", wanted=bool(wanted))
-    return words.Said(words.ASKED if wanted else words.HELPED)
+    return words.Said(words.asked(membership.label()) if wanted else words.HELPED)
 
 
 def tell(kind, **what):
@@ -74,7 +74,7 @@ def _join(named):
     membership.join(named)
     if not post.join(named):
         return words.JOINED_UNHEARD
-    return words.JOINED_NAMED if named else words.JOINED
+    return words.joined(membership.label())
 
 
 def _watch():

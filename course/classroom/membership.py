@@ -37,9 +37,15 @@ def class_id() -> str:
     return str(_noted().get("class", ""))
 
 
-def join(named: bool, class_id: str = "") -> None:
+def label() -> str:
+    """What the learner is called on the board, "learner 17" or a name; "" before it said so."""
+    return str(_noted().get("label", ""))
+
+
+def join(named: bool, class_id: str = "", label: str = "") -> None:
     """Note that the learner joins; named: under the account's name."""
-    write_whole(file(), json.dumps({"board": board(), "named": named, "class": class_id}))
+    noted = {"board": board(), "named": named, "class": class_id, "label": label}
+    write_whole(file(), json.dumps(noted))
 
 
 def _noted():

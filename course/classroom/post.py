@@ -23,7 +23,7 @@ def join(named: bool) -> bool:
     """Tell the board that the learner joins; whether it heard."""
     status, reply = _request("api/join", {"named": named})
     if status == 200:
-        membership.join(named, str(reply.get("class", "")))
+        membership.join(named, str(reply.get("class", "")), str(reply.get("label", "")))
     return status == 200
 
 

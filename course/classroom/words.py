@@ -10,17 +10,12 @@ If you join, the class's board on this Hub gets, and shows to your instructor:
 - of a prediction and a quiz: which of the answers you picked, or the number that you wrote;
 - of an exercise: whether it is solved, and if not, the reason that the check named;
 - that you ask for help, once you call classroom.help().
-Your code, your texts and your outputs are never sent. You appear as a number, unless you choose
-your account's name. classroom.leave() deletes what the board keeps of you, and whoever runs the Hub
-deletes all of it with the class. If you do not join, nothing is sent, and all works the same.
-Whoever runs the Hub can open your files and your server in any case."""
+Your code, your texts and your outputs are never sent. You appear as a number, which you are told,
+unless you choose your account's name. classroom.leave() deletes what the board keeps of you, and
+whoever runs the Hub deletes all of it with the class. If you do not join, nothing is sent, and all
+works the same. Whoever runs the Hub can open your files and your server in any case."""
 NO_CLASS = "There is no class here: it needs a Hub that somebody started with `make hub`."
 NOT_JOINED = "You have not joined the class. classroom.join() shows what that would mean."
-JOINED = "You have joined, as a number. classroom.help() asks for help, classroom.leave() ends it."
-JOINED_NAMED = (
-    "You have joined under your account's name. "
-    "classroom.help() asks for help, classroom.leave() ends it."
-)
 JOINED_UNHEARD = (
     "You have joined. The board does not answer at the moment: "
     "what you do meanwhile is kept here and sent later."
@@ -30,8 +25,29 @@ LEFT_UNHEARD = (
     "You have left the class: nothing more is sent. The board does not answer at the moment, so it "
     "still keeps what it has: run classroom.leave() again later."
 )
-ASKED = "The board shows that you need help. classroom.help(False) takes it back."
 HELPED = "The board shows that you need no help any more."
+SOMEBODY = "one of the class"  # whom the board has not told yet what it calls them
+
+
+def joined(me: str) -> str:
+    """What is said after joining; me: what the board calls the learner."""
+    return (
+        f"You have joined: on the board you are {me or SOMEBODY}. "
+        "classroom.help() asks for help, classroom.leave() ends it."
+    )
+
+
+def already(me: str) -> str:
+    """The same for who has joined before, and looks what it means, or who they are."""
+    return f"You are in the class: on the board you are {me or SOMEBODY}."
+
+
+def asked(me: str) -> str:
+    """What is said after a call for help. It stays on the screen by which one is found."""
+    return (
+        f"The board shows that {me or SOMEBODY} needs help: that is you. "
+        "classroom.help(False) takes it back."
+    )
 
 
 class Said:
@@ -50,15 +66,17 @@ class Said:
 class Notice:
     """What joining means, and two buttons to join by.
 
-    join: takes whether the account's name may be shown; returns what is said then.
+    join: takes whether the account's name may be shown; returns what is said then. already: what
+    is said to who has joined before.
     """
 
-    def __init__(self, join):
-        self.join = join
+    def __init__(self, join, already=""):
+        self.join, self.already = join, already
 
     def __repr__(self):
+        before = f"{self.already}\n\n" if self.already else ""
         return (
-            f"{NOTICE}\nTo join as a number: classroom.join(name=False). "
+            f"{before}{NOTICE}\nTo join as a number: classroom.join(name=False). "
             "To join under your account's name: classroom.join(name=True)."
         )
 
@@ -70,7 +88,7 @@ class Notice:
         import ipywidgets
 
         wide = ipywidgets.Layout(width="auto")
-        said = ipywidgets.HTML()
+        said = ipywidgets.HTML(html.escape(self.already))
         number = ipywidgets.Button(description="Join as a number", layout=wide)
         name = ipywidgets.Button(description="Join with my name", layout=wide)
 

@@ -151,8 +151,10 @@ class Join(Handler):
     """A learner joins, as a number or under their account's name."""
 
     async def post(self):
-        self.store.join(self.account(), self.content().get("named") is True)
-        await self.finish({"class": self.store.class_id()})
+        account, named = self.account(), self.content().get("named") is True
+        number = self.store.join(account, named)
+        label = summary.label(number, account if named else "")
+        await self.finish({"class": self.store.class_id(), "label": label})
         await self.news.tell()
 
 
@@ -186,8 +188,8 @@ class Live(Handler):
         try:
             while True:
                 try:
-                    newer = self.news.after(number)
-                    number = await asyncio.wait_for(newer, STILL_THERE)
+                    async with asyncio.timeout(STILL_THERE):
+                        number = await self.news.after(number)
                     self.write(f"data: {json.dumps(await self.shown())}\n\n")
                 except TimeoutError:
                     self.write("event: still\ndata: there\n\n")

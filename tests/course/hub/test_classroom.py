@@ -61,7 +61,7 @@ def test_in_a_class_nothing_is_sent_before_somebody_joins(ann):
 
 
 def test_what_was_done_reaches_the_board(ann):
-    assert repr(classroom.join(name=False)) == words.JOINED
+    assert repr(classroom.join(name=False)) == words.joined("learner 1")
     guess("3 lines")
     exercises.check("first_kernels.blocks_for", lambda *sizes: (1, 1))
     exercises.quiz("first_kernels.q_async").answer("a")
@@ -74,6 +74,19 @@ def test_what_was_done_reaches_the_board(ann):
     (row,) = shown(ann)["exercises"]
     assert (row["exercise"], row["tried"], row["solved"]) == ("first_kernels.blocks_for", 1, 0)
     assert row["reasons"][0]["count"] == 1
+
+
+def test_learners_are_told_what_the_board_calls_them(ann, monkeypatch):
+    """Else nobody in a room of thirty knows who learner 17 is."""
+    monkeypatch.setenv(membership.TOKEN, "bob")
+    classroom.join(name=False)
+    membership.file().unlink()  # what follows is Ann's
+    monkeypatch.setenv(membership.TOKEN, "ann")
+    assert "learner 2" in repr(classroom.join(name=False))
+    assert "learner 2" in repr(classroom.help()) and "learner 2" in repr(classroom.join())
+    assert post.send_all()
+    assert [each["label"] for each in shown(ann)["help"]] == ["learner 2"]
+    assert "are ann" in repr(classroom.join(name=True)) and "ann needs" in repr(classroom.help())
 
 
 def test_of_a_notebook_of_their_own_not_even_the_name_is_sent(ann, monkeypatch):
