@@ -20,9 +20,8 @@ from pathlib import Path
 
 import psutil
 
-from course.hub import accounts, limits, provide, settings
+from course.hub import accounts, provide, ready, settings, spawning
 from course.hub.settings import Settings, Unsafe
-from utils.gpu_queue import sharing
 from utils.gpu_queue.tickets import make_folder
 
 MEANT = "forget"  # what somebody types who means it
@@ -108,10 +107,8 @@ def start(options) -> None:
         settings.refuse_closed()
     provide.provide()
     prepare(hub)
-    first = not (hub.secret / "jupyterhub.sqlite").exists()
-    password = accounts.new_password() if first else ""
-    print(first_steps(hub, password), flush=True)
-    become(hub, password)
+    print("Starting the Hub: its address comes below, once it answers there", flush=True)
+    become(hub)
 
 
 def prepare(hub: Settings) -> None:
@@ -132,34 +129,12 @@ def prepare(hub: Settings) -> None:
         settings.refuse_closed(hub.board_account)
 
 
-def first_steps(hub: Settings, password: str) -> str:
-    """What is printed when the Hub starts: where it is, what to do, and what is limited."""
-    who = hub.instructors[0]
-    log_in = f"as {who}"
-    if password:
-        log_in += f", password {password} (then change it: {hub.told}/hub/change-password)"
-    let_in = "" if hub.open else f"; let them in at {hub.told}/hub/authorize"
-    limited, unlimited = limits.in_words(hub, limits.has_systemd())
-    lines = [
-        f"\nThe Hub: {hub.told}{'' if hub.cert else '  (this machine alone)'}",
-        f"  1. Log in {log_in}",
-        f"  2. Learners open the address and choose Sign up{let_in}",
-        f"  3. The board: {hub.told}/services/board/ (and the wall, for the projector)",
-        f"  Your institution's accounts (OAuth) and other settings: {hub.own}",
-        "Limited: " + "; ".join(limited),
-        "Not limited: " + "; ".join(unlimited),
-        "GPU: " + " ".join(sharing.lines(hub.learners)),
-        "Ctrl-C ends the Hub and leaves notebooks at work: `make hub` finds them again, and "
-        f"`{sys.executable} -m course.hub stop` ends them\n",
-    ]
-    return "\n".join(lines)
-
-
-def become(hub: Settings, password: str = "") -> None:
+def become(hub: Settings) -> None:
     """Replace this process by JupyterHub."""
     os.environ[settings.SETTINGS] = str(hub.write())
-    if password:
-        os.environ["CUDA_COURSE_FIRST_PASSWORD"] = password
+    # Of no effect on accounts that are there
+    os.environ["CUDA_COURSE_FIRST_PASSWORD"] = accounts.new_password()
+    os.environ[ready.SAY] = "yes"
     os.chdir(hub.secret)
     file = Path(__file__).with_name("jupyterhub_config.py")
     words = ["-m", "jupyterhub", "-f", str(file), "--log-level=WARN"]
@@ -198,6 +173,22 @@ def forget(options) -> None:
     for folder in (hub.secret, hub.board, hub.homes):
         shutil.rmtree(folder, ignore_errors=True)
     print(f"{len(gone)} learners' accounts with their homes, and the Hub's own, are deleted")
+    print(what_is_left(hub))
+
+
+def what_is_left(hub: Settings) -> str:
+    """Delete what nobody has written to or uses; one line on what stays and how that goes."""
+    from course.hub.config import OWN
+
+    with contextlib.suppress(OSError):
+        if hub.own.read_text() == OWN:
+            hub.own.unlink()
+    for folder in (Path(hub.place), Path(spawning.RUN), Path(hub.queue)):
+        with contextlib.suppress(OSError):
+            folder.rmdir()  # none that holds anything
+    if hub.own.exists():
+        return f"Your own settings stay: {hub.own}. So does the course with its packages."
+    return "What stays is the course with its packages: delete its folder, if you want."
 
 
 def what_goes(hub: Settings, everything: bool) -> str:
@@ -216,7 +207,7 @@ def what_goes(hub: Settings, everything: bool) -> str:
         lines.append(f"{len(homes)} homes below {hub.homes}, with all notebooks in them:")
         lines += [f"  {home}" for home in homes[:MOST_HOMES]]
         lines += [f"  and {len(homes) - MOST_HOMES} more"] if len(homes) > MOST_HOMES else []
-        lines.append(f"all accounts, and the Hub's own files in {hub.place}")
+        lines.append(f"all accounts, and the Hub's own files in {hub.place} (not what you wrote)")
     return "\n".join(lines)
 
 

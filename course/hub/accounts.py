@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import os
 import pwd
 import re
 import secrets
@@ -103,6 +104,14 @@ def new_password() -> str:
     return "".join(secrets.choice("abcdefghjkmnpqrstuvwxyz23456789") for _ in range(12))
 
 
+def keep_first(settings: Settings, names: list[str], password: str) -> None:
+    """Note the first password of new accounts, for root to read: what is printed scrolls away."""
+    if names:
+        with open(settings.first_passwords, "a", encoding="utf-8") as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.writelines(f"{name} {password}\n" for name in names)
+
+
 def authenticator(settings: Settings, first_password: str):
     """A class of NativeAuthenticator whose instructors' accounts exist from the beginning.
 
@@ -116,11 +125,14 @@ def authenticator(settings: Settings, first_password: str):
     class ClassAuthenticator(NativeAuthenticator):
         def add_new_table(self):
             super().add_new_table()
-            for name in settings.instructors:
-                if not self.user_exists(name):
-                    hashed = bcrypt.hashpw(first_password.encode(), bcrypt.gensalt())
-                    self.db.add(UserInfo(username=name, password=hashed, is_authorized=True))
+            new = [name for name in settings.instructors if not self.user_exists(name)]
+            if new and not first_password:
+                raise Strange(f"no first password for {', '.join(new)}")
+            for name in new:
+                hashed = bcrypt.hashpw(first_password.encode(), bcrypt.gensalt())
+                self.db.add(UserInfo(username=name, password=hashed, is_authorized=True))
             self.db.commit()
+            keep_first(settings, new, first_password)
 
         def validate_username(self, username):
             return bool(re.fullmatch(NAME, username)) and super().validate_username(username)

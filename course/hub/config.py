@@ -58,10 +58,21 @@ def _hub(c, settings):
     hub.concurrent_spawn_limit = 0
     hub.tornado_settings = {"slow_spawn_timeout": 10}
     hub.allow_named_servers = False
+    hub.default_url = first_page
+    # While the Hub ends it would find its services gone, and say so in a traceback
+    hub.service_check_interval = 0
     proxy = c.ConfigurableHTTPProxy
+    proxy.log_level = "warn"  # where somebody teaches, not a line for each request
     proxy.command = [_node(), str(PROXY)]
     proxy.api_url = f"http://127.0.0.1:{settings.proxy_port}"
     proxy.pid_file = str(settings.secret / "proxy.pid")
+
+
+def first_page(handler) -> str:
+    """Where somebody comes who asks for no page: who teaches to the board; "" is one's server."""
+    user = handler.current_user
+    teaches = user is not None and any(group.name == INSTRUCTORS for group in user.groups)
+    return "/services/board/" if teaches else ""
 
 
 def _node():
@@ -107,7 +118,8 @@ def refuse_unknown_teachers(c, settings: Settings) -> None:
 def _servers(c, settings):
     systemd = limits.has_systemd() and not settings.trusting
     spawner = c.Spawner
-    spawner.cmd = spawning.command(settings)
+    # systemd keeps a log for each unit; else thirty servers speak where the instructor reads
+    spawner.cmd = spawning.command(settings, log="" if systemd else spawning.LOG)
     spawner.args = spawning.arguments()
     spawner.environment = spawning.environment(settings)
     spawner.default_url = f"/lab/tree/{spawning.CLASS_PAGE}"

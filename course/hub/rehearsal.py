@@ -44,6 +44,7 @@ SETUP = "from utils import cuda, np\nfrom course import classroom, exercises"
 UP = 120  # seconds for a Hub to start
 ON_TIME = 2.0  # seconds from the last answer to the wall
 CHAPTER = "first_kernels"
+INTERRUPTED = 130  # the status that shells give to what Ctrl-C ended
 
 
 @dataclass
@@ -186,6 +187,9 @@ class Hub:
         """What the Hub's log says of errors, the last of it."""
         log = Path(self.settings.place, "hub.log").read_text(errors="replace")
         lines = [line for line in log.splitlines() if line.startswith(("[E", "    "))]
+        for path in sorted(self.settings.homes.glob(f"*/{spawning.LOG}")):
+            said = path.read_text(errors="replace").splitlines()
+            lines += [f"{path.parent.name}: {line}" for line in said if line.startswith("[E")]
         return "\n".join(lines[-40:])
 
     def home(self, name: str) -> Path:
@@ -236,8 +240,11 @@ def all_at_once(parts: list, act, at_once: int) -> list[str]:
             return f"{each.name}: {type(error).__name__}: {error}"
         return ""
 
-    with ThreadPoolExecutor(at_once) as pool:
+    pool = ThreadPoolExecutor(at_once)
+    try:
         return [said for said in pool.map(tried, parts) if said]
+    finally:  # interrupted, nobody else begins, and who is at work fails once the Hub has ended
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 class Wall:
@@ -375,6 +382,9 @@ def main(arguments: list[str] | None = None) -> int:
                 print("wrong:", line)
             if found["wrong"]:
                 print(hub.errors())
+        except KeyboardInterrupt:
+            print("\nInterrupted: this says nothing about your class. Cleaning up", flush=True)
+            return INTERRUPTED
         finally:
             hub.end()
     late = found["delay"] is None or found["delay"] > ON_TIME

@@ -10,19 +10,26 @@ import argparse
 import dataclasses
 import getpass
 import ipaddress
+import itertools
 import json
 import os
 import pwd
 import re
+import shlex
+import shutil
 import socket
 import ssl
+import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 SETTINGS = "CUDA_COURSE_HUB"  # names the file in which JupyterHub's own process finds them
 PLACE = Path("/var/lib/cuda-course")
 ROOT = Path(__file__).resolve().parents[2]  # the course's folder
+VENV = ROOT / ".venv"
+MINORS = 13, 12, 11  # of the Python 3 that the course runs on, as `utils.setup.install` has them
 NAME = r"[a-z][a-z0-9_-]{0,23}"  # an account of the class: with a prefix, a Unix account's name
 INSTRUCTOR = r"[a-z0-9][a-z0-9_.@-]{0,63}"  # who teaches: perhaps an institution's name for them
 
@@ -36,6 +43,20 @@ passwords and take over notebooks. Three ways to TLS:
   --to 127.0.0.1:{port}`) or nginx: then leave --ip out, the Hub listens to this machine alone
 - no TLS at all, and this machine alone: leave --ip out, and let the others in by SSH
   (`ssh -L {port}:127.0.0.1:{port} THIS_MACHINE`)"""
+CLOSED = """\
+learners cannot use {folder}: {path} is closed to them. {way_out}"""
+ELSEWHERE = """\
+The course has to lie where all can read. This makes a copy for the class there, and starts it:
+  {sudo}git clone {root} {copy} && cd {copy} && {make}"""
+NEW = """\
+The environment has to be made with a Python that all can use. This starts the Hub with one:
+  {make}"""
+ANOTHER = """\
+The environment here was made with it. This puts it aside, and makes one that all can use:
+  {sudo}mv {venv} {aside} && {make}"""
+NO_PYTHON = """\
+No Python that all can use and that can make environments was found: install one
+(`sudo apt install python3 python3-venv`), and run it again."""
 NOT_ROOT = """\
 the Hub gives each learner a Unix account, and only root can do that: `sudo make hub`. To try it
 alone, or with people who may read each other's files, all as {user}: make hub FLAGS=--trusting"""
@@ -79,6 +100,11 @@ class Settings:
     def secret(self) -> Path:
         """The Hub's own folder: accounts, cookies, tokens. For nobody else to read."""
         return Path(self.place) / "hub"
+
+    @property
+    def first_passwords(self) -> Path:
+        """Names and first passwords of the instructors' accounts, as they were made."""
+        return self.secret / "first_passwords"
 
     @property
     def board(self) -> Path:
@@ -161,24 +187,84 @@ def is_loopback(ip: str) -> bool:
 
 def refuse_unreadable(folder: Path, account: str) -> None:
     """Raise Unsafe where an account could not read the course, or could change it."""
-    who = pwd.getpwnam(account)
+    path = closed_at(folder, account)
+    if path is not None:
+        raise Unsafe(CLOSED.format(folder=folder, path=path, way_out=way_out(folder)))
+    for path in [folder, *folder.parents]:
+        mode = path.stat().st_mode
+        if mode & 0o002 and not mode & 0o1000:
+            raise Unsafe(f"anybody can write to {path}: `chmod o-w {path}`")
+
+
+def closed_at(folder: Path, account: str) -> Path | None:
+    """The folder on the way to another at which an account comes no further; None: it gets in."""
+    uid = pwd.getpwnam(account).pw_uid
     for path in [folder, *folder.parents]:
         facts = path.stat()
-        mine = facts.st_mode & (0o7 if facts.st_uid != who.pw_uid else 0o700)
-        if not mine & 0o5:
-            raise Unsafe(
-                f"learners cannot use {folder}: {path} is closed to them. The course has to lie "
-                "where all can read, such as in /srv/cuda-course, and its Python, too. The "
-                "system's does: `rm -rf .venv && make hub PYTHON=/usr/bin/python3`"
-            )
-        if facts.st_mode & 0o002 and not facts.st_mode & 0o1000:
-            raise Unsafe(f"anybody can write to {path}: `chmod o-w {path}`")
+        if not facts.st_mode & (0o500 if facts.st_uid == uid else 0o005):
+            return path
+    return None
 
 
 def refuse_closed(account: str = "nobody") -> None:
     """Raise Unsafe where an account could not read the course or its Python, or could change it."""
-    for folder in (ROOT, Path(sys.prefix), Path(sys.base_prefix)):
+    for folder in (ROOT, *folders_of_python()):
         refuse_unreadable(folder, account)
+
+
+def folders_of_python() -> tuple[Path, ...]:
+    """The folders of the Python that the Hub and learners use: the environment's where one is."""
+    running = Path(sys.prefix), Path(sys.base_prefix)
+    if VENV in running:
+        return running
+    base = _said(VENV / "bin" / "python", "import sys; print(sys.base_prefix)")
+    return (VENV, Path(base)) if base else running  # else one will be made with this Python
+
+
+def way_out(folder: Path) -> str:
+    """What to do where a folder is closed to learners: one command."""
+    python = usable_python()
+    if python is None:
+        return NO_PYTHON
+    sudo = "sudo " if os.environ.get("SUDO_USER") else ""
+    make = f"{sudo}make hub PYTHON={python}"
+    if folder in (ROOT, VENV):
+        copy = next(free_names(Path("/srv/cuda-course")))
+        return ELSEWHERE.format(sudo=sudo, root=shlex.quote(str(ROOT)), copy=copy, make=make)
+    if not VENV.exists():
+        return NEW.format(make=make)
+    aside = next(free_names(VENV.with_name(".venv_aside")))
+    return ANOTHER.format(sudo=sudo, venv=VENV.name, aside=aside.name, make=make)
+
+
+def free_names(path: Path) -> Iterator[Path]:
+    """Paths where nothing is yet: this one, then numbered ones."""
+    more = (path.with_name(f"{path.name}_{number}") for number in itertools.count(2))
+    return (each for each in itertools.chain([path], more) if not os.path.lexists(each))
+
+
+def usable_python(account: str = "nobody") -> str | None:
+    """A Python of the system that an account can use, and that can make an environment."""
+    asked = "import ensurepip, sys, venv; print(sys.version_info[1], sys.base_prefix)"
+    for name in ("python3", *(f"python3.{minor}" for minor in MINORS)):
+        path = shutil.which(name, path="/usr/bin:/usr/local/bin")
+        said = _said(path, asked) if path else ""
+        minor, _, base = said.partition(" ")
+        if base and int(minor) in MINORS:
+            folders = Path(base), Path(path).resolve().parent
+            if not any(closed_at(each, account) for each in folders):
+                return path
+    return None
+
+
+def _said(python, code):
+    """What a Python prints when it runs some code; "" where it does not run."""
+    words = [str(python), "-E", "-s", "-c", code]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()
 
 
 def bytes_of(text: str) -> int:

@@ -15,19 +15,22 @@ from utils.gpu_queue import FOLDER, sharing
 COPY = "cuda-course"  # the learner's own copy, in their home
 RUN = "/run/cuda-course"  # root's
 CLASS_PAGE = "class.ipynb"  # how to join, in that copy
+LOG = ".cuda-course.log"  # in their home: what their server says, where nothing else keeps it
 
 
-def command(settings: Settings, python: str = sys.executable) -> list[str]:
+def command(settings: Settings, python: str = sys.executable, log: str = "") -> list[str]:
     """What a learner's account runs: first the copy is made or renewed, then the server starts.
 
-    A renewal that fails keeps nobody from what is there.
+    A renewal that fails keeps nobody from what is there. log: a file in their home for all that is
+    said meanwhile; else it is said where the Hub's own process speaks.
     """
+    keep = f'exec >"$HOME/{log}" 2>&1; ' if log else ""
     # Their own temporary folder: in /tmp others see the names of their files
     ready = 'umask 077; mkdir -p "$HOME/.tmp"; export TMPDIR="$HOME/.tmp"'
     renew = f'{python} -m course.copies "$HOME/{COPY}"'
     page = f'{python} -m course.hub.page "$HOME/{COPY}/{CLASS_PAGE}"'
     serve = f'cd "$HOME/{COPY}" && exec {python} -m jupyterhub.singleuser "$@"'
-    return ["/bin/sh", "-c", f"{ready}; {renew}; {page}; {serve}", "sh"]
+    return ["/bin/sh", "-c", f"{keep}{ready}; {renew}; {page}; {serve}", "sh"]
 
 
 def arguments() -> list[str]:

@@ -6,6 +6,7 @@ the next Hub starts another.
 
 import asyncio
 import ctypes
+import logging
 import os
 import signal
 import sys
@@ -34,7 +35,12 @@ async def serve(file: Path) -> None:
         xsrf_cookies=True,
     )
     application.listen(address.port, address.hostname, max_buffer_size=app.LARGEST)
-    await asyncio.Event().wait()
+    over = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):  # of which the Hub sends the first
+        asyncio.get_running_loop().add_signal_handler(number, over.set)
+    await over.wait()
+    logging.disable()  # pages that are cut off now would each be told
+    store.close()
 
 
 def main(arguments: list[str]) -> int:
@@ -43,6 +49,8 @@ def main(arguments: list[str]) -> int:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != hub:  # it ended meanwhile
         return 1
+    # A line for each page that is opened would hide what the Hub says where somebody teaches
+    logging.basicConfig(level=logging.ERROR)
     (file,) = arguments
     asyncio.run(serve(Path(file)))
     return 0

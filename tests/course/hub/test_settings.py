@@ -14,12 +14,13 @@ from pathlib import Path
 import pytest
 
 from course.hub import __main__ as command
-from course.hub import limits, provide, spawning
+from course.hub import accounts, config, limits, provide, ready, settings, spawning
 from course.hub.accounts import unix_name
 from course.hub.board.store import Store
 from course.hub.settings import Settings, Unsafe, bytes_of, is_loopback, refuse_unsafe
 from tests.processes import completed
 from utils.files import ROOT
+from utils.setup import install
 
 AS_ROOT = {"root": True}
 
@@ -78,6 +79,41 @@ def test_what_learners_cannot_read_is_refused_before_anything_is_installed(tmp_p
     assert done.returncode == 1 and f"{tmp_path} is closed to them" in done.stderr
     hub = re.search(r"^hub: (.*?) ##", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert hub[1].split() == ["readable", "install"]
+
+
+def test_an_environment_that_is_there_counts_and_not_the_python_that_looks(monkeypatch, tmp_path):
+    """On the second day `make hub` is called without PYTHON=, by a python3 of root's own."""
+    monkeypatch.setattr(settings, "VENV", tmp_path)
+    running = Path(sys.prefix), Path(sys.base_prefix)
+    assert settings.folders_of_python() == running  # there is none
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.write_text("#!/bin/sh\necho /opt/all\n")
+    python.chmod(0o755)
+    assert settings.folders_of_python() == (tmp_path, Path("/opt/all"))
+    python.write_text("#!/bin/sh\nexit 1\n")
+    assert settings.folders_of_python() == running  # it will be made anew
+
+
+def test_who_is_refused_is_told_one_command_that_deletes_nothing(monkeypatch, tmp_path):
+    monkeypatch.setattr(settings, "usable_python", lambda: "/usr/bin/python3")
+    monkeypatch.setenv("SUDO_USER", "ann")
+    ways = [settings.way_out(settings.ROOT)]
+    for venv in (tmp_path / "none", tmp_path):
+        monkeypatch.setattr(settings, "VENV", venv)
+        ways.append(settings.way_out(Path("/root/.pyenv")))
+    for way in ways:
+        (line,) = (line.strip() for line in way.splitlines() if line.startswith("  "))
+        assert line.endswith("sudo make hub PYTHON=/usr/bin/python3") and "rm " not in line
+    assert "git clone" in ways[0] and "mv" in ways[2] and len(set(ways)) == 3
+    monkeypatch.setattr(settings, "usable_python", lambda: None)
+    assert "python3-venv" in settings.way_out(settings.ROOT)
+
+
+def test_only_a_python_that_the_course_runs_on_is_named():
+    assert settings.MINORS == tuple(range(install.NEWEST[1], install.OLDEST[1] - 1, -1))
+    found = settings.usable_python(getpass.getuser())
+    assert found is None or settings._said(found, "import ensurepip; print('is one')") == "is one"
 
 
 @pytest.fixture
@@ -147,11 +183,42 @@ def test_who_is_not_there_to_be_asked_has_to_say_yes(kept, monkeypatch, capsys):
     assert joined(kept) == 0
 
 
+def test_what_forgetting_leaves_is_named(monkeypatch, tmp_path, capsys):
+    """What somebody wrote of their own stays; what they did not touch goes."""
+    monkeypatch.setattr(command.accounts, "remove", lambda *_: [])
+    monkeypatch.setattr(command.spawning, "RUN", str(tmp_path / "none"))
+    place = tmp_path / "place"
+    for own in (config.OWN, config.OWN + "c.Spawner.mem_limit = 7\n"):
+        hub = Settings(place=str(place), queue=str(tmp_path / "queue"))
+        for folder in (hub.secret, hub.homes, Path(hub.queue)):
+            folder.mkdir(parents=True)
+        hub.own.write_text(own)
+        monkeypatch.setattr(command, "chosen", lambda _, hub=hub: hub)
+        assert command.main(["forget", "--everything", "--yes"]) == 0
+        stays = own != config.OWN
+        assert (str(hub.own) in capsys.readouterr().out) is hub.own.exists() is stays
+        assert place.exists() is stays and not Path(hub.queue).exists()
+        hub.own.unlink(missing_ok=True)
+
+
+def test_a_first_password_is_told_when_it_is_made_and_kept_for_root(tmp_path):
+    hub = Settings(place=str(tmp_path), instructors=("ann", "bob"))
+    hub.secret.mkdir()
+    assert "password" not in ready.log_in(hub, "abc234")  # an institution's accounts
+    accounts.keep_first(hub, ["ann"], "abc234")
+    assert "as ann, password abc234" in ready.log_in(hub, "abc234")
+    assert "abc234" not in ready.log_in(hub, "of-a-later-start")
+    accounts.keep_first(hub, ["bob"], "xyz567")  # who came a day later
+    assert "as bob, password xyz567" in ready.log_in(hub, "xyz567")
+    assert hub.first_passwords.stat().st_mode & 0o077 == 0
+    assert str(hub.first_passwords) in ready.log_in(hub, "of-a-later-start")
+
+
 def test_without_open_whoever_signs_up_waits_to_be_let_in():
     for words, is_open in (([], False), (["--open"], True)):
         chosen = command.chosen(command.parser().parse_args(words))
         assert chosen.open is is_open
-        assert ("hub/authorize" in command.first_steps(chosen, "")) is not is_open
+        assert ("hub/authorize" in ready.first_steps(chosen, "")) is not is_open
 
 
 def test_no_name_becomes_somebody_elses_account():
