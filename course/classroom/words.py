@@ -2,14 +2,14 @@
 
 import html
 
-from utils.plots import bundle_of
-
 NOTICE = """\
 If you join, the class's board on this Hub gets, and shows to your instructor:
+
 - which chapter you are in, and which cell you ran last (its id, never its text or output);
 - of a prediction and a quiz: which of the answers you picked, or the number that you wrote;
 - of an exercise: whether it is solved, and if not, the reason that the check named;
 - that you ask for help, once you call classroom.help().
+
 Your code, your texts and your outputs are never sent. You appear as a number, which you are told,
 unless you choose your account's name. classroom.leave() deletes what the board keeps of you, and
 whoever runs the Hub deletes all of it with the class. If you do not join, nothing is sent, and all
@@ -81,6 +81,8 @@ class Notice:
         )
 
     def _repr_mimebundle_(self, include=None, exclude=None):
+        from utils.plots import bundle_of  # and Matplotlib, which the page of a class is spared
+
         return bundle_of(self)
 
     def widget(self):

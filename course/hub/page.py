@@ -6,20 +6,27 @@ from pathlib import Path
 import nbformat
 from nbformat import v4
 
+from course import chapters
+from course.classroom import words
 from utils.files import write_whole
 
-WELCOME = """\
+FIRST = next(each for each in chapters.CHAPTERS if each.key == "first_kernels")
+WELCOME = f"""\
 # Your class
 
 This is your own copy of the course: what you write here is yours, stays when the course is renewed,
-and no other learner can read it. Begin at the [start page](course/index.ipynb), or where your
-instructor says.
+and no other learner can read it. Your instructor says where to begin: mostly at
+[{FIRST.title}](chapters/{FIRST.name}.ipynb). The [start page](course/index.ipynb) has all chapters.
 
 Your class has a **board**, on which your instructor sees where everybody is, and shows the answers
-of a show of hands. Whether you take part is up to you: run the cell below (`Shift` + `Enter`), read
-what would be sent, and choose."""
+of a show of hands. Whether you take part is up to you.
+
+{words.NOTICE}
+
+You have read it? Run the cell below (`Shift` + `Enter`), and choose."""
 HELP = (
-    "Do you need your instructor? Run this cell, in any notebook. `classroom.leave()` ends it all."
+    "Do you need your instructor? Run this cell, in any notebook: it says what you are called on "
+    "the board, by which you are found. `classroom.leave()` ends it all."
 )
 CELLS = (
     ("markdown", "welcome", WELCOME),

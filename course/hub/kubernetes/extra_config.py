@@ -17,6 +17,7 @@ def _people(c, instructors):
     """Who teaches; and their accounts, where accounts are the class's own."""
     c.Authenticator.admin_users = set(instructors)
     c.JupyterHub.load_groups = {"instructors": {"users": list(instructors)}}
+    c.JupyterHub.default_url = _first_page
     kind = c.JupyterHub.authenticator_class
     if kind == "native":
         import nativeauthenticator
@@ -28,6 +29,13 @@ def _people(c, instructors):
         raise ValueError(
             f"whoever is called `instructor` by {kind} would teach: set custom.instructors"
         )
+
+
+def _first_page(handler):
+    """Where somebody comes who asks for no page: who teaches to the board; "" is one's server."""
+    user = handler.current_user
+    teaches = user is not None and any(group.name == "instructors" for group in user.groups)
+    return "/services/board/" if teaches else ""
 
 
 def _authenticator(instructors):

@@ -1,14 +1,18 @@
 """A learner's side: what is sent, when, and that no cell waits for it or sees it fail."""
 
 import json
+import re
 import threading
 
+import nbformat
 import pytest
 import requests
 
 from course import classroom, exercises, progress
 from course.checking.predict import Prediction
 from course.classroom import membership, outbox, post, words
+from course.hub import page
+from utils.files import ROOT
 
 
 @pytest.fixture
@@ -169,3 +173,13 @@ def test_only_the_newest_events_are_kept_of_a_board_that_stays_away(ann, monkeyp
         outbox.add("place", {"cell": str(number)})
     assert [each["cell"] for each in outbox.waiting()] == ["2", "3", "4"]
     assert progress.load()["exercises"] == {}
+
+
+def test_the_first_page_says_what_is_sent_before_anything_is_run():
+    book = nbformat.reads(page.notebook(), as_version=4)
+    nbformat.validate(book)
+    before = "".join(cell.source for cell in book.cells[: [c.id for c in book.cells].index("join")])
+    assert words.NOTICE in before
+    links = re.findall(r"\]\((\S+?)\)", before)
+    assert any("first_kernels" in link for link in links)
+    assert [link for link in links if not (ROOT / link).is_file()] == []

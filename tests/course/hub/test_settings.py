@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,6 +18,7 @@ from course.hub import __main__ as command
 from course.hub import accounts, config, limits, provide, ready, settings, spawning
 from course.hub.accounts import unix_name
 from course.hub.board.store import Store
+from course.hub.kubernetes import extra_config
 from course.hub.settings import Settings, Unsafe, bytes_of, is_loopback, refuse_unsafe
 from tests.processes import completed
 from utils.files import ROOT
@@ -199,6 +201,17 @@ def test_what_forgetting_leaves_is_named(monkeypatch, tmp_path, capsys):
         assert (str(hub.own) in capsys.readouterr().out) is hub.own.exists() is stays
         assert place.exists() is stays and not Path(hub.queue).exists()
         hub.own.unlink(missing_ok=True)
+
+
+def test_who_teaches_lands_on_the_board_and_learners_in_their_notebooks():
+    def handler(*groups):
+        groups = [SimpleNamespace(name=name) for name in groups]
+        return SimpleNamespace(current_user=SimpleNamespace(groups=groups))
+
+    for first_page in (config.first_page, extra_config._first_page):  # on Kubernetes, too
+        assert first_page(handler("others", config.INSTRUCTORS)) == "/services/board/"
+        assert first_page(handler("others")) == ""
+        assert first_page(SimpleNamespace(current_user=None)) == ""
 
 
 def test_a_first_password_is_told_when_it_is_made_and_kept_for_root(tmp_path):
