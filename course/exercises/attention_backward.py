@@ -8,9 +8,11 @@ from numba import cuda
 from course.checking.answers import with_mistakes
 from course.checking.inputs import normal, some_numbers
 from course.checking.model import (
+    Demand,
     Exercise,
     Hypothesis,
     Out,
+    Wrong,
 )
 from course.exercises.attention_flash import FLASH_DIM
 
@@ -40,8 +42,63 @@ def slope(dq, q, k, v, dout, out, lse, scale):
             dq[i, x] = result[x]
 
 
+@cuda.jit
+def slope_in_two_walks(dq, q, k, v, dout, out, lse, scale):
+    i = cuda.grid(1)
+    if i < q.shape[0]:
+        result = cuda.local.array(4, np.float32)
+        for x in range(4):
+            result[x] = 0
+        delta = np.float32(0)
+        for key in range(k.shape[0]):
+            score = np.float32(0)
+            dp = np.float32(0)
+            for x in range(4):
+                score += q[i, x] * k[key, x]
+                dp += dout[i, x] * v[key, x]
+            delta += math.exp(scale * score - lse[i]) * dp
+        for key in range(k.shape[0]):
+            score = np.float32(0)
+            dp = np.float32(0)
+            for x in range(4):
+                score += q[i, x] * k[key, x]
+                dp += dout[i, x] * v[key, x]
+            ds = math.exp(scale * score - lse[i]) * (dp - delta)
+            for x in range(4):
+                result[x] += scale * ds * k[key, x]
+        for x in range(4):
+            dq[i, x] = result[x]
+
+
 NEAR = 32  # keys: with more of them scores are far from 0
 FAR = 1000  # so large a score has no exp in a float64 either, and -FAR has 0
+DRAWN = 1024  # queries far from 0, of which one is taken
+
+
+def quarters(rng, *shape):
+    """Random multiples of 1/4."""
+    return np.round(rng.normal(size=shape) * 4) / 4
+
+
+def logs_of_sums(scores):
+    """lse along the last axis: the logarithm of the sum of exponentials; -inf without a score."""
+    most = scores.max(axis=-1, initial=-FAR)
+    with np.errstate(divide="ignore"):
+        return most + np.log(np.exp(scores - most[..., None]).sum(-1))
+
+
+def far_queries(rng, queries, k, scale):
+    """Queries whose scores are all far from 0, by which no weight changes; k ends in ones.
+
+    A float of that size is a multiple of 2 ** -14, and what is rounded off an lse is in each of its
+    row's weights. Then D as the sum of P dP is a little off, while dO times O is not. So that
+    either passes, the queries are those of many whose lse loses least.
+    """
+    some = quarters(rng, queries, DRAWN, FLASH_DIM)
+    some[..., -1] = rng.choice((-FAR, FAR), (queries, 1)) / scale
+    lse = logs_of_sums(scale * some @ k.T)
+    lost = np.abs(lse - lse.astype(np.float32))
+    return some[np.arange(queries), lost.argmin(1)]
 
 
 def a_way_back(rng, shape):
@@ -49,18 +106,17 @@ def a_way_back(rng, shape):
 
     Numbers of q and k are multiples of 1/4, and the scale is a power of two, so that no score is
     rounded. Scores are small, so that no weight is nearly 1: then dP - D is what rounding leaves.
-    With more than `NEAR` keys all scores of a row are far from 0, by which no weight changes.
+    With more than `NEAR` keys all scores of a row are far from 0.
     """
     queries, keys = shape
-    q, k = (np.round(rng.normal(size=(rows, FLASH_DIM)) * 4) / 4 for rows in shape)
+    q, k = (quarters(rng, rows, FLASH_DIM) for rows in shape)
     v = normal(rng, keys, FLASH_DIM)
     scale = float(2.0 ** -rng.integers(1, 3))
     if keys > NEAR:
-        q[:, -1], k[:, -1] = rng.choice((-FAR, FAR), queries) / scale, 1
+        k[:, -1] = 1
+        q = far_queries(rng, queries, k, scale)
     scores = scale * q @ k.T
-    most = scores.max(axis=1, initial=-FAR)
-    with np.errstate(divide="ignore"):  # without a key lse is -inf
-        lse = most + np.log(np.exp(scores - most[:, None]).sum(1))
+    lse = logs_of_sums(scores)
     weights = np.exp(scores - lse[:, None])
     return {
         "dq": Out((queries, FLASH_DIM)),
@@ -122,10 +178,30 @@ def of_the_last_key(dq, q, k, v, dout, out, lse, scale):
     return slopes(dq, q, k[-1:], v[-1:], dout, out, lse, scale)
 
 
+def walks_again(trace):
+    """A reason to reject a kernel in which a thread comes back to its first key after its last."""
+    events = trace.events
+    keys = trace.results["k"].shape[0]
+    seen = {}  # thread -> the keys that it has read, in the order of their first reads
+    for i in events.accesses("global"):
+        memory = events.memory_of(i)
+        if memory.name != "k":
+            continue
+        own = seen.setdefault(int(events.thread[i]), {})
+        key = int(events.offset[i]) // 4 // memory.shape[1]
+        if len(own) == keys > 1 and key == next(iter(own)):
+            says = (
+                "A thread walks through the keys a second time. If that is for D, the sum of P dP"
+                " over all keys: it is dO times O, four products of what `dout` and `out` hold."
+            )
+            return "other_means", says, None
+        own[key] = True
+
+
 SLOPE = Exercise(
     id="attention.slope",
     title="The gradient of a query",
-    minutes=7,
+    minutes=8,
     task=(
         "One head with 4 columns, and no mask: thread i writes row i of `dq`, the gradient of query"
         " i, as the formulas above have it. Given are q, k, v and `scale`, which is 1 / √d, and"
@@ -162,6 +238,7 @@ def slope(dq, q, k, v, dout, out, lse, scale):
     race_free=True,
     elements=4,
     effort=3,
+    demand=Demand((16, 24), walks_again),
     hints=(
         "Before the loop: D is the sum of `dout[i, x] * out[i, x]` over the columns.",
         "In the loop two sums over the columns: the score, of `q[i, x] * k[key, x]`, and dP, of"
@@ -186,6 +263,7 @@ def slope(dq, q, k, v, dout, out, lse, scale):
         ("delta += dout[i, x] * out[i, x]", "delta += q[i, x] * out[i, x]", "wrong_value"),
         ("delta += dout[i, x] * out[i, x]", "delta += dout[i, x]", "wrong_value"),
         ("if i < q.shape[0]:", "if True:", "missing_guard"),
+        Wrong(slope_in_two_walks, "other_means"),
     ),
     hypotheses=(
         Hypothesis(

@@ -169,7 +169,7 @@ CACHED_STARTER = replace(
 CACHED = Exercise(
     id="attention.cached",
     title="A token and its cache",
-    minutes=10,
+    minutes=15,
     kind="cuda_c",
     kernel_name="decode",
     path="build/cached.cu",
@@ -477,7 +477,7 @@ def garbage_counts(of_no_part):
 MERGE = Exercise(
     id="attention.merge",
     title="Merge the parts",
-    minutes=7,
+    minutes=8,
     kind="cuda_c",
     kernel_name="merge",
     path="build/merge.cu",

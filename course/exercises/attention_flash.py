@@ -341,6 +341,8 @@ __global__ void tiles(int* out, const int* queries, const int* keys, int most, i
 
 FLASH_DIM = 4
 FLOAT_VANISHES = -104  # exp of less is 0 in a float32
+SPLIT = 6  # queries: of every second one all scores are far above 0, of the others far below
+SPREADS = {SPLIT: 30.0, 12: 1.0}  # of their numbers, where it is not drawn: scores of either kind
 
 
 @cuda.jit
@@ -387,14 +389,17 @@ def heads_of_rows(rng, shape):
     """shape: (queries, keys, whether it is causal). Scores of all sizes, on both sides of 0.
 
     Numbers of q and k are small multiples of 1/4, and the scale is a power of two, so that no score
-    is rounded.
+    is rounded. `SPLIT` queries always have scores far below 0 and far above it in turn, so that a
+    kernel in which the largest score begins at 0 is not taken for one that stores zeros.
     """
     queries, keys, causal = shape
-    spread = rng.choice([1.0, 30.0])
+    spread = SPREADS.get(queries) or rng.choice([1.0, 30.0])
     q = np.round(spread * rng.normal(size=(queries, FLASH_DIM)) * 4) / 4
     k = np.round(spread * rng.normal(size=(keys, FLASH_DIM)) * 4) / 4
-    if rng.random() < 0.5:  # all scores far below 0
+    if queries == SPLIT or rng.random() < 0.5:  # scores far below 0
         q, k = -np.abs(q) - spread, np.abs(k) + spread
+    if queries == SPLIT:
+        q[1::2] *= -1
     if queries > 6 and rng.random() < 0.3:  # below every int32, and above; not in a first launch
         q = q * 2.0**40
     return {
@@ -447,6 +452,12 @@ def begun_at_0(out, q, k, v, scale, causal):
     most = scores_of(q, k, scale, causal).max(1, initial=-np.inf)
     answer[most < FLOAT_VANISHES] = 0
     return answer
+
+
+def upside_down(out, q, k, v, scale, causal):
+    """What comes out if the factor is exp(new - largest), and sums that are NaN are not hidden."""
+    with np.errstate(all="ignore"):
+        return one_head(out, q, k, v, scale, causal, upside_down=True, empty=np.nan)
 
 
 def nothing_subtracted(out, q, k, v, scale, causal):
@@ -531,19 +542,20 @@ LOAD_BY_EIGHT = """        if t < 8 and first + t < keys:
                 tile_v[t, x] = v[first + t, x]
 """
 SYNC = "        cuda.syncthreads()\n"
+NEITHER_SUM = "Neither the sum of weights nor that of values is rescaled"
 FLASH = Exercise(
     id="attention.flash",
     title="Flash attention",
-    minutes=20,
+    minutes=22,
     task=(
         "One head with 4 columns: thread i has query i, and writes row i of `out`, the mean of"
         " the rows of `v` that it sees, weighted by `exp(score - largest)`. A score is `scale`"
         " times the product of `q[i]` and `k[key]`, and no score is stored. Each thread loads its"
         " query once. All threads of a block together load a tile of 8 keys and 8 values into"
         " shared memory, each once per block, in a loop of steps of `cuda.blockDim.x`. Then each"
-        " takes the tile into its sums, as in *One pass over a row*. If `causal` is true,"
-        " query i sees keys 0 to i + keys - queries only; where that is below 0 it sees none, and"
-        " has the result 0. Blocks have any size, and the last tile may be partly filled."
+        " takes the tile into its sums, as in *One pass over a row*. Query i takes the first"
+        " `sees` keys and no others; where that is 0 or less, its result is 0. Blocks have any"
+        " size, and the last tile may be partly filled."
     ),
     starter="""
 @cuda.jit
@@ -554,6 +566,7 @@ def flash(out, q, k, v, scale, causal):
     result = cuda.local.array(4, np.float32)
     i = cuda.grid(1)
     queries, keys = q.shape[0], k.shape[0]
+    sees = min(keys, i + 1 + keys - queries) if causal else keys  # how many keys query i sees
     largest = np.float32(-math.inf)
     total = np.float32(0)
     for x in range(4):
@@ -604,9 +617,8 @@ def flash(out, q, k, v, scale, causal):
         " key `first + j // 4`, if there is such a key.",
         "Who uses a tile must wait until all have loaded it, and who loads the next one until all"
         " have used this one: two barriers, to which threads without a query must come as well.",
-        "Before the loop: `sees = min(keys, i + 1 + keys - queries) if causal else keys`. Of a tile"
-        " query i takes `for key in range(min(8, sees - first))`: that masks the diagonal and the"
-        " tail of the last tile at once, and is no key at all where the number is below 0.",
+        "Of a tile query i takes `for key in range(min(8, sees - first))`: that masks the diagonal"
+        " and the tail of the last tile at once, and is no key at all where the number is below 0.",
         "For each key: the score, `new = max(largest, score)`, `factor = math.exp(largest - new)`,"
         " `weight = math.exp(score - new)`. Then `total = total * factor + weight`, the same for"
         " each `result[x]` with `weight * tile_v[key, x]`, and `largest = new`.",
@@ -641,6 +653,12 @@ def flash(out, q, k, v, scale, causal):
         ("                score *= scale\n", "", "wrong_value"),
         ("total * factor + weight", "total + weight", "wrong_value"),
         ("result[x] * factor +", "result[x] +", "wrong_value"),
+        (
+            ("total * factor + weight", "total + weight"),
+            ("result[x] * factor +", "result[x] +"),
+            "wrong_value",
+        ),
+        ("math.exp(largest - new)", "math.exp(new - largest)", "wrong_value"),
         ("np.float32(-math.inf)", "np.float32(0)", "wrong_value"),
         (
             "result[x] / total if total > 0 else np.float32(0)",
@@ -713,6 +731,18 @@ def flash(out, q, k, v, scale, causal):
         ),
         Hypothesis(
             "wrong_value",
+            NEITHER_SUM + " when a larger score comes: what was added up before it is relative to"
+            " a smaller one.",
+            head_if(rescale_total=False, rescale_result=False, tile=1),
+        ),
+        Hypothesis(
+            "wrong_value",
+            NEITHER_SUM + " when a tile brings a larger score: what was added up before it is"
+            " relative to a smaller one.",
+            head_if(rescale_total=False, rescale_result=False),
+        ),
+        Hypothesis(
+            "wrong_value",
             "Where all scores are far below 0 every weight is 0, as if a score of 0 were among"
             " them. The largest score has to begin at -inf, and not at 0; and no zeros behind the"
             " keys of the last tile may count as keys.",
@@ -747,6 +777,20 @@ def flash(out, q, k, v, scale, causal):
             "wrong_value",
             "A query that sees no key gets NaN, which is 0 / 0. Its result is 0.",
             nan_without_keys,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Every result is NaN. Is the factor upside down? At a row's first key `largest` is"
+            " -inf: exp(new - largest) is infinite there, and 0 times infinity stays NaN. Old sums"
+            " shrink by exp(largest - new).",
+            upside_down,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Every result is 0. Either no key gets into the sums, or the factor is upside down: at"
+            " a row's first key exp(new - largest) is infinite, 0 times infinity is NaN, and NaN is"
+            " not above 0. Old sums shrink by exp(largest - new).",
+            lambda out, q, k, v, scale, causal: np.zeros(out.shape),
         ),
     ),
 )

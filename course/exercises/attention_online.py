@@ -194,6 +194,25 @@ def last_tile_only(out, scores, values, scale):
     return answer
 
 
+def of_each_tile_alone(out, scores, values, scale):
+    """What comes out if each tile takes its own largest score: factors overflow where they fall."""
+    scores = scale * scores.astype(np.float64)
+    rows, keys = scores.shape
+    largest, total = np.full((rows, 1), -np.inf), np.zeros((rows, 1))
+    result = np.zeros((rows, values.shape[1]))
+    with np.errstate(all="ignore"):
+        for first in range(0, keys, TILE):
+            part = scores[:, first : first + TILE]
+            new = part.max(1, keepdims=True)
+            empty = np.isneginf(new)  # such a tile is left out
+            factor, weights = np.exp(largest - new), np.exp(part - new)
+            total = np.where(empty, total, total * factor + weights.sum(1, keepdims=True))
+            added = weights @ values[first : first + TILE]
+            result = np.where(empty, result, result * factor + added)
+            largest = np.where(empty, largest, new)
+        return np.divide(result, total, out=np.zeros_like(result), where=total > 0)
+
+
 def undivided(out, scores, values, scale):
     """What comes out if the weighted sum is not divided by the sum of the weights."""
     scores = scale * scores.astype(np.float64)
@@ -228,7 +247,7 @@ RESULT_ONCE = "                result *= factor\n"
 ONLINE = Exercise(
     id="attention.online",
     title="One pass over a row",
-    minutes=10,
+    minutes=12,
     task=(
         "A block has one row of scores, and thread x column x of the result: the mean of"
         " `values[key, x]` over all keys, each weighted by `exp(scale * score - largest)`,"
@@ -297,6 +316,7 @@ def attend(out, scores, values, scale):
         ((TOTAL_ONCE, ""), (RESULT_ONCE, ""), "wrong_value"),
         ("np.float32(-math.inf)", "np.float32(0)", "wrong_value"),
         ("if new != -math.inf:", "if True:", "wrong_value"),
+        ("            new = largest\n", "            new = np.float32(-math.inf)\n", "wrong_value"),
         (
             "result / total if total > 0 else np.float32(0)",
             "result / np.float32(total)",
@@ -401,6 +421,12 @@ def attend(out, scores, values, scale):
             "The factor is upside down: old sums shrink by exp(largest - new). At a row's first"
             " score exp(new - largest) is infinite, and 0 times infinity stays NaN.",
             upside_down(np.nan),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Each tile takes its own largest score, and not the largest so far. Where scores fall,"
+            " exp(largest - new) grows beyond what a number can hold.",
+            of_each_tile_alone,
         ),
         Hypothesis(
             "wrong_value",

@@ -11,7 +11,7 @@ from course.kernels.attention.ring import Span as RingSpan
 from course.pictures.shapes import plain
 from utils import results
 from utils.occupancy import ceil_div
-from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, chart, svg
+from utils.plots import ACCENT, ALARM, BLOCK_COLOURS, IDLE, INK, OTHERS, chart, svg
 
 BLUE, YELLOW, GREEN = BLOCK_COLOURS[:3]
 GIGA = 1 << 30
@@ -482,24 +482,40 @@ def turns(scheme: str, product: float, softmax: float, tiles: int = 3):
 
 # ---- a producer, a ring of slots, two consumers
 
-SLOTS = 4  # of the ring in wgmma.cu
-WAY, FULL, USED = "on its way", "full", "multiplied"
+WAY, FULL, USED = "on its way", "waits for its turn", "is used"
+FED = 8  # tiles that are drawn
 
 
-def slots(step: int) -> list[tuple[str, str]]:
-    """(tile, what becomes of it) of each slot, after so many tiles have been given back.
-
-    Consumers use tiles in their order, K and V in turns. The producer asks at once for the tile
-    that comes into a slot which was given back; at first it asks for all of them.
+@dataclass(frozen=True)
+class Fed:
+    """A tile's way through a slot, in times that a tile is used: when it is asked for, when it is
+    here, when consumers begin with it, and when they give its slot back.
     """
-    if step == 0:
-        return [(name_of(tile), WAY) for tile in range(SLOTS)]
-    first, new = step - 1, step + SLOTS - 2  # in use, and asked for when the one before came back
-    found = {}
-    for tile in range(first, first + SLOTS):
-        state = USED if tile == first else WAY if tile == new and step > 1 else FULL
-        found[tile % SLOTS] = name_of(tile), state
-    return [found[slot] for slot in range(SLOTS)]
+
+    asked: float
+    here: float
+    begun: float
+    back: float
+
+
+def through_the_ring(slots: int, fetch: float, tiles: int) -> list[Fed]:
+    """A model of a ring: a tile is asked for as soon as its slot is free, takes `fetch` to come,
+    whatever else is on its way, and 1 to be used; tiles are used in their order.
+    """
+    if slots < 1:
+        raise ValueError(f"a ring has at least one slot, not {slots}")
+    found = []
+    for tile in range(tiles):
+        asked = found[tile - slots].back if tile >= slots else 0.0
+        here = asked + fetch
+        begun = max(here, found[-1].back) if found else here
+        found.append(Fed(asked, here, begun, begun + 1))
+    return found
+
+
+def waiting(slots: int, fetch: float) -> float:
+    """The share of the time in which consumers wait, without a loop's start and end."""
+    return 1 - 1 / max(1, (fetch + 1) / slots)
 
 
 def name_of(tile: int) -> str:
@@ -507,25 +523,37 @@ def name_of(tile: int) -> str:
     return f"{'KV'[tile % 2]} {tile // 2}"
 
 
-def fed(step: int):
-    """The ring of slots: what the producer has asked for, and what the consumers multiply."""
-    own = slots(step)
-    alt = "; ".join(f"slot {number}: {tile} {what}" for number, (tile, what) in enumerate(own))
-    drawing = svg.Drawing(680, 206, alt=f"{alt}; the consumers {'multiply' if step else 'wait'}")
-    drawing.named(10, 80, 110, 46, "producer", GREEN, size=15)
-    for number in (1, 2):
-        busy_now = YELLOW if step else IDLE
-        drawing.named(550, 8 + 104 * number - 64, 120, 46, f"consumer {number}", busy_now, size=15)
-    colours = {WAY: svg.FAINT, FULL: BLUE, USED: YELLOW}
-    for number, (tile, what) in enumerate(own):
-        y = 6 + 50 * number
-        drawing.named(240, y, 130, 40, tile, colours[what], size=15)
-        drawing.text_from(378, y + 20, what, size=13)
-        if what == WAY:
-            drawing.arrow(122, 103, 236, y + 20)
-        if what == USED:
-            for consumer in (71, 175):
-                drawing.arrow(456, y + 20, 546, consumer)
+def fed(slots: int, fetch: float = 3):
+    """A ring's slots over the time: which tile is on its way, waits, and is used; below them the
+    consumers, who wait where nothing is.
+
+    The axis is that of a ring of one slot, so that a shorter run looks shorter.
+    """
+    tiles = through_the_ring(slots, fetch, FED)
+    said = f"{slots} slot{'s' if slots > 1 else ''}: {FED} tiles are used after {tiles[-1].back:g}"
+    said += f"; once under way, consumers wait {waiting(slots, fetch):.0%} of the time"
+    left, pitch = 96, 34
+    unit = 560 / (FED * (fetch + 1))
+    drawing = svg.Drawing(left + 574, 66 + pitch * (slots + 1), alt=said)
+    drawing.text_from(10, 14, said, size=15)
+    below = 30 + pitch * slots
+    for slot in range(slots):
+        drawing.text_from(10, 44 + pitch * slot, f"slot {slot}", size=14)
+    drawing.text_from(10, below + 14, "consumers", size=14)
+    for number, tile in enumerate(tiles):
+        y = 30 + pitch * (number % slots)
+        spans = ((tile.asked, tile.here, svg.FAINT), (tile.here, tile.begun, BLUE))
+        for start, end, colour in (*spans, (tile.begun, tile.back, YELLOW)):
+            if end > start:
+                drawing.box(left + unit * start, y, unit * (end - start) - 2, 28, fill=colour)
+        middle = left + unit * (tile.asked + tile.here) / 2
+        drawing.text(middle, y + 14, name_of(number), size=14)
+        drawing.box(left + unit * tile.begun, below, unit - 2, 28, fill=YELLOW)
+    x = left
+    for what, colour in ((WAY, svg.FAINT), (FULL, BLUE), (USED, YELLOW)):
+        drawing.box(x, below + 40, 16, 16, fill=colour)
+        drawing.text_from(x + 22, below + 48, what, size=13)
+        x += 180
     return drawing
 
 
@@ -619,8 +647,14 @@ ANSWERS = {
 }
 
 
+ROOM = 15  # of a column of numbers, in % of the axis
+
+
 def ladder(names, causal: bool = False):
-    """A bar for each rung: its share of cuDNN's speed on the same work, as recorded."""
+    """A bar for each rung: its share of cuDNN's speed on the same work, as recorded.
+
+    The newest rung is the dark one. Numbers stand in a column of their own, beside cuDNN's line.
+    """
     whose, shares = shares_of_cudnn(names, causal)
     shares = {ANSWERS[name]: share for name, share in shares.items()}
     if not shares:
@@ -631,11 +665,14 @@ def ladder(names, causal: bool = False):
     said = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
     fig, axes = chart(8, 0.9 + 0.3 * len(shares), alt=f"{title}: {said}")
     percent = [100 * share for share in shares.values()]
-    bars = axes.barh(list(shares), percent, color=ACCENT, height=0.7)
-    behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}  # legible on cuDNN's line
-    axes.bar_label(bars, [f"{share:.1f} %" for share in percent], padding=3, bbox=behind)
+    colours = [OTHERS] * (len(percent) - 1) + [ACCENT]
+    axes.barh(list(shares), percent, color=colours, height=0.7)
     axes.axvline(100, color=ALARM, linewidth=1.2)
-    axes.set(xlim=(0, 125), xlabel="% of cuDNN's speed (line: cuDNN)")
+    end = max(100, *percent)
+    for row, share in enumerate(percent):
+        axes.text(end + ROOM, row, f"{share:.1f} %", ha="right", va="center", color=INK)
+    axes.set(xlim=(0, end + ROOM), xlabel="% of cuDNN's speed (line: cuDNN)")
+    axes.set_xticks(range(0, 101, 20))
     axes.invert_yaxis()
     plain(axes, title)
     return fig
@@ -695,9 +732,9 @@ def backward_table() -> None:
 
 
 def parts_on_sms(blocks: int, sms: int = 132, across: int = 22):
-    """SMs that have a block, one a block, and those that have none."""
+    """SMs that have a block, and those that have none; how many blocks an SM has at most."""
     used = min(blocks, sms)
-    alt = f"{blocks} blocks: {used} of {sms} SMs work"
+    alt = f"{blocks} blocks: {used} of {sms} SMs work, each with {ceil_div(blocks, sms)} at most"
     drawing = svg.Drawing(620, 46 + 24 * ceil_div(sms, across), alt=alt)
     drawing.text_from(10, 14, alt, size=15)
     corners = [(10 + 27 * (i % across), 34 + 24 * (i // across)) for i in range(sms)]

@@ -3,11 +3,13 @@
 import utils  # noqa: F401  first: it puts Numba on this machine's engine
 
 # isort: split
+import numpy as np
 import pytest
 
-from course.checking.answers import changed
+from course.checking.answers import changed, source_of
 from course.checking.checker import check_answer
 from course.exercises import EXERCISES
+from course.exercises.attention_backward import a_way_back, slope_in_two_walks
 
 pytestmark = pytest.mark.usefixtures("in_this_process", "pictures_undrawn")
 OWN = "            float own = lse[part * rows + row];\n"
@@ -28,6 +30,12 @@ ALL_BUT_CAUSAL = (
     "range(min(8, sees - first))",
     "range(min(8, sees - first) if causal else 8)",
 )
+#: Of flash attention: nothing is repaired when a larger score comes
+FORGOTTEN = [
+    ("total * factor + weight", "total + weight"),
+    ("result[x] * factor +", "result[x] +"),
+]
+GUARDED_ROW = "result[x] / total if total > 0 else np.float32(0)"
 UNSCALED = ("new = max(new, scores[row, key] * scale)", "new = max(new, scores[row, key])")
 AHEAD = "int ahead = keys[sequence] - queries[sequence];"
 PLACE = "((sequence * capacity + key) * key_heads + key_head) * DIM + lane"
@@ -85,8 +93,20 @@ SLIPS = [
         "weighed alike",
     ),
     ("attention.online", POWERS_OF_2, "These are powers of 2"),
+    (
+        "attention.online",
+        [("            new = largest\n", "            new = np.float32(-math.inf)\n")],
+        "Each tile takes its own largest score",
+    ),
     ("attention.flash", [ZEROS_BEHIND, ALL_BUT_CAUSAL], "no zeros behind"),
     ("attention.flash", [("np.float32(-math.inf)", "np.float32(0)")], "begin at -inf"),
+    ("attention.flash", FORGOTTEN, "Neither the sum of weights nor that of values is rescaled"),
+    ("attention.flash", [FACTOR], "or the factor is upside down"),
+    (
+        "attention.flash",
+        [FACTOR, (GUARDED_ROW, "result[x] / np.float32(total)")],
+        "Is the factor upside down",
+    ),
     ("attention.slope", [("result[x] += scale", "result[x] = scale")], "Only the last key"),
     ("attention.deal", [("        busy[sm] += lengths[tile]\n", "")], "All tiles go to one SM"),
     (
@@ -120,6 +140,54 @@ def test_a_reader_s_mistake_is_named(id, changes, words, seed, tmp_path, small):
     outcome = check_answer(exercise, answer, seed)
     assert not outcome.solved
     assert words in repr(outcome)
+
+
+def said_of(exercise, answer, seed):
+    """What a learner is told of an answer that was not accepted."""
+    outcome = check_answer(exercise, answer, seed)
+    assert not outcome.solved
+    return repr(outcome)
+
+
+def starter_of(exercise):
+    """The starter as it stands in its cell."""
+    solution = source_of(exercise.solution.py_func)
+    return changed(exercise.solution, (solution, exercise.starter.strip() + "\n"))
+
+
+MORE_SEEDS = [pytest.param(seed, marks=AGAIN) for seed in range(2, 8)]
+
+
+@pytest.mark.parametrize("seed", [1, 240154427, *MORE_SEEDS])
+def test_a_starter_that_adds_nothing_is_told_nothing_untrue(seed, small):
+    """Of flash attention: it begins at -inf, and takes no zeros behind the last key for keys."""
+    exercise = small(EXERCISES["attention.flash"])
+    said = said_of(exercise, starter_of(exercise), seed)
+    assert "no key gets into the sums" in said and "begin at -inf" not in said
+
+
+@pytest.mark.parametrize("seed", [1, *MORE_SEEDS])
+def test_a_second_walk_for_d_is_refused_as_such_and_its_values_are_right(seed, small):
+    exercise = small(EXERCISES["attention.slope"])
+    outcome = check_answer(exercise, slope_in_two_walks, seed)
+    assert outcome.reason == "other_means"
+    assert "it is dO times O" in repr(outcome) and "expected" not in repr(outcome)
+
+
+def test_far_from_0_an_lse_is_a_float_and_no_weight_is_nearly_1():
+    """There D as the sum of P dP is as good as dO times O."""
+    rng = np.random.default_rng(22)
+    for shape in ((20, 33), (7, 64)):
+        given = a_way_back(rng, shape)
+        q, k, v, dout, out, lse = (
+            given[name].astype(np.float64) for name in ("q", "k", "v", "dout", "out", "lse")
+        )
+        scores = given["scale"] * q @ k.T
+        assert (np.abs(scores) > 900).all()
+        weights = np.exp(scores - lse[:, None])
+        assert weights.max() < 0.95 and np.abs(weights.sum(1) - 1).max() < 1e-6
+        by_keys = (weights * (dout @ v.T)).sum(1)
+        assert np.abs(by_keys - (dout * out).sum(1)).max() < 1e-6
 
 
 NO_END = ("range(min(8, sees - first))", "range(8)")

@@ -4,9 +4,10 @@ import re
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 
 from course.exercises import EXERCISES
-from course.kernels.attention import hopper, ring
+from course.kernels.attention import decode, hopper, ring
 from course.kernels.attention.reference import seen
 from course.pictures import attention as pictures
 from utils import results
@@ -200,6 +201,23 @@ def test_the_ladder_is_a_share_of_cudnn(monkeypatch, capsys):
     assert "not recorded yet" in capsys.readouterr().out
 
 
+def test_the_ladder_s_newest_rung_is_dark_and_no_number_lies_on_a_bar_or_on_the_line(monkeypatch):
+    rates = {"cudnn": 4.0, "mma": 2.0, "turns": 3.9, "stay": 4.4}
+    monkeypatch.setattr(
+        results,
+        "together",
+        lambda *names: [entry(name, rates[name.split("/")[-2]]) for name in names],
+    )
+    axes = pictures.ladder(["mma", "turns", "stay"]).axes[0]
+    dark = [to_hex(bar.get_facecolor()) == pictures.ACCENT.lower() for bar in axes.patches]
+    assert dark == [False, False, True]
+    numbers = {text.get_text(): text.get_position() for text in axes.texts}
+    assert set(numbers) == {"50.0 %", "97.5 %", "110.0 %"}
+    assert len({x for x, _ in numbers.values()}) == 1  # one column
+    assert all(x - 110 == pytest.approx(pictures.ROOM) for x, _ in numbers.values())
+    assert axes.get_xlim()[1] == pytest.approx(110 + pictures.ROOM)
+
+
 def test_rates_over_the_length_are_those_recorded(monkeypatch):
     name = "attention/forward_causal/8192/ours/rate"
     monkeypatch.setattr(
@@ -226,26 +244,49 @@ def test_the_way_back_is_told_as_recorded(monkeypatch, capsys):
     assert "not recorded yet" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("step", range(1, 10))
-def test_consumers_use_one_tile_while_the_next_are_there_or_on_their_way(step):
-    """Each slot but the one in use holds one of the next tiles; the one just asked for comes."""
-    own = pictures.slots(step)
-    used = pictures.name_of(step - 1), pictures.USED
-    assert own[(step - 1) % pictures.SLOTS] == used
-    assert {tile for tile, _ in own} == {pictures.name_of(step - 1 + more) for more in range(4)}
-    coming = [tile for tile, what in own if what == pictures.WAY]
-    assert coming == ([pictures.name_of(step + 2)] if step > 1 else [])
-    assert "consumers multiply" in pictures.fed(step).alt
+@pytest.mark.parametrize("fetch", [1, 3, 2.5])
+@pytest.mark.parametrize("slots", [1, 2, 3, 4, 7])
+def test_a_slot_has_one_tile_at_a_time_and_tiles_are_used_in_their_order(slots, fetch):
+    tiles = pictures.through_the_ring(slots, fetch, 40)
+    for number, tile in enumerate(tiles):
+        assert tile.here == tile.asked + fetch and tile.back == tile.begun + 1
+        assert tile.begun >= tile.here
+        assert number < slots or tile.asked == tiles[number - slots].back
+    assert all(a.back <= b.begun for a, b in zip(tiles, tiles[1:], strict=False))
+    assert len({tile.asked for tile in tiles[:slots]}) == 1  # at first all slots are free
 
 
-def test_at_first_all_tiles_are_on_their_way():
-    assert pictures.slots(0) == [(tile, pictures.WAY) for tile in ("K 0", "V 0", "K 1", "V 1")]
-    assert "consumers wait" in pictures.fed(0).alt
+@pytest.mark.parametrize(("slots", "share"), [(1, 3 / 4), (2, 1 / 2), (3, 1 / 4), (4, 0), (5, 0)])
+def test_consumers_never_wait_once_enough_tiles_are_on_their_way(slots, share):
+    assert pictures.waiting(slots, 3) == pytest.approx(share)
+    first, last = (pictures.through_the_ring(slots, 3, n)[-1].back for n in (60, 180))
+    assert 1 - 120 / (last - first) == pytest.approx(share)
+    assert f"consumers wait {share:.0%} of the time" in pictures.fed(slots).alt
+
+
+def test_a_ring_is_drawn_tile_by_tile():
+    one, four = pictures.fed(1), pictures.fed(4)
+    assert one.alt.startswith("1 slot: 8 tiles are used after 32;")
+    assert four.alt.startswith("4 slots: 8 tiles are used after 11;")
+    for drawing in (one, four):  # in its slot and below, and what the colour means
+        assert drawing.svg().count(f"fill:{pictures.YELLOW}") == 2 * pictures.FED + 1
+        assert drawing.svg().count(">V 3<") == 1
+    assert one.svg().count(f"fill:{pictures.BLUE}") == 1  # no tile waits where one slot is all
+    with pytest.raises(ValueError, match="at least one slot"):
+        pictures.fed(0)
 
 
 def test_blocks_find_sms():
-    assert pictures.parts_on_sms(8).alt == "8 blocks: 8 of 132 SMs work"
-    assert pictures.parts_on_sms(160).alt == "160 blocks: 132 of 132 SMs work"
+    assert pictures.parts_on_sms(8).alt == "8 blocks: 8 of 132 SMs work, each with 1 at most"
+    assert pictures.parts_on_sms(160).alt.endswith("132 of 132 SMs work, each with 2 at most")
+
+
+def test_one_sequence_of_the_ladder_is_cut_into_sixteen_parts():
+    """What the chapter says of the rung in parts: 32 heads, 132 SMs, four blocks on each."""
+    step = decode.TILE * decode.SPLIT.warps
+    words = pictures.LADDER_WORDS
+    chunk = decode.chunk_for((words,), 32, 132 * decode.SPLIT.blocks, step)
+    assert decode.parts_of((words,), chunk) == 16
 
 
 def test_ways_to_decode_are_shares_of_a_copy(monkeypatch, capsys):
