@@ -7,9 +7,19 @@ None.
 import numpy as np
 
 from course.checking.by_element import duplicate_work
-from course.checking.evidence import Finding, elements, right, surplus, trim, unwritten, where
+from course.checking.evidence import (
+    Finding,
+    elements,
+    largest,
+    right,
+    surplus,
+    trim,
+    unwritten,
+    where,
+)
 
 TELLING = 20  # elements along an axis: of fewer, a wrong one here and there may be every nth
+LITTLE = 1e-3  # of the largest value: what a sum of many terms may lose in a type with few digits
 
 
 def race(bad, good, exercise):
@@ -115,6 +125,13 @@ def only_small(bad, good, exercise):
     if all(here_and_there(run, exercise) for run in bad):  # many numbers, so rare ones, too
         return None
     run = bad[0]
+    if all(map(nearly_right, bad)):
+        return Finding(
+            "only_small",
+            f"Nearly right with {elements(run.arguments):,} elements, and quite right with fewer:"
+            " does a sum of many terms keep too few digits for them, or leave some of them out?",
+            run,
+        )
     fine = next((other for other in good if other.shape == run.shape), None)
     if fine is None:
         return Finding("only_small", large_says(good, run.arguments), run)
@@ -125,6 +142,13 @@ def only_small(bad, good, exercise):
         " does each loop go on to the end, or is a number of rounds written in?",
         run,
     )
+
+
+def nearly_right(run):
+    """Whether no value is off by more than LITTLE."""
+    if run.expected.dtype.kind != "f":
+        return False
+    return bool((np.abs(run.actual - run.expected) <= LITTLE * largest(run)).all())
 
 
 def here_and_there(run, exercise):

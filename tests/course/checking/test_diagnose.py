@@ -33,12 +33,13 @@ COPY = Exercise(
 )
 
 
-def run(size, unwritten=(), wrong=(), block=BLOCK, blocks=None, **evidence):
-    """A launch over `size` elements; unwritten, wrong: indices; evidence: as `Run` has it."""
+def run(size, unwritten=(), wrong=(), rounded=(), block=BLOCK, blocks=None, **evidence):
+    """A launch over `size` elements; unwritten, wrong, rounded: indices; evidence: as `Run` has it."""
     expected = np.arange(1, size + 1, dtype=np.float32)
     initial = np.full(size, np.nan, np.float32)
     actual = expected.copy()
     actual[list(wrong)] = -1
+    actual[list(rounded)] *= 1 + 5e-4
     actual[list(unwritten)] = np.nan
     grid = blocks or -(-size // block)
     launch = Launch((grid, 1, 1), (block, 1, 1))
@@ -136,6 +137,11 @@ CASES = {
         [run(8), run(9), run(70, wrong=[66, 67])],
         "only_small",
         "with up to 9 elements in `out`, wrong with 70:",
+    ),
+    "many terms in a type with few digits": (
+        [run(8), run(9), run(70, rounded=range(70))],
+        "only_small",
+        "Nearly right with 70 elements, and quite right with fewer: does a sum",
     ),
     "a large array in few threads": (
         [run(8), run(70), run(70, wrong=[66, 67], blocks=2)],
