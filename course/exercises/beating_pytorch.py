@@ -92,16 +92,17 @@ def few_and_enough_blocks(shape):
 BN_RELU_POOL = Exercise(
     id="beating_pytorch.bn_relu_pool",
     title="Three layers in one pass",
-    minutes=12,
+    minutes=6,
     kind="cuda_c",
     kernel_name="bn_relu_pool",
     path="build/bn_relu_pool.cu",
     task=(
         "Batch norm, ReLU and max-pooling in one pass. `y` holds `rows` lines of `width` pixels"
         " with `channels` channels each; each value becomes `scale[c] * y + shift[c]`, what is"
-        " negative becomes 0, and of each 2×2 window the largest goes to `out`. `rows` and `width`"
-        " are even, `channels` is a multiple of 4. Any number of blocks must do, so loop with the"
-        " grid's stride."
+        " negative becomes 0, and of each 2×2 window the largest goes to `out`. The starter finds"
+        " the window of output i: `window[0]` is its upper left value, in channel c. Its other"
+        " three lie to the right and below. `rows` and `width` are even, `channels` is a multiple"
+        " of 4."
     ),
     starter="""
 %%writefile build/bn_relu_pool.cu
@@ -110,7 +111,13 @@ __global__ void bn_relu_pool(float* out, const float* y, const float* scale, con
                              int rows, int width, int channels) {
     int total = rows / 2 * (width / 2) * channels;
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < total; i += gridDim.x * blockDim.x) {
-        // your code: which line, pixel and channel is output i? which four values does it look at?
+        int c = i % channels;
+        int x = i / channels % (width / 2);
+        int row = i / channels / (width / 2);
+        const float* window = &y[(2 * row * width + 2 * x) * channels + c];
+        float best = 0;
+        // your code: the largest of four
+        out[i] = best;
     }
 }
 """,
@@ -142,12 +149,12 @@ __global__ void bn_relu_pool(float* out, const float* y, const float* scale, con
     effort=8,  # a float at a time, and scales read again, are right, too
     hints=(
         (
-            "Output i: its channel is `i % channels`, its place in the line `i / channels % (width"
-            " / 2)`, its line what is left."
+            "From a value to its right neighbour in the same channel it is `channels` numbers, and"
+            " to the one below `width * channels`."
         ),
         (
-            "The window of output (r, x) is at lines 2r and 2r + 1, pixels 2x and 2x + 1. Starting"
-            " the maximum at 0 is the ReLU."
+            "Value k of the window is `window[(k / 2 * width + k % 2) * channels]`. Batch norm"
+            " comes first, then the larger of the two. That `best` begins at 0 is the ReLU."
         ),
         (
             "Faster: the channels of a pixel lie side by side, so a thread can take four of them,"
@@ -214,6 +221,23 @@ __global__ void bn_relu_pool(float* out, const float* y, const float* scale, con
             "A pixel's number is not multiplied by `channels`: pixel p has its channel c at p *"
             " channels + c.",
             slips.pixels_side_by_side,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The window's values lie too near to one another: the next value in the same channel is"
+            " `channels` numbers away, and the one below `width * channels`.",
+            slips.in_places(lambda k, width, channels: k // 2 * width + k % 2),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "It takes four values of one line. Two of a window lie in the line below, `width *"
+            " channels` numbers further.",
+            slips.in_places(lambda k, width, channels: k * channels),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "A line of `y` has `width` pixels here, and not the half of them that `out` has.",
+            slips.in_places(lambda k, width, channels: (k // 2 * (width // 2) + k % 2) * channels),
         ),
         Hypothesis(
             "wrong_value",
@@ -368,7 +392,7 @@ __global__ void patch_moments(double* moments, const unsigned char* images, int 
 PATCH_MOMENTS = Exercise(
     id="beating_pytorch.patch_moments",
     title="A digit is read once",
-    minutes=15,
+    minutes=18,
     task=(
         "The starter is right and slow: each of its 272 sums reads every digit from global memory,"
         " and all blocks but two have nothing to do. Let a block take a whole digit into shared"
@@ -746,7 +770,7 @@ def never_the_likeliest(rng, shape):
 HEAD = Exercise(
     id="beating_pytorch.head",
     title="The end of the network in one warp",
-    minutes=15,
+    minutes=14,
     task=(
         "A warp has a digit: four of its 128 hidden values in each lane. Compute the ten logits,"
         " each a dot product over all lanes plus its bias, then from these in every lane"
@@ -1010,7 +1034,130 @@ __global__ void update(float* weights, const float* parts, int count, int splits
     **as_exercise(SOCKETS["update"]),
 )
 
-EXERCISES = (BN_RELU_POOL, PATCH_MOMENTS, CONV1_POOL, HEAD, UPDATE)
+# ---- split_sums: the first linear layer with a part of each sum in every block
+
+OUTPUTS = 128  # of the layer, and threads of a block
+
+SPLIT_SUMS_CU = """
+// out[batch][128], x[batch][inputs], w[inputs][128]. out is zero when the kernel begins.
+__global__ void split_sums(float* out, const float* x, const float* w, int inputs, int splits) {
+    int n = blockIdx.x;  // the digit
+    int part = blockIdx.y;  // of `splits`
+    int o = threadIdx.x;  // the output
+    float sum = 0;
+    for (int i = part; i < inputs; i += splits)
+        sum += x[n * inputs + i] * w[i * 128 + o];
+    atomicAdd(&out[n * 128 + o], sum);
+}
+"""
+SPLIT_SUMS_START = replace(
+    SPLIT_SUMS_CU,
+    ("    float sum = 0;\n", "    if (part > 0)\n        return;\n    float sum = 0;\n"),
+    ("int i = part; i < inputs; i += splits", "int i = 0; i < inputs; ++i"),
+    ("atomicAdd(&out[n * 128 + o], sum);", "out[n * 128 + o] = sum;"),
+)
+
+
+def linear_layer(rng, shape):
+    """Digits' values and the layer's weights; sums begin at 0."""
+    batch, inputs, splits = shape
+    return {
+        "out": InOut(np.zeros((batch, OUTPUTS), np.float32)),
+        "x": uniform(rng, batch, inputs),
+        "w": uniform(rng, inputs, OUTPUTS),
+        "inputs": inputs,
+        "splits": splits,
+    }
+
+
+def a_block_a_part(shape):
+    """A block for each digit and part."""
+    batch, _, splits = shape
+    return [Launch((batch, splits, 1), (OUTPUTS, 1, 1), f"{splits} parts")]
+
+
+SPLIT_SUMS = Exercise(
+    id="beating_pytorch.split_sums",
+    title="A sum in parts",
+    minutes=6,
+    kind="cuda_c",
+    kernel_name="split_sums",
+    path="build/split_sums.cu",
+    task=(
+        "A linear layer with 128 outputs: `out[n][o]` is the sum of `x[n][i] * w[i][o]` over all i."
+        " The grid has `splits` blocks for each digit n, and the starter lets all but the first of"
+        " them return at once. Give each of them its part of the sum, and add the parts up in"
+        " `out`, which is 0 when the kernel begins. Which block takes which products is up to you,"
+        " but no product may be missing or be there twice, and `inputs` need not be a multiple of"
+        " `splits`."
+    ),
+    starter=f"\n%%writefile build/split_sums.cu{SPLIT_SUMS_START}",
+    solution=SPLIT_SUMS_CU,
+    inputs=linear_layer,
+    reference=slips.summed,
+    specials="finite",
+    shapes=((1, 5, 2), (2, 64, 1), (2, 100, 3), (5, 33, 4), (1, 3, 5), (3, 72, 8), (1, 96, 4)),
+    fresh=lambda rng: tuple(int(rng.integers(1, most)) for most in (4, 150, 7)),
+    large=((300, 2, 2), (1, 300, 7)),
+    block=(OUTPUTS, 1, 1),
+    one_block=True,
+    launches=a_block_a_part,
+    extents=lambda shape: (shape[0] * OUTPUTS, shape[2], 1),
+    is_square=lambda shape: False,
+    rtol=1e-4,
+    shared_output=True,
+    effort=3,
+    probe=(1, 96, 4),
+    hints=(
+        (
+            "Two lines change: the loop, and the line behind it. Part 0 may take products 0,"
+            " splits, 2 * splits ..., and part 1 those behind them."
+        ),
+        "All blocks of a digit add to the same `out[n * 128 + o]`: `atomicAdd`.",
+    ),
+    wrong=(
+        ("int i = part; i < inputs; i += splits", "int i = 0; i < inputs; ++i", "wrong_value"),
+        ("atomicAdd(&out[n * 128 + o], sum)", "out[n * 128 + o] = sum", "race"),
+        ("atomicAdd(&out[n * 128 + o], sum)", "out[n * 128 + o] += sum", "race"),
+        ("i < inputs;", "i <= inputs;", "out_of_bounds"),
+        ("w[i * 128 + o]", "w[o * inputs + i]", "wrong_value"),
+        (
+            ("int i = part; i < inputs; i += splits", "int i = first; i < first + share; ++i"),
+            ("    float sum = 0;", "    int first = part * share;\n    float sum = 0;"),
+            ("    int o =", "    int share = inputs / splits;\n    int o ="),
+            "wrong_value",
+        ),
+        Wrong(SPLIT_SUMS_START, "one_thread"),
+    ),
+    hypotheses=(
+        Hypothesis(
+            "wrong_value",
+            "Each block adds up the whole sum, so it is in `out` as many times as there are parts.",
+            lambda **given: slips.summed(**given) * given["splits"],
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Products are missing at the end: inputs / splits rounds down, and the rest belongs to"
+            " no part.",
+            slips.summed_without_rest,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Only the first part is in the sum: do the other blocks still return at once?",
+            slips.first_part_alone,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The weights are read as [128][inputs]. They are [inputs][128]: the 128 of an input lie"
+            " side by side.",
+            lambda **given: slips.summed(
+                **given | {"w": given["w"].reshape(OUTPUTS, given["inputs"]).T}
+            ),
+        ),
+    ),
+)
+
+EXERCISES = (BN_RELU_POOL, PATCH_MOMENTS, CONV1_POOL, HEAD, UPDATE, SPLIT_SUMS)
 
 QUIZZES = (
     Quiz(

@@ -68,6 +68,18 @@ def pixels_side_by_side(out, y, scale, shift, rows, width, channels):
     return normalized(y.ravel()[place], scale, shift).max(2)
 
 
+def in_places(offset):
+    """With the value k of a window at offset(k, width, channels) from its first."""
+
+    def changed(out, y, scale, shift, rows, width, channels):
+        row, x, k, c = np.ogrid[: rows // 2, : width // 2, :4, :channels]
+        first = (2 * row * width + 2 * x) * channels + c
+        place = first + offset(k, width, channels)
+        return normalized(y.ravel()[place], scale, shift).max(2)
+
+    return changed
+
+
 # ---- patch_moments
 
 
@@ -333,3 +345,23 @@ def update_of(parts_of=lambda parts: parts.sum(0), sign=1):
 def without_rate(weights, parts, count, splits, rate):
     """A step as large as the gradient."""
     return weights.astype(np.float64) - parts.astype(np.float64).sum(0)
+
+
+# ---- split_sums
+
+
+def summed(out, x, w, inputs, splits):
+    """Each digit's sums over all inputs: what is right."""
+    values, weights = in_float64(x, w)
+    return values @ weights
+
+
+def summed_without_rest(out, x, w, inputs, splits):
+    """Without the inputs behind the last full share."""
+    full = inputs // splits * splits
+    return summed(out, x[:, :full], w[:full], full, splits)
+
+
+def first_part_alone(out, x, w, inputs, splits):
+    """Every `splits`-th input, from the first on."""
+    return summed(out, x[:, ::splits], w[::splits], inputs, splits)

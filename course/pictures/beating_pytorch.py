@@ -591,6 +591,7 @@ SHORT = {
     "pytorch/graph_max_autotune_%s_channels_last": "PyTorch's best: autotuned, graph, %s",
     "ours/%s": "the course's kernels, %s",
     "yours": "with your kernels",
+    "solutions": "with the exercises' sample solutions, recorded",
 }
 STRIP, BESIDE = 48, 640  # pixels: from bar to bar, width of the picture
 
@@ -599,13 +600,18 @@ def short_race(times: Mapping[str, tuple], mine: Sequence[str] = (), gpu: str = 
     """The README's picture of a race on this GPU: {rival: (µs, spread)}, the learner's among them.
 
     Without times those that were recorded, marked as recorded; the learner's bar is then missing.
-    row: of their ledger, whose counts stand below.
+    With the sample solutions, where these were recorded on the same GPU. row: of their ledger,
+    whose counts stand below.
     """
-    where = gpu
+    where, whose = gpu, gpu
     if not times:
         entries = recorded("mnist/step/64/")
         times = {name: (entry["value"], entry["spread"]) for name, entry in entries.items()}
         where = f"recorded on {origin(entries)}"
+        whose = next((entry["gpu"] for entry in entries.values()), "")
+    solved = recorded("mnist/yours/64/", gpu=whose).get("time") if whose else None
+    if solved:
+        times = {**times, "solutions": (solved["value"], solved["spread"])}
     kind = "bf16" if "ours/bf16" in times else "fp16"
     names = {name.replace("%s", kind): says.replace("%s", kind) for name, says in SHORT.items()}
     steps = {name: times[name][0] for name in names if name in times}
@@ -621,17 +627,24 @@ def short_race(times: Mapping[str, tuple], mine: Sequence[str] = (), gpu: str = 
     for place, (name, time) in enumerate(steps.items()):
         own = name == "yours"
         says = names[name] + (f" ({', '.join(mine)})" if own and mine else "")
-        fill = OTHERS if name.startswith("pytorch/") else ACCENT
+        fill = _fill_of(name)
         weight = {"font_weight": "bold"} if own else {}
         sheet.text_from(0, STRIP * place + 12, says, size=15, **weight)
         long = max(2, time / longest * (BESIDE - 120))
-        sheet.box(0, STRIP * place + 22, long, 18, fill=ALARM if own else fill, rx=3)
+        sheet.box(0, STRIP * place + 22, long, 18, fill=fill, rx=3)
         sheet.text_from(long + 10, STRIP * place + 31, f"{time:,.0f} µs", size=15, **weight)
     below = STRIP * len(steps) + 14
     sheet.text_from(0, below, f"a training step of the CNN, batch 64 · {where}", size=13)
     if row:
         sheet.text_from(0, below + 22, f"your trainer, counted here: {counts}", size=13)
     return sheet
+
+
+def _fill_of(rival):
+    """The colour of a rival's bar: the learner's stands out, and what it could be is like it."""
+    if rival.startswith("pytorch/"):
+        return OTHERS
+    return {"yours": ALARM, "solutions": BLOCK_COLOURS[4]}.get(rival, ACCENT)
 
 
 def solved_table() -> Table:
@@ -708,6 +721,70 @@ def waterfall_rows() -> dict[str, float]:
         idea = name.split("_", 1)[1].replace("_", " ")
         rows[f"ours: {idea}"] = ladder[name]["value"]
     return rows
+
+
+#: An ablation's bar that is this many times the next one would leave no room for the others.
+CUT = 3
+A_PERCENT = 0.01  # a smaller spread is not written behind its bar
+
+
+def ablation():
+    """How much longer the finished step takes with one idea less, at each batch size.
+
+    What is missed most at the smallest batch stands first. A bar that is more than CUT times as
+    long as all others is cut at the edge.
+    """
+    entries = recorded("mnist/ablation/")
+    if not entries:
+        return nothing("The finished step with one idea less")
+    longer = _longer_without(entries)
+    batches = sorted(longer)
+    ideas = sorted(longer[batches[0]], key=lambda idea: -longer[batches[0]][idea][0])
+    said = "; ".join(
+        f"batch {batch:,}: " + ", ".join(f"{idea} {longer[batch][idea][0]:+,.0%}" for idea in ideas)
+        for batch in batches
+    )
+    alt = f"How much longer the finished step takes without one of its ideas. {said}."
+    fig, all_axes = _side_by_side(len(batches), 1.0 + 0.27 * len(ideas), alt)
+    for axes, batch in zip(all_axes, batches, strict=True):
+        _missed(axes, [longer[batch][idea] for idea in ideas])
+        plain(axes, f"batch {batch:,}")
+        axes.spines["bottom"].set_visible(False)
+    labels = [f"without {idea}" for idea in ideas]
+    all_axes[0].set_yticks(range(len(ideas)), labels, fontsize=9.5)
+    fig.supxlabel(f"how much longer a step takes · {origin(entries)}", fontsize=9.5, color=INK)
+    return fig
+
+
+def _longer_without(entries):
+    """{batch: {idea: (how much longer the step takes without it, spread)}}, as shares."""
+    longer = {}
+    for name, entry in entries.items():
+        batch, _, idea = name.partition("/")
+        whole = entries[f"{batch}/nothing"]["value"]
+        if idea != "nothing":
+            share = entry["value"] / whole - 1, entry["spread"] / whole
+            longer.setdefault(int(batch), {})[idea.replace("_", " ")] = share
+    return longer
+
+
+def _missed(axes, shares):
+    """A bar for each (share, spread), with its spread; one of them may end at the edge."""
+    *_, second, first = sorted(share for share, _ in shares)
+    edge = first if first < CUT * second else 1.4 * second
+    for row, (share, spread) in enumerate(shares):
+        text = f"{share:+,.0%}"
+        if share > edge:
+            axes.barh(row, edge, color=ACCENT, height=0.62)
+            word(axes, 0.93 * edge, row, "//", fontsize=16, color="white", weight="bold")
+            end = edge
+        else:
+            axes.barh(row, share, xerr=spread, color=ACCENT, height=0.62, ecolor=INK)
+            text += f" ± {spread:.0%}" if spread >= A_PERCENT else ""
+            end = share + spread
+        word(axes, end + 0.03 * edge, row, text, ha="left", fontsize=9.5)
+    axes.set(xlim=(0, 1.35 * edge), xticks=[], yticks=[])
+    axes.invert_yaxis()
 
 
 def fused_alone():

@@ -17,7 +17,7 @@ import torch
 from course.kernels.mnist_cnn import fast
 from course.kernels.mnist_cnn.pytorch import loss_and_gradients, model_from, train
 from course.kernels.mnist_cnn.steps import IDEAS, KERNELS, THEIRS, Step, finished_kilobytes
-from utils import benchmark, has_gpu, results
+from utils import has_gpu, results
 from utils.tools import yours
 from utils.tools.diagnostics import LearnerError
 
@@ -34,7 +34,8 @@ class StepError(LearnerError):
 class Row:
     """One version of the step: what it launches, and what its launches are handed for a digit.
 
-    mine: the learner's kernels in it. time_us: on a GPU, or as recorded, else None.
+    mine: the learner's kernels in it. time_us: of the finished trainer on a GPU, or as recorded,
+    else None; a step whose kernels Python launches has none, since most of it would be the host's.
     """
 
     label: str
@@ -80,14 +81,8 @@ class Ledger:
         step.run()
         launches, kilobytes = len(step.launches), step.kilobytes
         off = self._judged(step.gradients(), OFF)
-        number = IDEAS.index(idea) + 1 if idea else 0
-        name = f"mnist/steps/{len(self.given[1]) if has_gpu() else 64}/{number}_{idea or 'naive'}"
-        took = benchmark(step.run, name=name)
-        time_us, where = (took.time[0] * 1e3, took.where) if took.time else (None, "")
-        if not took.time and idea is None:
-            time_us, where = _recorded("mnist/naive/step_64")
         own = (*step.mine, *_cells("plain.cu"), *_cells("fused.cu"))
-        return self._put(Row(label, launches, kilobytes, own, off, time_us, where))
+        return self._put(Row(label, launches, kilobytes, own, off))
 
     def finish(self, label: str, mine: Mapping[str, str | Path] | None = None) -> Row:
         """The row of the finished trainer, with the learner's kernels in its sockets."""

@@ -12,12 +12,14 @@ from course.exercises import EXERCISES, beating_pytorch
 pytestmark = pytest.mark.usefixtures("in_this_process", "pictures_undrawn")
 GROWS = "best = fmaxf(best, scale[c] * v + shift[c])"
 LARGEST = "largest = fmaxf(largest, scale[c] * sum + shift[c])"
+FIRST = "(2 * row * width + 2 * x) * channels + c"  # of a window
 PITCH = "((2 * row + k / 2) * width + 2 * x + k % 2) * channels + c"
 LOSS = "        loss = (logf(sum) + largest - z[labels[n]]) / batch;\n"
 FOUR_OF_A_LANE = (
     "            for (int j = lane; j < 128; j += 32)\n"
     "                z[k] += w[k * 128 + j] * h[j];\n"
 )
+STRIDED = "int i = part; i < inputs; i += splits"
 SLIPS = {
     "bn_relu_pool": [
         (
@@ -37,6 +39,9 @@ SLIPS = {
         ([("scale[c] * v + shift[c]", "shift[c] * v + scale[c]")], "are exchanged"),
         ([(" + shift[c]", "")], "The shift is missing"),
         ([("k < 4", "k < 1")], "the first value of each window alone"),
+        ([(PITCH, f"{FIRST} + k / 2 * width + k % 2")], "too near to one another"),
+        ([(PITCH, f"{FIRST} + k * channels")], "four values of one line"),
+        ([(PITCH, f"{FIRST} + (k / 2 * (width / 2) + k % 2) * channels")], "not the half of them"),
     ],
     "patch_moments": [([("    if (a == 0)\n", "")], "Row 16 is 16 times as large")],
     "conv1_pool": [
@@ -72,6 +77,21 @@ SLIPS = {
     "update": [
         ([("rate * gradient", "gradient")], "The rate is missing"),
         ([("gradient += parts", "gradient = parts")], "Only the last part is taken"),
+    ],
+    "split_sums": [
+        ([(STRIDED, "int i = 0; i < inputs; ++i")], "as many times as there are parts"),
+        (
+            [
+                ("    float sum = 0;\n", "    float sum = 0;\n    int share = inputs / splits;\n"),
+                (STRIDED, "int i = part * share; i < (part + 1) * share; ++i"),
+            ],
+            "inputs / splits rounds down",
+        ),
+        (
+            [("    float sum = 0;\n", "    if (part > 0)\n        return;\n    float sum = 0;\n")],
+            "Only the first part is in the sum",
+        ),
+        ([("w[i * 128 + o]", "w[o * inputs + i]")], "read as [128][inputs]"),
     ],
 }
 BASES = {"bn_relu_pool": beating_pytorch.PLAIN_BN_RELU_POOL}  # the solution takes four at a time

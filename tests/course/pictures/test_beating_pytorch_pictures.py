@@ -124,6 +124,7 @@ def test_nothing_recorded_is_said(none):
         beating_pytorch.bars({}, title="", what="times"),
         beating_pytorch.waterfall({}, title=""),
         beating_pytorch.fused_alone(),
+        beating_pytorch.ablation(),
     ):
         assert "nothing recorded yet" in fig.alt and fig._repr_mimebundle_()["text/html"]
 
@@ -290,6 +291,35 @@ def test_without_a_gpu_the_short_race_is_the_recorded_one(some):
     alt = beating_pytorch.short_race({}, row=counted).alt
     assert "recorded on G, 2026-01-31" in alt
     assert alt.endswith("Your trainer: 16 launches, 171 kB per digit, counted here")
+
+
+@pytest.mark.parametrize("gpu, is_there", [("", True), ("G", True), ("another", False)])
+def test_the_solutions_stand_beside_the_short_race_of_their_gpu(some, monkeypatch, gpu, is_there):
+    solved = entry("mnist/yours/64/time", 128.0)
+    monkeypatch.setattr(results, "everything", lambda: [*ENTRIES, solved])
+    times = {"pytorch/eager_fp32": (300.0, 1.0)} if gpu else {}
+    alt = beating_pytorch.short_race(times, gpu=gpu).alt
+    assert ("with the exercises' sample solutions, recorded 128 µs" in alt) == is_there
+
+
+def test_an_ablation_says_how_much_longer_a_step_takes(some, monkeypatch):
+    """What is missed most stands first, and ends at the edge where all others would vanish."""
+    steps = {"nothing": 50.0, "two_branches": 55.0, "tensor_cores": 500.0, "one_graph": 60.0}
+    ablated = [entry(f"mnist/ablation/64/{idea}", us) for idea, us in steps.items()]
+    ablated += [
+        entry("mnist/ablation/4096/nothing", 1000.0),
+        *(entry(f"mnist/ablation/4096/{idea}", 1500.0) for idea in steps if idea != "nothing"),
+    ]
+    monkeypatch.setattr(results, "load", lambda: ablated)
+    fig = beating_pytorch.ablation()
+    assert "batch 64: tensor cores +900%, one graph +20%, two branches +10%" in fig.alt
+    few, many = fig.axes
+    labels = [label.get_text() for label in few.get_yticklabels()]
+    assert labels == ["without tensor cores", "without one graph", "without two branches"]
+    assert [text.get_text() for text in few.texts] == ["//", "+900%", "+20% ± 2%", "+10% ± 2%"]
+    assert [text.get_text() for text in many.texts] == ["+50%"] * 3  # their spread is a thousandth
+    cut, longest, _ = (bar.get_width() for bar in few.patches)
+    assert cut < 2 * longest and longest == pytest.approx(0.2)
 
 
 def test_the_front_pages_film_stops_at_a_race_and_its_cure_has_none():
