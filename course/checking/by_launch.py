@@ -125,14 +125,14 @@ def only_small(bad, good, exercise):
     if all(here_and_there(run, exercise) for run in bad):  # many numbers, so rare ones, too
         return None
     run = bad[0]
-    if all(map(nearly_right, bad)):
+    fine = next((other for other in good if other.shape == run.shape), None)
+    if fine is None and all(map(nearly_right, bad)):
         return Finding(
             "only_small",
             f"Nearly right with {elements(run.arguments):,} elements, and quite right with fewer:"
             " does a sum of many terms keep too few digits for them, or leave some of them out?",
             run,
         )
-    fine = next((other for other in good if other.shape == run.shape), None)
     if fine is None:
         return Finding("only_small", large_says(good, run.arguments), run)
     most, few = np.prod(fine.launch.threads), np.prod(run.launch.threads)

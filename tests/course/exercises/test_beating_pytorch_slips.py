@@ -114,3 +114,13 @@ def test_a_natural_mistake_is_named(name, changes, words, tmp_path, small):
     outcome = check_answer(exercise, answer, 1)
     assert not outcome.solved
     assert words in repr(outcome)
+
+
+@pytest.mark.nightly("300 digits, every access watched, take ten seconds")
+def test_sums_that_a_float_cannot_hold_are_not_taken_for_a_short_index(tmp_path):
+    answer = tmp_path / "answer.cu"
+    floats = ("double products", "float products"), ("double singles", "float singles")
+    answer.write_text(changed(beating_pytorch.PATCH_MOMENTS_CU, *floats))
+    outcome = check_answer(EXERCISES["beating_pytorch.patch_moments"], answer, 1)
+    assert not outcome.solved
+    assert "keep too few digits" in repr(outcome)
