@@ -180,6 +180,8 @@ class Page(Handler):
 class Live(Handler):
     """Server-sent events: what a page shows, whenever it changed."""
 
+    ages = False  # whether what it shows changes by the clock alone
+
     async def get(self):
         self.instructor()
         self.set_header("Content-Type", "text/event-stream")
@@ -187,11 +189,15 @@ class Live(Handler):
         number = -1
         try:
             while True:
+                has_news = True
                 try:
                     async with asyncio.timeout(STILL_THERE):
                         number = await self.news.after(number)
-                    self.write(f"data: {json.dumps(await self.shown())}\n\n")
                 except TimeoutError:
+                    has_news = self.ages
+                if has_news:
+                    self.write(f"data: {json.dumps(await self.shown())}\n\n")
+                else:
                     self.write("event: still\ndata: there\n\n")
                 await self.flush()
                 await asyncio.sleep(TOGETHER)
@@ -206,6 +212,8 @@ class Live(Handler):
 class BoardLive(Live):
     """The instructor's page."""
 
+    ages = True  # who does nothing for long is not counted as being anywhere
+
     async def shown(self):
         return summary.board(self.store.learners(), self.store.events(), self.store.wall())
 
@@ -218,12 +226,14 @@ class WallLive(Live):
         found = catalogue.contents(chapter) if chapter else None
         if found is None:
             return {}
+        joined = len(self.store.learners())
         if subject in found.questions:
             told = self.store.events("predict", subject)
-            return summary.hands(found, found.questions[subject], told, shown)
+            return summary.hands(found, found.questions[subject], told, shown, joined)
         if subject in found.quizzes:
             quiz = await asyncio.to_thread(_quiz, subject)
-            return summary.quiz_hands(found, quiz, self.store.events("quiz", subject), shown)
+            told = self.store.events("quiz", subject)
+            return summary.quiz_hands(found, quiz, told, shown, joined)
         return {}
 
 

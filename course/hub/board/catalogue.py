@@ -8,6 +8,7 @@ import functools
 import json
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from course.chapters import CHAPTERS, FOLDER
 
@@ -16,6 +17,12 @@ QUIZ = re.compile(r"exercises\.quiz\(\s*\"([\w.]+)\"")
 HEADING = re.compile(r"^#{1,3} (?:\d+ · )?(.+?)(?: \(\d+ min\))?\s*$", re.MULTILINE)
 MARKS = re.compile(r"\[([^]]*)\]\([^)]*\)|[*`]|<!--.*?-->")  # of Markdown, in a line
 LONGEST_ANSWER = 1500  # characters of a recorded output that still fit on a slide
+LONGEST_CODE = 36  # lines of code that a room can still read
+SHORT = 3  # lines of a cell that only uses what another one defines
+DEFINED = re.compile(r"^(?:@.*\n)*def (\w+)|^%%writefile (\S+)|^class (\w+)", re.MULTILINE)
+NAMED = re.compile(r"[\w/.]+")
+SPAN = re.compile(r"`([^`]+)`")
+AROUND_TITLE = re.compile(r"^(?:Exercise · |Going further: )|, (?:with |and )?an exercise$")
 
 
 @dataclass(frozen=True)
@@ -23,7 +30,7 @@ class Question:
     """A prediction of a chapter: what is asked, what can be picked, and what came of it.
 
     answer: the right choice; "" where it depends on the machine. recorded: what the cell after it
-    printed when the chapter was recorded.
+    printed when the chapter was recorded; code: what it is asked about, "" where that is too long.
     """
 
     cell: str
@@ -32,12 +39,14 @@ class Question:
     unit: str
     answer: str
     recorded: str
+    code: str
 
 
 @dataclass(frozen=True)
 class Contents:
     """A chapter as the board knows it. sections, exercises, quizzes: {id: its section's title}, of
-    every cell, exercise and quiz; questions: {id of a cell: its Question}.
+    every cell, exercise and quiz; questions: {id of a cell: its Question}; asked: {id of a quiz:
+    its text}.
     """
 
     key: str
@@ -46,10 +55,16 @@ class Contents:
     questions: dict
     exercises: dict
     quizzes: dict
+    asked: dict
 
     def section(self, id: str) -> str:
         """The title of the section of a cell, an exercise or a quiz; "" for what is not known."""
         return (self.sections | self.exercises | self.quizzes).get(id, "")
+
+    def task(self, id: str) -> str:
+        """The title of an exercise, by which a room knows it."""
+        title = AROUND_TITLE.sub("", self.exercises.get(id, id))
+        return title[:1].upper() + title[1:]
 
 
 @functools.lru_cache(maxsize=64)
@@ -66,7 +81,7 @@ def read(key: str, title: str, notebook: dict) -> Contents:
     """What a notebook has, given as its JSON."""
     cells = notebook["cells"]
     texts = ["".join(cell["source"]) for cell in cells]
-    sections, questions, exercises, quizzes = {}, {}, {}, {}
+    sections, questions, exercises, quizzes, asked = {}, {}, {}, {}, {}
     section = title
     for number, (cell, text) in enumerate(zip(cells, texts, strict=True)):
         if cell["cell_type"] == "markdown":
@@ -76,12 +91,11 @@ def read(key: str, title: str, notebook: dict) -> Contents:
         if cell["cell_type"] != "code":
             continue
         if "exercises.predict(" in text:
-            before = texts[number - 1] if number else ""
-            after = cells[number + 1] if number + 1 < len(cells) else {}
-            questions[cell["id"]] = _question(cell, text, before, after)
+            questions[cell["id"]] = _question(cells, number)
         exercises |= {id: section for id in EXERCISE.findall(text)}
-        quizzes |= {id: section for id in QUIZ.findall(text)}
-    return Contents(key, title, sections, questions, exercises, quizzes)
+        for id in QUIZ.findall(text):
+            quizzes[id], asked[id] = section, _asked(cell, id)
+    return Contents(key, title, sections, questions, exercises, quizzes, asked)
 
 
 def plain(markdown: str) -> str:
@@ -89,9 +103,21 @@ def plain(markdown: str) -> str:
     return MARKS.sub(lambda match: match[1] or "", markdown).strip()
 
 
-def _question(cell, text, before, after):
+def _asked(cell, id):
+    """The text of a quiz, as its cell shows it to who has no widgets."""
+    for output in cell.get("outputs", []):
+        shown = "".join(output.get("data", {}).get("text/plain", ""))
+        if shown.startswith(f"{id} · "):
+            return plain(shown.removeprefix(f"{id} · ").partition("\n  ")[0].replace("\n", " "))
+    return f"Question {id.partition('.')[2]}"
+
+
+def _question(cells, number):
     """The Question that a cell asks, with the text before it and the cell after it."""
-    choices, unit = _arguments(text)
+    cell = cells[number]
+    before = "".join(cells[number - 1]["source"]) if number else ""
+    after = cells[number + 1] if number + 1 < len(cells) else {}
+    choices, unit = _arguments("".join(cell["source"]))
     paragraphs = [part for part in before.strip().split("\n\n") if part.strip()]
     return Question(
         cell=cell["id"],
@@ -100,7 +126,31 @@ def _question(cell, text, before, after):
         unit=unit,
         answer=str(cell["metadata"].get("answer", "")),
         recorded=_printed(after),
+        code=_code(cells[:number], after, paragraphs[-1] if paragraphs else ""),
     )
+
+
+def _code(earlier, after, asked):
+    """The code that a question is about: the cell after it, which answers; where that only uses a
+    kernel or a program, or the learner is to change one, the newest cell that defines it.
+    """
+    text = "".join(after["source"]) if after.get("cell_type") == "code" else ""
+    is_use = len(text.splitlines()) <= SHORT
+    if not DEFINED.search(text) and (is_use or "break-it" in after["metadata"].get("tags", [])):
+        text = _defines(earlier, " ".join(SPAN.findall(asked))) or _defines(earlier, text) or text
+    return text if len(text.splitlines()) <= LONGEST_CODE else ""
+
+
+def _defines(earlier, code):
+    """The newest of some cells that defines a name or writes a file which some code names."""
+    named = set(NAMED.findall(code))
+    for cell in reversed(earlier):
+        text = "".join(cell["source"]) if cell["cell_type"] == "code" else ""
+        for match in DEFINED.finditer(text):
+            name = next(filter(None, match.groups()))
+            if {name, Path(name).name} & named:
+                return text
+    return ""
 
 
 def _arguments(text):

@@ -22,6 +22,7 @@ def board(learners: dict[int, str], told: Told, wall: tuple, now: datetime | Non
     now = now or datetime.now(UTC)
     latest = {number: event for number, event in told if _has_place(event)}
     return {
+        "now": now.isoformat(timespec="milliseconds"),
         "learners": len(learners),
         "here": sum(_is_recent(event, now) for event in latest.values()),
         "sections": sections(latest, now),
@@ -75,7 +76,7 @@ def exercises(told: Told) -> list[dict]:
             {
                 "exercise": id,
                 "chapter": _title(key),
-                "section": catalogue.contents(key).exercises.get(id, ""),
+                "title": catalogue.contents(key).task(id),
                 "tried": len(numbers),
                 "solved": len(done),
                 "stuck": len(numbers) - len(done),
@@ -113,6 +114,7 @@ def people(learners: dict[int, str], told: Told, latest: dict[int, Event]) -> li
             solved.setdefault(number, {})[event.subject] = None
     return [
         {"label": label(number, name), "solved": list(solved.get(number, {}))}
+        | {"titles": [_task(id) for id in solved.get(number, {})]}
         | _where(latest.get(number))
         | {"at": latest[number].at if number in latest else ""}
         for number, name in learners.items()
@@ -132,10 +134,11 @@ def questions(told: Told) -> list[dict]:
             continue
         found = catalogue.contents(chapter.key)
         asked = [(each.cell, each.text) for each in found.questions.values()]
-        asked += [(id, f"Question {id.partition('.')[2]}") for id in found.quizzes]
+        asked += found.asked.items()
         rows += [
             {
                 "chapter": chapter.key,
+                "title": found.title,
                 "subject": subject,
                 "text": text,
                 "section": found.section(subject),
@@ -146,8 +149,11 @@ def questions(told: Told) -> list[dict]:
     return rows
 
 
-def hands(found: Contents, question: Question, told: Told, shown: bool) -> dict:
-    """What the wall shows of a prediction: its bars, and once it is `shown`, what came of it."""
+def hands(found: Contents, question: Question, told: Told, shown: bool, learners: int = 0) -> dict:
+    """What the wall shows of a prediction: its bars, and once it is `shown`, what came of it.
+
+    learners: how many have joined, of whom some have answered.
+    """
     last = {number: event for number, event in told}
     answers = [event.answer for event in last.values()]
     seen = [event.detail for event in last.values() if event.detail != ""]
@@ -162,17 +168,22 @@ def hands(found: Contents, question: Question, told: Told, shown: bool) -> dict:
     return {
         "chapter": found.title,
         "text": question.text,
+        "code": question.code,
+        "typed": not question.choices,
+        "unit": question.unit,
         "answers": len(last),
+        "learners": learners,
         "bars": bars if shown else [bar | {"right": False} for bar in bars],
         "shown": shown,
         "answer": question.answer if shown else "",
         "seen": f"{statistics.median(seen):g} {question.unit}".strip() if seen and shown else "",
         "seen_by": len(seen) if shown else 0,
         "recorded": question.recorded if shown else "",
+        "why": "",
     }
 
 
-def quiz_hands(found: Contents, quiz, told: Told, shown: bool) -> dict:
+def quiz_hands(found: Contents, quiz, told: Told, shown: bool, learners: int = 0) -> dict:
     """The same of a question of the recap; quiz: its `Quiz`."""
     last = {number: event.answer for number, event in told}
     if quiz.choices:
@@ -191,13 +202,18 @@ def quiz_hands(found: Contents, quiz, told: Told, shown: bool) -> dict:
     return {
         "chapter": found.title,
         "text": catalogue.plain(quiz.question),
+        "code": "",
+        "typed": not quiz.choices,
+        "unit": quiz.unit,
         "answers": len(last),
+        "learners": learners,
         "bars": bars if shown else [bar | {"right": False} for bar in bars],
         "shown": shown,
         "answer": f"{right} {quiz.unit}".strip() if shown else "",
         "seen": "",
         "seen_by": 0,
-        "recorded": catalogue.plain(quiz.explain_right) if shown else "",
+        "recorded": "",
+        "why": catalogue.plain(quiz.explain_right) if shown else "",
     }
 
 
@@ -242,6 +258,11 @@ def _is_recent(event, now):
 def _title(key):
     found = catalogue.contents(key)
     return found.title if found else ""
+
+
+def _task(id):
+    found = catalogue.contents(id.partition(".")[0])
+    return found.task(id) if found else id
 
 
 def _section(event):

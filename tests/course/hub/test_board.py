@@ -92,6 +92,42 @@ def test_every_choice_of_a_chapter_can_go_on_the_wall():
             assert question.answer in ("", *question.choices), (chapter.key, question.cell)
 
 
+def test_every_question_of_a_recap_and_every_exercise_has_words():
+    """A key such as q_threads tells nobody what to put on the wall."""
+    for chapter in catalogue.CHAPTERS:
+        found = catalogue.contents(chapter.key)
+        for id, text in found.asked.items():
+            assert len(text.split()) > 3 and id not in text, (id, text)
+        titles = [found.task(id) for id in found.exercises]
+        assert len(set(titles)) == len(titles), chapter.key
+        assert not any("xercise" in title or "." in title for title in titles), titles
+    assert (
+        catalogue.contents("first_kernels").asked["first_kernels.q_threads"].startswith("A kernel")
+    )
+    assert (
+        catalogue.contents("first_kernels").task("first_kernels.scale_guard") == "Repair the guard"
+    )
+
+
+@pytest.mark.parametrize(
+    "cell, code",
+    [
+        ("predict-hello", "def hello():"),  # the cell that answers
+        ("predict-time", "def vector_add("),  # which only launches what an earlier one defines
+        ("predict-break-who", "def who("),  # what the learner is to change
+        ("predict-break-c", "%%writefile build/vector_add.cu"),
+    ],
+)
+def test_the_wall_shows_the_code_that_a_question_is_about(cell, code):
+    found = catalogue.contents("first_kernels").questions[cell].code
+    assert code in found and len(found.splitlines()) <= catalogue.LONGEST_CODE
+
+
+def test_nearly_every_question_has_code_that_a_room_can_read():
+    asked = [q for c in catalogue.CHAPTERS for q in catalogue.contents(c.key).questions.values()]
+    assert sum(bool(each.code) for each in asked) > 0.98 * len(asked)
+
+
 def test_what_breaks_a_kernel_has_no_recorded_answer():
     """As committed such a cell shows the kernel whole."""
     questions = catalogue.contents("first_kernels").questions
@@ -131,8 +167,9 @@ def test_an_answer_that_is_sent_twice_counts_once_and_the_last_one_counts(board)
     for told in ([first], [first, later], [later]):
         assert tell(board, "ann", *told) == 204
     post(board, "teacher", "api/show", {"chapter": "first_kernels", "subject": "predict-guard"})
+    join(board, "bob")
     hands = shown(board, "wall")
-    assert hands["answers"] == 1
+    assert (hands["answers"], hands["learners"]) == (1, 2)
     assert {bar["label"] for bar in hands["bars"] if bar["count"]} == {"an IndexError"}
 
 
@@ -223,12 +260,14 @@ def test_the_board_says_where_most_are_stuck_and_why():
     board = summary.board(names, told, ("", "", False), now)
     (row,) = board["exercises"]
     assert (row["tried"], row["solved"], row["stuck"]) == (4, 1, 3)
+    assert row["title"] == "Repair the guard"
     assert [each["count"] for each in row["reasons"]] == [2, 1]
     assert "guard is missing" in row["reasons"][0]["reason"]
     assert board["here"] == 4
     assert board["people"][3] == {
         "label": "ann",
         "solved": ["first_kernels.scale_guard"],
+        "titles": ["Repair the guard"],
         "chapter": "First kernels",
         "section": "Exercise · Repair the guard",
         "at": "2026-11-27T20:03:00+00:00",

@@ -54,11 +54,11 @@ def test_an_instructor_puts_a_question_on_the_wall(hub, browser):
     expect(page.locator("#count")).to_contain_text("1 joined")
     expect(page.locator("#help")).to_contain_text("<b>ann</b>")  # a name is no HTML
     question = page.get_by_role("row").filter(has_text="left sevens there")
-    question.get_by_role("button").click()
+    question.get_by_role("button", name="Put on the wall").click()
 
     wall = context.new_page()
     wall.goto(f"{hub.settings.address}/services/board/wall")
-    expect(wall.locator("#answers")).to_have_text("1 answer")
+    expect(wall.locator("#answers")).to_have_text("1 of 1 answered")
     expect(wall.locator(".line.right")).to_have_count(0)
     page.get_by_role("button", name="Show the answer").click()
     expect(wall.locator(".line.right")).to_contain_text(CHOICE)
@@ -78,15 +78,14 @@ def test_board_and_wall_come_back_by_themselves_after_the_hub(hub, browser):
     page.fill("#password_input", hub.password)
     page.click("#login_submit")
     expect(page.locator("#count")).to_contain_text("1 joined")
-    question = page.get_by_role("row").filter(has_text="left sevens there")
-    question.get_by_role("button").click()
+    page.get_by_role("button", name="Hide the answer").click()  # of the test before
     wall.goto(f"{hub.settings.address}/services/board/wall")
-    expect(wall.locator("#answers")).to_have_text("1 answer")
+    expect(wall.locator("#answers")).to_have_text("1 of 1 answered")
 
     hub.kill()
     expect(wall.locator("#answers")).to_contain_text("does not answer", timeout=150_000)
     hub.start()
-    expect(wall.locator("#answers")).to_have_text("1 answer", timeout=120_000)
+    expect(wall.locator("#answers")).to_have_text("1 of 1 answered", timeout=120_000)
     expect(page.locator("#count")).to_contain_text("1 joined", timeout=120_000)
     expect(wall.locator(".line.right")).to_have_count(0)
     page.get_by_role("button", name="Show the answer").click()  # by the cookies of today
