@@ -29,6 +29,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
+
 from course.hub import __main__ as hub_command
 from course.hub import accounts, settings, spawning
 from course.hub.board import catalogue
@@ -44,6 +46,7 @@ SETUP = "from utils import cuda, np\nfrom course import classroom, exercises"
 UP = 120  # seconds for a Hub to start
 ON_TIME = 2.0  # seconds from the last answer to the wall
 CHAPTER = "first_kernels"
+GB = 1 << 30
 INTERRUPTED = 130  # the status that shells give to what Ctrl-C ended
 
 
@@ -210,8 +213,6 @@ class Hub:
 
 def end_below(homes: Path) -> None:
     """End all processes that work in a folder."""
-    import psutil
-
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             if Path(process.cwd()).is_relative_to(homes):
@@ -280,6 +281,32 @@ class Wall:
         return None
 
 
+class Memory:
+    """How much of this machine's memory is in use, looked at again and again."""
+
+    def __init__(self):
+        self.before = self.most = self._used()
+        self._over = threading.Event()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def words(self) -> str:
+        """What the class took, and what it took it from."""
+        self._over.set()
+        cores, total = os.cpu_count(), psutil.virtual_memory().total
+        return (
+            f"Memory: {self.before / GB:.1f} GB in use before, {self.most / GB:.1f} GB at most, of "
+            f"{total / GB:.0f} GB; on {cores} cores"
+        )
+
+    def _watch(self):
+        while not self._over.wait(1):
+            self.most = max(self.most, self._used())
+
+    def _used(self):
+        now = psutil.virtual_memory()
+        return now.total - now.available
+
+
 def differences(parts: list[Part], hub: Hub, board: dict, hands: dict) -> list[str]:
     """In which the board, the wall or a progress file says other than what was done."""
     wrong = []
@@ -310,7 +337,7 @@ def differences(parts: list[Part], hub: Hub, board: dict, hands: dict) -> list[s
 
 def play(count: int, at_once: int, hub: Hub, say=print) -> dict:
     """Play a class; {"wrong": lines, "delay": seconds, ...}."""
-    began = time.monotonic()
+    began, memory = time.monotonic(), Memory()
     parts = [part(number) for number in range(1, count + 1)]
     say(f"The Hub and its board were up after {hub.start():.1f} s")
     address = hub.settings.address
@@ -360,6 +387,7 @@ def play(count: int, at_once: int, hub: Hub, say=print) -> dict:
         "seconds": time.monotonic() - began,
         "starts": [own.start_seconds for own in parts],
         "again": again,
+        "memory": memory.words(),
     }
 
 
@@ -393,6 +421,7 @@ def main(arguments: list[str] | None = None) -> int:
     else:
         print(f"The wall was complete {found['delay']:.2f} s after the last answer")
     print(f"The slowest server took {max(found['starts']):.0f} s to start")
+    print(found["memory"])
     if not found["wrong"]:
         print("No progress was lost or mixed, and the board says what was done")
     print(f"{found['seconds']:.0f} s in all")
