@@ -20,7 +20,7 @@ from utils.files import ROOT, write_whole
 from utils.setup.colab import repository, tag
 
 #: What names the address, besides pyproject.toml and the notebooks
-TEXTS = ("README.md", "course/setup.md")
+TEXTS = ("README.md", "course/setup.md", "course/instructors.md")
 
 
 def write_notebook(path):
