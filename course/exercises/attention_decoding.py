@@ -626,6 +626,12 @@ __global__ void merge(float* out, const float* parts, const float* lse, int coun
         ),
         Hypothesis(
             "wrong_value",
+            "These are powers of 2. lse is the natural logarithm: a part weighs a power of e, which"
+            " `expf` gives.",
+            merged_if(weigh=lambda lse, largest: 2.0 ** (lse - largest)),
+        ),
+        Hypothesis(
+            "wrong_value",
             "A part weighs its lse here. That is the logarithm of its sum of weights: it weighs"
             " exp(lse).",
             merged_if(weigh=lambda lse, largest: lse),

@@ -104,7 +104,8 @@ def bounds_if(
     """What comes out of other bounds.
 
     first_sees, last_sees: keys that a query i sees, less i + keys - queries. moved: whether the
-    diagonal is moved by keys - queries. clipped: whether no query sees more keys than there are.
+    diagonal is moved by keys - queries. clipped: whether no query sees more keys than there are;
+    "end": whether that is so where the loop ends, and not of tiles without a mask.
     inside: whether the last query is kept inside the sequence.
     behind: whether tiles behind the sequence are counted, too. whole, end: how tiles are counted.
     """
@@ -116,10 +117,12 @@ def bounds_if(
             tiles = result.shape[1] if behind else ceil_div(n_q, height)
             first = height * np.arange(tiles)
             last = np.minimum(first + height, n_q if inside else 1 << 30) - 1
-            most = n_k if clipped else 1 << 30
-            fewest = np.minimum(first + first_sees + ahead, most)
+            first_most = n_k if clipped is True else 1 << 30
+            last_most = n_k if clipped else 1 << 30
+            fewest = np.minimum(first + first_sees + ahead, first_most)
+            largest = np.minimum(last + last_sees + ahead, last_most)
             result[sequence, :tiles, 0] = whole(fewest, width)
-            result[sequence, :tiles, 1] = end(np.minimum(last + last_sees + ahead, most), width)
+            result[sequence, :tiles, 1] = end(largest, width)
         return result
 
     return output
@@ -279,6 +282,12 @@ __global__ void tiles(int* out, const int* queries, const int* keys, int most, i
             "Right only where a sequence has as many keys as queries. In general the diagonal is"
             " moved: query i sees keys up to i + keys - queries.",
             bounds_if(moved=False, clipped=True),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Right only where a sequence has as many keys as queries. In general the diagonal is"
+            " moved: query i sees keys up to i + keys - queries.",
+            bounds_if(moved=False, clipped="end"),
         ),
         Hypothesis(
             "wrong_value",

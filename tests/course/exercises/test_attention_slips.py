@@ -72,6 +72,16 @@ SLIPS = [
         ],
         "Right only where a sequence has as many keys as queries",
     ),
+    (
+        "attention.tiles",
+        [
+            (AHEAD, "int there = keys[sequence];"),
+            ("max(0, first + 1 + ahead)", "(first + 1)"),
+            ("max(0, last + 1 + ahead)", "min(there, last + 1)"),
+        ],
+        "query i sees keys up to i + keys - queries",
+    ),
+    ("attention.merge", [("expf(own - largest)", "exp2f(own - largest)")], "are powers of 2"),
     ("attention.online", [(UNSCALED[0], "new = np.float32(0)")], "is subtracted"),
     ("attention.cached", [("if (warp == 0)", "if (threadIdx.x == 0)")], "only the first number"),
     (
