@@ -3,8 +3,8 @@
 In Chromium without a window, from a server on this machine that sends files compressed, and no
 faster than the line that is named. Seconds by the clock, so the machine has to be quiet: until
 Python is ready, and until the first result of a cell whose *Run* is pressed at once, with nothing
-kept (cold) and with what the first visit kept (warm). Then every exercise of all chapters that run
-in a page is checked there, its solution and its first wrong answer. Nothing is asserted.
+kept (cold) and with all that the first visit keeps (warm). Then every exercise of all chapters that
+run in a page is checked there, its solution and its first wrong answer. Nothing is asserted.
 """
 
 import argparse
@@ -29,7 +29,8 @@ CELL = "hello"  # the chapter's first kernel
 RAN = ".here-bar[aria-busy=false]"
 MEGABYTE = 1e6
 PATIENCE = 600_000  # milliseconds for whatever is waited for
-KEEPING = 5000  # milliseconds in which a page keeps what it has loaded
+KEPT = """caches.open("cuda-course:here").then((cache) => cache.keys()).then((keys) =>
+    keys.some(({ url }) => url.endsWith("/compiled.zip")))"""
 CHECKS = """import json
 import time
 import pyodide_js
@@ -90,7 +91,8 @@ def visits(browser, address, what, wait):
         seconds = time.perf_counter() - begin
         print(f"{what}, {state}: {seconds:.1f} s, load {os.getloadavg()[0]:.1f}", flush=True)
         if state == "cold":
-            page.wait_for_timeout(KEEPING)
+            while not page.evaluate(KEPT):
+                page.wait_for_timeout(1000)
             page.close()
     return page
 

@@ -133,7 +133,8 @@ LEFT_OUT_TOO = (
     "utils/cpu/cuda_c/include",
     "utils/cpu/cuda_c/runtime",
 )
-IN_PAGE = "course/publish/here/in_page.py"
+#: What runs in a page itself, of the folder that is left out
+IN_PAGE = ("course/publish/here/in_page.py", "course/publish/here/compiled.py")
 DATA = (
     "assets/data/*.json",
     "assets/data/picture.png",
@@ -243,6 +244,7 @@ def course_files():
             for file in (ROOT / top).rglob(f"*.{suffix}"):
                 if not any(file.is_relative_to(folder) for folder in left_out):
                     yield file
-    yield ROOT / IN_PAGE
+    for name in IN_PAGE:
+        yield ROOT / name
     for pattern in DATA:
         yield from ROOT.glob(pattern)

@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+import re
 import sys
 import zlib
 from types import SimpleNamespace
@@ -252,6 +253,18 @@ def wait_for_neighbours(opened):
         opened.wait_for_timeout(200)
 
 
+COMPILED = """caches.open("cuda-course:here").then((cache) => cache.keys()).then((keys) =>
+    keys.map(({ url }) => url).filter((url) => url.endsWith("/compiled.zip")))"""
+
+
+def wait_for_compiled(opened):
+    """Wait until a page has kept what Python has compiled; the address of that."""
+    while not (kept := opened.evaluate(COMPILED)):
+        opened.wait_for_timeout(200)
+    (address,) = kept
+    return address
+
+
 def solved(opened):
     """The exercises that a browser keeps as solved."""
     return set(json.loads(opened.evaluate(f"localStorage['{PROGRESS}']"))["exercises"])
@@ -497,6 +510,47 @@ def test_a_page_never_visited_runs_without_a_network(built, browser):
         assert "has not kept this page" in opened.locator("body").inner_text()
         opened.get_by_role("link", name=CHAPTER).click()
         opened.locator(".tag_here-ceil textarea").wait_for()
+
+
+#: Where modules were imported from, and the beginnings of compiled ones that lie beside sources
+IMPORTED = """import dataclasses
+import matplotlib.font_manager
+import numpy.lib
+import utils.engine
+
+print(dataclasses.__spec__.origin)
+for module in utils.engine, numpy.lib, matplotlib.font_manager:
+    with open(module.__spec__.cached, "rb") as file:
+        print(file.read(5)[4])
+"""
+
+
+@AT_NIGHT
+@pytest.mark.timeout(1800)
+def test_the_second_start_takes_what_the_first_has_compiled(built, browser):
+    """What is no such thing is dropped, and what an older version has compiled goes."""
+    with new_page(browser) as opened:
+        opened.set_default_timeout(600_000)
+        opened.goto(built.address)
+        opened.wait_for_selector(RAN)
+        address = wait_for_compiled(opened)
+        older = re.sub("files/[0-9a-f]+/", "files/0123456789ab/", address)
+        put = "([url, text]) => caches.open('cuda-course:here').then((cache) =>"
+        put += " cache.put(url, new Response(text)))"
+        opened.evaluate(put, [older, "older"])
+        opened.reload()
+        opened.wait_for_selector(RAN)
+        page_with_it = SimpleNamespace(page=opened)
+        assert said(page_with_it, "setup", IMPORTED).split() == [
+            "/lib/python312.zip/dataclasses.pyc",
+            *"111",
+        ]
+        assert opened.evaluate(COMPILED) == [address]
+        opened.evaluate(put, [address, "no archive"])
+        opened.reload()
+        opened.get_by_text("Something went wrong").wait_for()
+        assert opened.evaluate(COMPILED) == []
+        assert said(page_with_it, "setup", "print(6 * 7)") == "42"
 
 
 @AT_NIGHT

@@ -2,11 +2,18 @@
 import { loadPyodide } from "./pyodide.mjs";
 
 const PACKAGES = "/lib/python3.12/site-packages";
+const SCRIPTS = "/course/course/publish/here";
+const CACHE = "cuda-course:here"; // sw.js has the same name for it
+const PAUSE = 20; // milliseconds in which a cell can come between
+const DRAWS = /\b(check|trace|plots|diagrams|pictures|compare|benchmark|matplotlib)\b/;
+const HELPERS = /^from utils import .*$/gm; // to import them draws nothing
 const here = new URL("./", import.meta.url);
+const compiled = new URL("compiled.zip", here); // no file of the site: compiled.py says what it is
 const say = (kind, rest = {}) => postMessage({ kind, ...rest });
 let python;
 let pictures;
 let asked = false; // whether a cell was to run already
+let packs = false; // whether what is compiled is packed
 
 async function got(name) {
   const response = await fetch(new URL(name, here)).catch(() => ({ status: "no network" }));
@@ -39,27 +46,70 @@ function unpack(files) {
   }
 }
 
+// The address of what an earlier visit has compiled; undefined where there is none, or no cache
+async function keptCompiled() {
+  try {
+    const kept = await (await caches.open(CACHE)).match(compiled);
+    return kept && URL.createObjectURL(await kept.blob());
+  } catch {
+    return undefined;
+  }
+}
+
+async function forgetCompiled() {
+  try {
+    await (await caches.open(CACHE)).delete(compiled);
+  } catch {
+    // there is no cache
+  }
+}
+
 async function start(progress) {
   const manifest = await (await got("manifest.json")).json();
   const total = manifest.core.reduce((sum, file) => sum + file.size, 0);
   let sum = 0;
   const loaded = (count) => say("loading", { share: (sum += count) / total });
   const core = await bytesOfAll(manifest.core, loaded);
-  python = await loadPyodide({ indexURL: here.href });
+  python = await loadPyodide({ indexURL: here.href, stdLibURL: await keptCompiled() });
   unpack(core);
-  python.FS.writeFile("/in_page.py", python.FS.readFile("/course/course/publish/here/in_page.py"));
-  python.runPython("import sys; sys.path.insert(0, '/'); import in_page");
+  python.runPython(`import sys; sys.path.insert(0, "${SCRIPTS}")`);
+  python.runPython("import compiled; compiled.unpack(); import in_page");
   python.globals.get("in_page").prepare(progress);
   say("ready");
-  pictures = bytesOfAll(manifest.pictures, () => {}).then(unpack);
+  pictures = bytesOfAll(manifest.pictures, () => {}).then((files) => {
+    unpack(files);
+    python.runPython("compiled.unpack()");
+  });
   await pictures;
   if (!asked) python.globals.get("in_page").get_ready_to_draw();
   say("draws");
+  pack();
+}
+
+// Keep what Python has compiled beside the files of this version, where these are kept
+async function pack() {
+  if (packs) return;
+  packs = true;
+  try {
+    const cache = await caches.open(CACHE);
+    if (!(await cache.match(new URL("manifest.json", here)))) return;
+    const steps = python.globals.get("compiled").packing();
+    let step = {};
+    while (!step.done) {
+      await new Promise((done) => setTimeout(done, PAUSE));
+      step = steps.next();
+    }
+    if (step.value) await cache.put(compiled, new Response(step.value.toJs()));
+  } catch {
+    // no cache, or no room: the next start compiles again
+  } finally {
+    packs = false;
+  }
 }
 
 async function run(cells, progress) {
   for (const [index, { id, source }] of cells.entries()) {
-    if (/\b(check|trace|plots|diagrams|pictures|compare|benchmark)\b/.test(source)) await pictures;
+    if (DRAWS.test(source.replaceAll(HELPERS, ""))) await pictures;
     say("running", { id, number: index + 1, of: cells.length });
     const done = JSON.parse(python.globals.get("in_page").run(id, source, progress));
     progress = done.progress;
@@ -67,6 +117,7 @@ async function run(cells, progress) {
     if (done.failed) break;
   }
   say("idle");
+  pictures.then(pack);
 }
 
 onmessage = async ({ data }) => {
@@ -77,6 +128,7 @@ onmessage = async ({ data }) => {
       await run(data.cells, data.progress);
     }
   } catch (error) {
+    if (data.kind === "start") await forgetCompiled(); // the next start does without
     say("broken", { words: `${String(error.message || error).trim().split("\n").at(-1)}` });
   }
 };
