@@ -35,7 +35,12 @@ def opened(board, browser):
 def test_the_time_that_somebody_waits_goes_on_without_news(board, opened):
     join(board, "ann")
     tell(board, "ann", sent(kind="help", wanted=True, cell="setup") | {"at": moment()})
+    join(board, "bob")  # who asks on the first page, which is in no chapter
+    tell(board, "bob", sent(kind="help", wanted=True) | {"at": moment(), "chapter": ""})
     page = opened("", clock=True)
+    expect(page.locator("#help li")).to_have_count(2)
+    expect(page.locator("#help li").last).to_have_text("learner 2 just now I was there")
+    page.locator("#help li").last.get_by_role("button").click()
     expect(page.locator("#help time")).to_have_text("just now")
     page.clock.fast_forward("07:02")
     expect(page.locator("#help time")).to_have_text("for 7 min")

@@ -45,6 +45,8 @@ function show(board) {
     (each) => row(place(each), bar(each.count / board.here), String(each.count))));
   part("exercises").replaceChildren(...board.exercises.map((each) => exercise(each, board.learners)));
   part("questions").replaceChildren(...board.questions.map((each) => question(each, board)));
+  if (!board.questions.length)
+    part("questions").append(row("The questions of a chapter come here once somebody has run a cell of it."));
   part("people").replaceChildren(...board.people.map(
     (each) => row(each.label, place(each), `${each.solved.length} solved`, each.titles.join(", "))));
 }
@@ -52,7 +54,7 @@ function show(board) {
 function waiting(each) {
   const made = element("li");
   const time = element("time", since(each.since), { datetime: each.since });
-  made.append(element("strong", each.label), " ", time, `, in ${place(each)} `);
+  made.append(element("strong", each.label), " ", time, each.chapter ? `, in ${place(each)} ` : " ");
   made.append(button("I was there", () => send("api/heard", { number: each.number })));
   return made;
 }
