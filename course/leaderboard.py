@@ -46,9 +46,11 @@ def mine(trainer: bool = False) -> dict[str, Path]:
 
 
 def _of_the_finale():
+    """The exercises whose kernels the step or the trainer takes: each is right in any launch."""
     from course.exercises import beating_pytorch
+    from course.kernels.mnist_cnn.steps import THEIRS
 
-    return [one for one in beating_pytorch.EXERCISES if one.kind == "cuda_c"]
+    return [one for one in beating_pytorch.EXERCISES if one.kernel_name in THEIRS]
 
 
 def _wrong(exercise, path) -> str:
