@@ -6,11 +6,13 @@ from functools import cache
 import pytest
 
 from course.chapters import CHAPTERS
+from course.hub import rehearsal
 from tests import hygiene
 from utils.files import ROOT
 
 GUIDE = ROOT / "course" / "instructors.md"
 TEXT = GUIDE.read_text(encoding="utf-8")
+PAGE = "board.html", "board.js"
 PATHS = {"Two hours": 120, "Four hours": 240, "Day one": 360, "Day two": 360}
 ROW = re.compile(r"^\| (\d+) \| (.+?) \|(.*)\|$", re.MULTILINE)
 LINK = re.compile(r"\[(.+?) · (.+?)\]\(\.\./chapters/(\w+)\.ipynb#cell-id=([\w-]+)\)")
@@ -76,3 +78,22 @@ def test_named_commands_and_files_are_there():
         assert re.search(rf"^{verb}:", makefile, re.MULTILINE), verb
     for name in re.findall(r"`((?:chapters|course|utils|assets)/[\w./-]+)`", TEXT):
         assert (ROOT / name).exists(), name
+
+
+def test_what_the_guide_quotes_of_the_rehearsal_it_says():
+    part = re.search(
+        r"^### Is the machine large enough\?.*?(?=^###)", TEXT, re.MULTILINE | re.DOTALL
+    )
+    quoted = re.findall(r"^\| \*(.+?)\* \|", part[0], re.MULTILINE)
+    source = (ROOT / "course" / "hub" / "rehearsal.py").read_text(encoding="utf-8")
+    pieces = [piece.strip() for text in quoted for piece in re.split(r"\.\.\.|\d+", text)]
+    assert len(quoted) == 4 and [piece for piece in pieces if piece not in source] == []
+    assert f"more than {rehearsal.ON_TIME:g} s: the rehearsal fails" in part
+
+
+def test_the_boards_links_and_buttons_are_called_what_the_guide_calls_them():
+    static = ROOT / "course" / "hub" / "board" / "static"
+    page = "".join((static / name).read_text(encoding="utf-8") for name in PAGE)
+    named = ("Let learners in", "Your notebooks", "Servers", "Put on the wall", "Show the answer")
+    named += ("I was there", "Learners", "Where the class is")
+    assert [name for name in named if name not in page or f"*{name}*" not in TEXT] == []
