@@ -88,7 +88,7 @@ def test_what_the_guide_quotes_of_the_rehearsal_it_says():
     source = (ROOT / "course" / "hub" / "rehearsal.py").read_text(encoding="utf-8")
     pieces = [piece.strip() for text in quoted for piece in re.split(r"\.\.\.|\d+", text)]
     assert len(quoted) == 4 and [piece for piece in pieces if piece not in source] == []
-    assert f"more than {rehearsal.ON_TIME:g} s: the rehearsal fails" in part
+    assert f"more than {rehearsal.ON_TIME:g} s: the rehearsal fails" in part[0]
 
 
 def test_the_boards_links_and_buttons_are_called_what_the_guide_calls_them():
