@@ -17,7 +17,7 @@ from course.kernels.bench.command import main
 from course.kernels.bench.races import fastest, race, record_share, record_speedup
 from course.kernels.bench.report import Report
 from course.kernels.language_model import problem, pytorch_modes, reference, rightness
-from course.kernels.language_model.megakernel import NEEDS, Form, Megakernel
+from course.kernels.language_model.megakernel import NEEDS, Form, Megakernel, form_for
 from course.kernels.language_model.plain import Plain
 from course.kernels.language_model.problem import ONE_BILLION, TOY, Config
 from course.kernels.language_model.quantized import rounded
@@ -30,16 +30,17 @@ ROOM = 1408  # positions of the cache: the plain form moves on while it is timed
 #: way at once leave the memory freer for what blocks tell each other, more keep it busier
 FORMS = {
     (16, 1): [
-        Form(pieces=p, flight=f) for p, f in ((2, 3), (1, 2), (2, 2), (4, 3), (4, 4), (4, 5))
+        form_for(16),
+        *(Form(pieces=p, flight=f) for p, f in ((2, 3), (1, 2), (2, 2), (4, 3), (4, 4), (4, 5))),
     ],
-    (16, 8): [Form(batch=8, flight=2), Form(batch=8, pieces=2, flight=2)],
-    (8, 1): [Form(8), Form(8, flight=3)],
-    (4, 1): [Form(4), Form(4, tiles=4)],
+    (16, 8): [form_for(16, 8), Form(batch=8, pieces=2, flight=2)],
+    (8, 1): [form_for(8), Form(8), Form(8, flight=3)],
+    (4, 1): [form_for(4), Form(4), Form(4, tiles=4)],
 }
 #: In toy sizes, where a warp's columns are few
 TOYS = (
     Form(batch=2, warps=2, slice=32, stages=3),
-    Form(batch=8, warps=4, slice=64, pieces=2, stages=4, flight=2),
+    Form(batch=8, warps=4, slice=64, pieces=2, stages=4, flight=2, ahead=20),
     Form(8, batch=2, warps=2, slice=256, pieces=2, stages=5),
     Form(4, warps=2, slice=128, together=4, stages=8),
 )

@@ -35,7 +35,8 @@ ROOM = 227 << 10  # bytes of shared memory of a block
 ALIGNED = 128  # bytes that alignment may cost
 NOTED = 4 * 512 + 512  # bytes for rows of keys, positions and the like
 MOST_SUMS = 8  # tiles whose sums a block adds up at once, at most
-KEYS = 128  # of a part of attention, about
+KEYS = 176  # of a part of attention, about
+AHEAD = {16: 192, 8: 192, 4: 96}  # KB of weights asked into L2 for one sequence, by bits
 CPU_BLOCKS = 3  # on the CPU runtime
 MOST_BATCH = 8
 MOST_SLICE = 256  # 8 columns for each lane
@@ -59,7 +60,8 @@ class Form:
     warps: that multiply; slice: columns that each of them holds. pieces: stages of so many columns
     of a tile. together: tiles that are multiplied together. stages: of the ring, None for as many
     as there is room for. flight: stages on their way at once, None for all. tiles: whose sums a
-    block adds up at once, None for the most that fit.
+    block adds up at once, None for the most that fit. ahead: KB of weights that a block asks into
+    L2 ahead of the ring.
     """
 
     bits: int = 16
@@ -71,6 +73,7 @@ class Form:
     stages: int | None = None
     flight: int | None = None
     tiles: int | None = None
+    ahead: int = 0
 
     def __post_init__(self):
         step = 32 if self.bits == 16 else GROUP
@@ -123,6 +126,7 @@ class Form:
             "TOGETHER": self.together,
             "STAGES": self.depth(config),
             "FLIGHT": self.flight or self.depth(config),
+            "AHEAD": self.ahead,
             "TILES": self.sums,
             "HEAD": config.head,
             "GROUP": config.heads // config.kv_heads,
@@ -133,9 +137,10 @@ class Form:
 
 def form_for(bits: int = 16, batch: int = 1) -> Form:
     """The fastest of those tried on an H200 with a model of 1.2 billion weights."""
-    if bits < 16:
-        return Form(bits, batch)
-    return Form(pieces=2, flight=3) if batch == 1 else Form(batch=batch, flight=2)
+    if batch > 1:
+        return Form(bits, batch, flight=2 if bits == 16 else None)
+    ahead = AHEAD[bits]
+    return Form(pieces=2, flight=3, ahead=ahead) if bits == 16 else Form(bits, ahead=ahead)
 
 
 # ---- weights in the order in which they are read

@@ -10,11 +10,8 @@
 
 struct Weights {
     const number *embedding, *norm_1, *norm_2, *norm;
-    Matrix qkv, out, gate_up, down, head;
+    Matrices matrices;
 };
-
-// The products of a layer, and the last one.
-enum Kind { PROJECT, ADD_ATTENDED, SWIGLU, ADD_DOWN, PREDICT };
 
 struct Token {
     Shared& shared;
@@ -47,7 +44,7 @@ struct Token {
 
     // One code for all products: five would not fit into the cache of instructions.
     __device__ void multiply(Kind kind, int layer) {
-        const Matrix matrix = matrix_of(kind, layer);
+        const Matrix matrix = weights.matrices.of(kind, layer);
         const number* gain = gain_of(kind, layer);
         int stride = gridDim.x;
         int begin = by.share.first;
@@ -85,21 +82,6 @@ struct Token {
             by.turn ^= 1;  // a warp may leave its next sums while others still read
         }
         by.share.pass(matrix.tiles);
-    }
-
-    __device__ Matrix matrix_of(Kind kind, int layer) const {
-        switch (kind) {
-            case PROJECT:
-                return weights.qkv.of_layer(layer);
-            case ADD_ATTENDED:
-                return weights.out.of_layer(layer);
-            case SWIGLU:
-                return weights.gate_up.of_layer(layer);
-            case ADD_DOWN:
-                return weights.down.of_layer(layer);
-            default:
-                return weights.head;
-        }
     }
 
     // Of the norm before a product; null where there is none.
@@ -246,18 +228,6 @@ struct Token {
     }
 };
 
-// The copying thread's way through the token: the matrices in the order of their use.
-__device__ void copy_weights(Ring& ring, const Weights& weights, int layers) {
-    Copier copier = {ring};
-    for (int layer = 0; layer < layers; ++layer) {
-        copier.copy(weights.qkv.of_layer(layer));
-        copier.copy(weights.out.of_layer(layer));
-        copier.copy(weights.gate_up.of_layer(layer));
-        copier.copy(weights.down.of_layer(layer));
-    }
-    copier.copy(weights.head);
-}
-
 // Each sequence's token and position, and the angles by which it turns pairs.
 __device__ void note_positions(Shared& shared, const int* token, const int* position,
                                const float* frequency) {
@@ -292,18 +262,21 @@ __global__ void __launch_bounds__(32 * (WARPS + 1), 1)
         norm_1,
         norm_2,
         norm,
-        {qkv, rows / ROWS, chunks},
-        {out, sizes.width / ROWS, (sizes.heads * HEAD + CHUNK - 1) / CHUNK},
-        {gate_up, 2 * sizes.hidden / ROWS, chunks},
-        {down, sizes.width / ROWS, (sizes.hidden + CHUNK - 1) / CHUNK},
-        {head, sizes.vocabulary / ROWS, chunks},
+        {
+            {qkv, rows / ROWS, chunks},
+            {out, sizes.width / ROWS, (sizes.heads * HEAD + CHUNK - 1) / CHUNK},
+            {gate_up, 2 * sizes.hidden / ROWS, chunks},
+            {down, sizes.width / ROWS, (sizes.hidden + CHUNK - 1) / CHUNK},
+            {head, sizes.vocabulary / ROWS, chunks},
+            sizes.layers,
+        },
     };
     if (threadIdx.x == 0)
         shared.ring.init();
     __syncthreads();
     if (threadIdx.x >= 32 * WARPS) {
         if (threadIdx.x == 32 * WARPS)
-            copy_weights(shared.ring, weights, sizes.layers);
+            Copier(shared.ring, weights.matrices).copy_all();
         return;
     }
     const Between between = {x, q, results, (float2*)states, hidden, logits, best};
@@ -318,7 +291,7 @@ __global__ void __launch_bounds__(32 * (WARPS + 1), 1)
 #pragma unroll 1
     for (int n = 0; n <= PREDICT * sizes.layers; ++n) {
         int layer = n / PREDICT;
-        Kind kind = layer == sizes.layers ? PREDICT : (Kind)(n % PREDICT);
+        Kind kind = weights.matrices.kind_at(n);
         if (kind == PROJECT)
             fetch_keys(shared, sizes, cache, layer);
         of.multiply(kind, layer);

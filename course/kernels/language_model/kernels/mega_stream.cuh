@@ -30,6 +30,12 @@
 #ifndef FLIGHT
 #define FLIGHT STAGES  // stages that are on their way at once: fewer leave room for other loads
 #endif
+#ifndef AHEAD
+#define AHEAD 0  // KB of weights that a block asks into L2 ahead of their copies
+#endif
+#ifndef RATE
+#define RATE 16  // bytes per cycle that it asks ahead, at most: an H200's memory has 16 for each SM
+#endif
 #ifndef TILES
 #define TILES 8  // whose sums a block adds up at once
 #endif
@@ -80,6 +86,26 @@ __device__ inline void bulk_copy(void* to, const void* from, unsigned bytes, Bar
         : "memory");
 }
 
+// Bytes begin their way into L2; the address and the size are multiples of 16.
+__device__ inline void bulk_prefetch(const void* from, unsigned bytes) {
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
+}
+
+// Whether the phase with this parity has ended.
+__device__ inline bool barrier_test(Barrier* barrier, unsigned parity) {
+    unsigned done;
+    asm volatile(
+        "{\n"
+        ".reg .pred done;\n"
+        "mbarrier.test_wait.parity.shared::cta.b64 done, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, done;\n"
+        "}"
+        : "=r"(done)
+        : "r"(shared_address(barrier)), "r"(parity)
+        : "memory");
+    return done;
+}
+
 struct Ring {
     alignas(128) unsigned char stages[STAGES][STAGE_BYTES];
     Barrier full[STAGES];  // a stage's bytes are there
@@ -119,25 +145,135 @@ struct Share {
     }
 };
 
-// The copying thread: puts this block's stages of a matrix into the ring, as room comes.
+// The products of a layer, and the last one.
+enum Kind { PROJECT, ADD_ATTENDED, SWIGLU, ADD_DOWN, PREDICT };
+
+// Of all layers, each matrix behind that of the layer before; and the last one.
+struct Matrices {
+    Matrix qkv, out, gate_up, down, head;
+    int layers;
+
+    // Which product is a token's n-th; PREDICT is the last one.
+    __device__ Kind kind_at(int n) const {
+        return n >= PREDICT * layers ? PREDICT : (Kind)(n % PREDICT);
+    }
+    __device__ Matrix of(Kind kind, int layer) const {
+        switch (kind) {
+            case PROJECT:
+                return qkv.of_layer(layer);
+            case ADD_ATTENDED:
+                return out.of_layer(layer);
+            case SWIGLU:
+                return gate_up.of_layer(layer);
+            case ADD_DOWN:
+                return down.of_layer(layer);
+            default:
+                return head;
+        }
+    }
+};
+
+// This block's way through a token's stages: matrix by matrix, TOGETHER tiles at once, in the order
+// in which the warps take them.
+struct Way {
+    const Matrices& matrices;
+    int n = 0;  // which product's matrix
+    Matrix matrix;
+    Share share = {};
+    int first = 0, tile = 0, chunk = 0, piece = 0;
+
+    __device__ explicit Way(const Matrices& matrices) : matrices(matrices), matrix(matrices.qkv) {
+        first = tile = share.first;
+        skip();
+    }
+    __device__ bool has_stage() const {
+        return n <= PREDICT * matrices.layers;
+    }
+    __device__ const unsigned char* stage() const {
+        return matrix.stage(tile, chunk, piece);
+    }
+    __device__ void next() {
+        int stride = gridDim.x;
+        tile += stride;
+        if (tile < min(first + TOGETHER * stride, matrix.tiles))
+            return;
+        tile = first;
+        if (++piece < PIECES)
+            return;
+        piece = 0;
+        if (++chunk < matrix.chunks)
+            return;
+        chunk = 0;
+        tile = first += TOGETHER * stride;
+        skip();
+    }
+    // To the next matrix of which this block has a tile, if the current one has no more.
+    __device__ void skip() {
+        while (first >= matrix.tiles && has_stage()) {
+            share.pass(matrix.tiles);
+            ++n;
+            matrix = matrices.of(matrices.kind_at(n), n / PREDICT);
+            first = tile = share.first;
+        }
+    }
+};
+
+constexpr int DISTANCE = AHEAD * 1024 / STAGE_BYTES;  // stages that are asked into L2 ahead
+constexpr int PACE = RATE > 0 ? STAGE_BYTES / RATE : 0;  // cycles that memory has for one of them
+
+// The copying thread: puts this block's stages into the ring, as room comes. A full ring would let
+// memory rest. So meanwhile stages behind it begin their way into L2, from where their copies will
+// be quicker: as many as memory can deliver, since a longer queue would delay the activations.
 struct Copier {
     Ring& ring;
+    Way copied, asked;  // the next stage to be copied, and the next to be asked into L2
+    int ahead = 0;  // stages between them
+    unsigned due = 0;  // the clock when memory can take the next request
     Policy policy = evict_first();
     Place place = {0, 1};  // of a new barrier the phase before the first counts as ended
     Place arriving = {};  // the first stage that may still be on its way
     int on_their_way = 0;
-    Share share = {};
 
-    __device__ void copy(const Matrix& matrix) {
-        int stride = gridDim.x;
-        for (int first = share.first; first < matrix.tiles; first += TOGETHER * stride) {
-            int end = min(first + TOGETHER * stride, matrix.tiles);
-            for (int chunk = 0; chunk < matrix.chunks; ++chunk)
-                for (int piece = 0; piece < PIECES; ++piece)
-                    for (int tile = first; tile < end; tile += stride)
-                        copy(matrix.stage(tile, chunk, piece));
+    __device__ Copier(Ring& ring, const Matrices& matrices)
+        : ring(ring), copied(matrices), asked(matrices), due((unsigned)clock64()) {}
+
+    __device__ void copy_all() {
+        while (copied.has_stage()) {
+            copy(copied.stage());
+            copied.next();
+            if (DISTANCE > 0)
+                count_copy();
         }
-        share.pass(matrix.tiles);
+    }
+    // While copies are on their way nothing is asked: it would only delay them.
+    __device__ void ask_while_full() {
+        while (ahead < DISTANCE && asked.has_stage() &&
+               !barrier_test(&ring.empty[place.stage], place.parity))
+            ask();
+    }
+    // Asks for a stage, if memory has had its time for those before.
+    __device__ void ask() {
+        if ((int)((unsigned)clock64() - due) < 0)
+            return;
+        bulk_prefetch(asked.stage(), STAGE_BYTES);
+        asked.next();
+        ++ahead;
+        occupy_memory();
+    }
+    // A stage that was not asked ahead has been asked by its copy.
+    __device__ void count_copy() {
+        if (ahead > 0) {
+            --ahead;
+            return;
+        }
+        asked.next();
+        occupy_memory();
+    }
+    __device__ void occupy_memory() {
+        unsigned now = (unsigned)clock64();
+        due += PACE;
+        if ((int)(now - due) > 0)
+            due = now;  // time in which memory rested is lost
     }
     __device__ void copy(const unsigned char* from) {
         if (on_their_way == FLIGHT) {
@@ -145,6 +281,7 @@ struct Copier {
             arriving.next();
             --on_their_way;
         }
+        ask_while_full();
         barrier_wait(&ring.empty[place.stage], place.parity);
         barrier_expect(&ring.full[place.stage], STAGE_BYTES);
         bulk_copy(ring.stages[place.stage], from, STAGE_BYTES, &ring.full[place.stage], policy);

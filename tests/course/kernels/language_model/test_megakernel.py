@@ -106,11 +106,16 @@ WAITS = {
 ROW_KERNELS = "../../row_kernels/kernels"
 
 
-def without(folder, file: str, line: str, instead: str):
-    """What loads the megakernel without a line: the first that begins so."""
+def copy_sources(folder) -> None:
+    """The megakernel's, to be changed."""
     shutil.copytree(KERNELS, folder, dirs_exist_ok=True)
     others = folder / ROW_KERNELS  # whose header the ring's file includes
     shutil.copytree(KERNELS / ROW_KERNELS, others, dirs_exist_ok=True)
+
+
+def without(folder, file: str, line: str, instead: str):
+    """What loads the megakernel without a line: the first that begins so."""
+    copy_sources(folder)
     path = folder / file
     text = path.read_text()
     found = re.search(rf"^ *{re.escape(line)}.*$", text, re.MULTILINE)
@@ -134,6 +139,62 @@ def test_a_wait_that_is_forgotten_is_found(wait, tmp_path, monkeypatch):
         for seed in range(8):
             monkeypatch.setenv("CUDA_CPU_SEED", str(seed))
             rightness.prove(make, TOY, torch.bfloat16, batch=2, steps=2, start=STARTS)
+
+
+# ---- what is asked into L2 ahead of the ring
+
+#: The copying thread notes what it asks for, and stops where a copy is of something else, or if it
+#: never asked: on a processor nothing else would tell
+NOTES = {
+    "int ahead = 0;": "int ahead = 0, asks = 0; const unsigned char* noted[64];",
+    "bulk_prefetch(asked.stage(), STAGE_BYTES);": "noted[asks++ % 64] = asked.stage();",
+    "copy(copied.stage());": """
+        if (ahead > 0 && noted[(asks - ahead) % 64] != copied.stage())
+            __trap();
+        copy(copied.stage());
+        if (copied.n == PREDICT && asks == 0)
+            __trap();""",
+}
+AHEAD_FORMS = {
+    "pieces": (Form(warps=2, slice=64, pieces=2, stages=3, flight=1, ahead=8), 7, TOY),
+    "chunks": (Form(8, batch=2, warps=2, slice=128, stages=3, ahead=20), 3, SMALL),
+    "together": (Form(4, warps=2, slice=128, together=4, stages=8, ahead=6), 2, SMALL),
+}
+
+
+def noting(folder, **mistakes):
+    """What loads the megakernel with those notes, and without a limit of the rate."""
+    copy_sources(folder)
+    path = folder / "mega_stream.cuh"
+    text = path.read_text()
+    for old, new in (NOTES | mistakes).items():
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    path.write_text(text)
+    return lambda *flags: cuda_c.load(folder / "mega.cu", flags=(*flags, "-DRATE=0"))
+
+
+def prove_asking(name: str, load) -> None:
+    form, blocks, config = AHEAD_FORMS[name]
+    make = partial(Megakernel, form=form, blocks=blocks, load=load)
+    prove = partial(rightness.prove, batch=form.batch, bits=form.bits, start=[40, 63][: form.batch])
+    prove(make, config, torch.bfloat16, steps=1)
+
+
+@ON_CPU
+@pytest.mark.parametrize(
+    "name", ["chunks", *(pytest.param(n, marks=MORE) for n in ("pieces", "together"))]
+)
+def test_what_is_asked_ahead_is_what_is_copied(name, tmp_path):
+    prove_asking(name, noting(tmp_path / "language_model" / "kernels"))
+
+
+@ON_CPU
+@MORE
+def test_a_stage_that_is_not_asked_is_found(tmp_path):
+    mistake = {"++ahead;\n": "++ahead; asked.next();\n"}
+    with pytest.raises(cuda_c.LaunchError):
+        prove_asking("pieces", noting(tmp_path / "language_model" / "kernels", **mistake))
 
 
 # ---- weights of fewer bits, and their order
