@@ -211,6 +211,14 @@ def test_a_page_hears_from_a_board_that_has_no_news(board, monkeypatch):
         assert [next(lines), next(lines)] == [b"event: still", b"data: there"]
 
 
+def test_the_board_is_told_anew_as_time_goes_by(board, monkeypatch):
+    """Who has done nothing for twenty minutes is not counted any more, though nothing is new."""
+    monkeypatch.setattr(app, "STILL_THERE", 0.1)
+    moments = []
+    shown(board, until=lambda data: moments.append(data["now"]) or len(moments) == 2)
+    assert moments[0] < moments[1]
+
+
 def test_names_are_kept_of_those_alone_who_agreed(board):
     join(board, "ann-of-the-north", named=True)
     join(board, "bob-of-the-south")
