@@ -34,7 +34,7 @@ COPY = Exercise(
 
 
 def run(size, unwritten=(), wrong=(), rounded=(), block=BLOCK, blocks=None, **evidence):
-    """A launch over `size` elements; unwritten, wrong, rounded: indices; evidence: as `Run` has it."""
+    """A launch over `size` elements; evidence: as `Run` has it; the others: indices."""
     expected = np.arange(1, size + 1, dtype=np.float32)
     initial = np.full(size, np.nan, np.float32)
     actual = expected.copy()
