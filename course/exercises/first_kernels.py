@@ -195,6 +195,14 @@ def blocks_for(height, width, block_x, block_y): ...  # return (blocks along x, 
     hypotheses=(
         Hypothesis(
             "swapped_axes",
+            "The sides of the picture are exchanged: blocks along x come from the width.",
+            lambda height, width, block_x, block_y: (
+                ceil_div(height, block_x),
+                ceil_div(width, block_y),
+            ),
+        ),
+        Hypothesis(
+            "swapped_axes",
             "The sides of the block are exchanged.",
             lambda height, width, block_x, block_y: (
                 ceil_div(width, block_y),

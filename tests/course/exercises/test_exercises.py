@@ -336,6 +336,10 @@ BIAS_OF_THE_ROW = but(first_kernels.linear, ("bias[column]", "bias[row]"))
 FIRST_OF_THE_BATCH = but(first_kernels.linear, ("x[batch, row, k]", "x[0, row, k]"))
 
 
+def blocks_of_the_picture_on_its_side(height, width, block_x, block_y):
+    return (height + block_x - 1) // block_x, (width + block_y - 1) // block_y
+
+
 @cuda.jit
 def mean_of_four(out, picture):
     x, y = cuda.grid(2)
@@ -415,6 +419,7 @@ SLIPS = [
     ("tensor_cores.wmma", NO_K, "a row of `a` has k numbers"),
     ("tensor_cores.wmma", NO_16_DOWN, "the rows of `a` from `16 * blockIdx.y` on"),
     ("tensor_cores.wmma", NO_16_ACROSS, "the columns of `b` from `16 * blockIdx.x` on"),
+    ("first_kernels.blocks_for", blocks_of_the_picture_on_its_side, "sides of the picture"),
     ("first_kernels.batched_linear", BIAS_IN_THE_LOOP, "outside of the loop"),
     ("first_kernels.batched_linear", WEIGHT_TURNED, "axes of `weight` are exchanged"),
     ("first_kernels.batched_linear", BIAS_OF_THE_ROW, "belongs to the column"),
