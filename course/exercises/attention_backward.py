@@ -160,7 +160,7 @@ def slopes(
     q, k, v, dout, out, lse = (x.astype(np.float64) for x in (q, k, v, dout, out, lse))
     scores = (scale if inside else 1) * q @ k.T
     pulled = dout @ (k if of == "keys" else v).T - less(q, dout, out)[:, None]
-    with np.errstate(over="ignore", invalid="ignore"):  # exp of a score that is far from 0
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # far from 0, and lse of 0
         weights = np.exp(scores - (lse[:, None] if divided else 0))
         if by_logarithm:
             weights = np.exp(scores) / lse[:, None]
@@ -329,6 +329,11 @@ def slope(dq, q, k, v, dout, out, lse, scale):
             "wrong_value",
             "D is the sum of dO times O, and here O is left out.",
             slopes_if(less=lambda q, dout, out: dout.sum(1)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "D is the sum of dO times O, and here dO is left out.",
+            slopes_if(less=lambda q, dout, out: out.sum(1)),
         ),
         Hypothesis(
             "wrong_value",

@@ -175,8 +175,8 @@ CACHED = Exercise(
     path="build/cached.cu",
     task=(
         "This kernel is one step of decoding. A sequence's cache holds `lengths[sequence]`"
-        " keys, and has room for `capacity`. Append the new token's key and value (one warp is"
-        " enough). Then each query sees all keys, the new one as well. Heads of queries share"
+        " keys, and has room for `capacity`. Append the new token's key and value (let one"
+        " warp do it). Then each query sees all keys, the new one as well. Heads of queries share"
         " heads of keys in groups: with 8 and 2, query heads 0 to 3 have key head 0, and 4 to 7"
         " key head 1. A block has one head of keys, and a warp for each head of queries of its"
         " group. The softmax is written. What is missing is each place in memory, and whatever"
@@ -411,6 +411,18 @@ def from_zero(lse, largest):
     return in_float32(lse, np.maximum(largest, 0))
 
 
+def from_the_first(lse, largest):
+    """Weights in float32 that are relative to the first part's."""
+    with np.errstate(all="ignore"):
+        return np.exp(lse - lse[0]).astype(np.float32)
+
+
+def merged_from_the_first(*given, **named):
+    """What comes out of such weights: NaN where the first part is empty, or far below another."""
+    with np.errstate(all="ignore"):
+        return merged(*given, **named, weigh=from_the_first)
+
+
 def last_left_out(out, parts, lse, **sizes):
     """What comes out without the last part."""
     return merged(out, parts[:-1], lse[:-1], **sizes) if len(lse) > 1 else np.zeros_like(parts[0])
@@ -602,6 +614,12 @@ __global__ void merge(float* out, const float* parts, const float* lse, int coun
         ),
         Hypothesis(
             "wrong_value",
+            "Weights are relative to the first part's lse. That part may be empty, or so far below"
+            " the others that exp overflows: subtract the row's largest lse.",
+            merged_from_the_first,
+        ),
+        Hypothesis(
+            "wrong_value",
             "A row whose parts are all empty becomes NaN: -inf - -inf and 0 / 0 are NaN. Its result"
             " is 0.",
             nan_without_parts,
@@ -716,6 +734,11 @@ def some_pages(rng, shape):
 def its_place(sequence, key, table, page, longest):
     """Where in the pool a key lies, counted in keys."""
     return table[sequence, key // page] * page + key % page
+
+
+def row_not_multiplied(sequence, key, table, page, longest):
+    """That place if a sequence's row of the table begins at entry `sequence`."""
+    return table.flat[sequence + key // page] * page + key % page
 
 
 def looked_up(
@@ -873,6 +896,12 @@ __global__ void score(float* scores, const float* q, const float* keys, const in
                     0, key, table, page, longest
                 )
             ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The sequence is not multiplied by its row's length: sequence s begins at entry"
+            " s * pages of the table.",
+            looked_up_if(place=row_not_multiplied),
         ),
         Hypothesis(
             "wrong_value",

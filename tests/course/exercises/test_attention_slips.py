@@ -82,6 +82,13 @@ SLIPS = [
         "query i sees keys up to i + keys - queries",
     ),
     ("attention.merge", [("expf(own - largest)", "exp2f(own - largest)")], "are powers of 2"),
+    ("attention.merge", [("expf(own - largest)", "expf(own - lse[row])")], "the first part's lse"),
+    ("attention.slope", [("dout[i, x] * out[i, x]", "out[i, x]")], "here dO is left out"),
+    (
+        "attention.paged",
+        [("sequence * pages + key / page", "sequence + key / page")],
+        "s * pages of the table",
+    ),
     ("attention.online", [(UNSCALED[0], "new = np.float32(0)")], "is subtracted"),
     ("attention.cached", [("if (warp == 0)", "if (threadIdx.x == 0)")], "only the first number"),
     (
