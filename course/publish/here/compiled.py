@@ -20,9 +20,9 @@ from importlib.machinery import SourceFileLoader
 from zipimport import zipimporter
 
 LIBRARY = "/lib/python312.zip"
-PACKAGES = "/lib/python3.12/site-packages/"
-FOLDERS = ("/course/", PACKAGES)  # modules that lie elsewhere are none of the course's
-FONTS = f"{PACKAGES}matplotlib/fontlist.json"
+PACKAGES = "/lib/python3.12/site-packages"
+FOLDERS = ("/course/", f"{PACKAGES}/")  # modules that lie elsewhere are none of the course's
+FONTS = f"{PACKAGES}/matplotlib/fontlist.json"
 KEPT = "kept/"
 #: A compiled file begins so where Python need not look at its source (PEP 552): sources are
 #: unpacked at each start, and have the date of that

@@ -103,7 +103,7 @@ def test_who_is_refused_is_told_one_command_that_deletes_nothing(monkeypatch, tm
     ways = [settings.way_out(settings.ROOT)]
     for venv in (tmp_path / "none", tmp_path):
         monkeypatch.setattr(settings, "VENV", venv)
-        ways.append(settings.way_out(Path("/root/.pyenv")))
+        ways.append(settings.way_out(Path("/opt/pyenv")))
     for way in ways:
         (line,) = (line.strip() for line in way.splitlines() if line.startswith("  "))
         assert line.endswith("sudo make hub PYTHON=/usr/bin/python3") and "rm " not in line

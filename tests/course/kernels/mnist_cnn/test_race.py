@@ -144,6 +144,7 @@ def test_everything(ours, tmp_path, monkeypatch, capsys):
         "copy/time": 2.0,
         "mnist/accuracy/ours": ours,
         "mnist/accuracy/pytorch": 0.9901,
+        "mnist/ablation": 1.0,
         "mnist/program": 1.0,
         "mnist/profile": 1.0,
         **{f"mnist/step/batch/{batch}{gated}": 1.0 for batch in race.BATCHES},
