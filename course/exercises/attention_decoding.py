@@ -411,16 +411,10 @@ def from_zero(lse, largest):
     return in_float32(lse, np.maximum(largest, 0))
 
 
-def from_the_first(lse, largest):
-    """Weights in float32 that are relative to the first part's."""
-    with np.errstate(all="ignore"):
-        return np.exp(lse - lse[0]).astype(np.float32)
-
-
 def merged_from_the_first(*given, **named):
-    """What comes out of such weights: NaN where the first part is empty, or far below another."""
+    """With weights relative to the first part's: NaN where it is empty, or far below another."""
     with np.errstate(all="ignore"):
-        return merged(*given, **named, weigh=from_the_first)
+        return merged(*given, **named, weigh=lambda lse, largest: in_float32(lse, lse[0]))
 
 
 def last_left_out(out, parts, lse, **sizes):

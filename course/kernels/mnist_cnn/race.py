@@ -583,23 +583,19 @@ def build() -> None:
 def waterfall(batch: int = 64) -> None:
     """Microseconds of our step, one optimization more each time, in turn, each verified."""
     rows = [(f"{number}_{name}", *row) for number, (name, *row) in enumerate(WATERFALL)]
-    for name, samples in variants(rows, batch).items():
-        time_us, spread = median_and_spread(samples)
-        record(f"mnist/waterfall/{name}", time_us, "µs", spread)
+    race_variants("mnist/waterfall", rows, batch)
 
 
 def ablation() -> None:
     """Microseconds of our whole step with one optimization less, in turn, each verified."""
     for batch in ABLATED_AT:
-        for name, samples in variants(ABLATION, batch).items():
-            time_us, spread = median_and_spread(samples)
-            record(f"mnist/ablation/{batch}/{name}", time_us, "µs", spread)
+        race_variants(f"mnist/ablation/{batch}", ABLATION, batch)
 
 
-def variants(rows, batch: int) -> dict[str, list[float]]:
-    """Microseconds a step of variants of ours, timed in turn after each was verified.
+def race_variants(prefix: str, rows, batch: int) -> None:
+    """Record a step's time of variants of ours, in turn, each verified.
 
-    rows: of WATERFALL's form. Returns samples by the rows' names.
+    rows: of WATERFALL's form; their names follow the prefix.
     """
     from course.kernels.mnist_cnn.pytorch import initial_weights
 
@@ -614,10 +610,11 @@ def variants(rows, batch: int) -> dict[str, list[float]]:
         rival.name = name
         rivals.append(rival)
         verify(rival, rival.losses(batches[Ours], CHECKED_STEPS), reference)
-    samples = measure(rivals, batches)
+    for name, samples in measure(rivals, batches).items():
+        time_us, spread = median_and_spread(samples)
+        record(f"{prefix}/{name}", time_us, "µs", spread)
     for rival in rivals:
         rival.close()
-    return samples
 
 
 #: What a kernel of PyTorch's does, from its name; the first line that fits counts.

@@ -9,7 +9,7 @@ import pytest
 from course.checking.answers import changed, source_of
 from course.checking.checker import check_answer
 from course.exercises import EXERCISES
-from course.exercises.attention_backward import a_way_back, slope_in_two_walks
+from course.exercises.attention_backward import D_BY_A_WALK, a_way_back
 
 pytestmark = pytest.mark.usefixtures("in_this_process", "pictures_undrawn")
 OWN = "            float own = lse[part * rows + row];\n"
@@ -186,7 +186,7 @@ def test_a_starter_that_adds_nothing_is_told_nothing_untrue(seed, small):
 @pytest.mark.parametrize("seed", [1, *MORE_SEEDS])
 def test_a_second_walk_for_d_is_refused_as_such_and_its_values_are_right(seed, small):
     exercise = small(EXERCISES["attention.slope"])
-    outcome = check_answer(exercise, slope_in_two_walks, seed)
+    outcome = check_answer(exercise, changed(exercise.solution, D_BY_A_WALK), seed)
     assert outcome.reason == "other_means"
     assert "it is dO times O" in repr(outcome) and "expected" not in repr(outcome)
 
