@@ -165,22 +165,14 @@ def hands(found: Contents, question: Question, told: Told, shown: bool, learners
         ]
     else:
         bars = ranges([float(answer) for answer in answers], question.unit)
-    return {
-        "chapter": found.title,
-        "text": question.text,
-        "code": question.code,
-        "typed": not question.choices,
-        "unit": question.unit,
-        "answers": len(last),
-        "learners": learners,
-        "bars": bars if shown else [bar | {"right": False} for bar in bars],
-        "shown": shown,
-        "answer": question.answer if shown else "",
-        "seen": f"{statistics.median(seen):g} {question.unit}".strip() if seen and shown else "",
-        "seen_by": len(seen) if shown else 0,
-        "recorded": question.recorded if shown else "",
-        "why": "",
+    says = {
+        "answer": question.answer,
+        "seen": f"{statistics.median(seen):g} {question.unit}".strip() if seen else "",
+        "seen_by": len(seen),
+        "recorded": question.recorded,
     }
+    text = {"text": question.text, "code": question.code}
+    return text | _on_wall(found, question, len(last), learners, bars, says if shown else None)
 
 
 def quiz_hands(found: Contents, quiz, told: Told, shown: bool, learners: int = 0) -> dict:
@@ -199,22 +191,26 @@ def quiz_hands(found: Contents, quiz, told: Told, shown: bool, learners: int = 0
             for value, n in counts.most_common(BARS)
         ]
     right = str(quiz.choices.get(quiz.answer, quiz.answer))
+    says = {
+        "answer": f"{right} {quiz.unit}".strip(),
+        "why": catalogue.plain(quiz.explain_right),
+    }
+    text = {"text": catalogue.plain(quiz.question), "code": ""}
+    return text | _on_wall(found, quiz, len(last), learners, bars, says if shown else None)
+
+
+def _on_wall(found, asked, answers, learners, bars, says):
+    """What all questions have alike; says: what is kept back until the answer is shown, or None."""
+    shown = says is not None
     return {
         "chapter": found.title,
-        "text": catalogue.plain(quiz.question),
-        "code": "",
-        "typed": not quiz.choices,
-        "unit": quiz.unit,
-        "answers": len(last),
+        "typed": not asked.choices,
+        "unit": asked.unit,
+        "answers": answers,
         "learners": learners,
         "bars": bars if shown else [bar | {"right": False} for bar in bars],
         "shown": shown,
-        "answer": f"{right} {quiz.unit}".strip() if shown else "",
-        "seen": "",
-        "seen_by": 0,
-        "recorded": "",
-        "why": catalogue.plain(quiz.explain_right) if shown else "",
-    }
+    } | {"answer": "", "seen": "", "seen_by": 0, "recorded": "", "why": "", **(says or {})}
 
 
 def ranges(numbers: list[float], unit: str = "") -> list[dict]:
