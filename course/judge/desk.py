@@ -141,6 +141,19 @@ def on_device(arguments):
     return [cuda.to_device(one) if isinstance(one, np.ndarray) else one for one in arguments]
 
 
+def elsewhere(value):
+    """The same values at another address, where they were: what is on a GPU does not leave it."""
+    if is_tensor(value):
+        return value.clone()
+    if type(value) in device_arrays():
+        from numba import cuda
+
+        copy = cuda.device_array_like(value)
+        copy.copy_to_device(value)
+        return copy
+    return aligned(value) if isinstance(value, np.ndarray) else value
+
+
 LATE_CYCLES = 20_000_000  # some 10 ms of a GPU
 
 

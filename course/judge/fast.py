@@ -9,6 +9,9 @@ from course.judge.values import plain_of
 from utils import has_gpu
 
 ROUNDS = 30
+#: Rounds of a call that is slow: as many as take these seconds, but some
+FEW_ROUNDS, SECONDS = 5, 0.5
+WARM_UP, WARM_STILL = 3, 1
 SETS = 2
 TURNS = 4
 #: The rest of the device may be done this share later than the call's own stream, or these ms
@@ -35,11 +38,13 @@ def answer(box, rival, trials, found) -> Answer:
     size = demands.timed_size if demands.timed_size is not None else trials.size
     boxes = {"candidate": box} | ({"rival": rival} if rival else {})
     turns = {name: [] for name in boxes}
+    packed, launch = inputs_of(trials, size)
     for turn in range(TURNS):
-        packed, launch = inputs_of(trials, size)
         for name in list(boxes)[:: -1 if turn % 2 else 1]:
             try:
-                turns[name].append(timed(boxes[name], packed, launch))
+                if turn == 0:
+                    prepare(boxes[name], packed, launch)
+                turns[name].append(timed(boxes[name]))
             except NotTimed as error:
                 key = "not_timed" if name == "candidate" else "no_rival"
                 verdict = NO if name == "candidate" else UNKNOWN
@@ -98,21 +103,35 @@ def inputs_of(trials, size):
     return [list(map(sandbox.pack, one)) for one in filled], launch
 
 
-def timed(box, packed, launch):
-    """What a process tells of its calls, and how long the judge waited for one of them.
+def prepare(box, packed, launch):
+    """Give a process the arguments with which its calls are timed, as from `inputs_of`.
 
-    packed, launch: as from `inputs_of`. Raises NotTimed.
+    Raises NotTimed.
     """
     device_arrays = launch is not None and has_gpu()
     asked(box, "prepare", sets=packed, launch=launch, device_arrays=device_arrays)
-    waited = []
-    for calls in (1, ROUNDS):  # of one round: all but the calls is the same in both
-        begin, in_line = time.perf_counter(), box.queued()
-        asked(box, "time", rounds=1, calls=calls)
-        took = 1e3 * (time.perf_counter() - begin)
-        waited.append(took - (box.queued() - in_line))  # a busy host is no fault of a candidate's
-    took = times_of(asked(box, "time", rounds=ROUNDS, calls=1))
-    return {**took, "each": (waited[1] - waited[0]) / (ROUNDS - 1)}
+
+
+def timed(box):
+    """What a process tells of its calls, and how long the judge waited for one of them.
+
+    A slow call is made fewer times. Raises NotTimed.
+    """
+    one = waited(box, 1, WARM_UP)
+    rounds = round(1e3 * SECONDS * (1 + WARM_UP) / one) if one > 0 else ROUNDS
+    rounds = min(max(rounds, FEW_ROUNDS), ROUNDS)
+    # of one round: all but the calls is the same in both
+    each = (waited(box, rounds, WARM_STILL) - waited(box, 1, WARM_STILL)) / (rounds - 1)
+    took = times_of(asked(box, "time", rounds=rounds, calls=1, warm_up=WARM_STILL))
+    return {**took, "each": each}
+
+
+def waited(box, calls, warm_up):
+    """Milliseconds until a process has made some calls and told of it."""
+    begin, in_line = time.perf_counter(), box.queued()
+    asked(box, "time", rounds=1, calls=calls, warm_up=warm_up)
+    took = 1e3 * (time.perf_counter() - begin)
+    return took - (box.queued() - in_line)  # a busy host is no fault of a candidate's
 
 
 def asked(box, what, **message):
@@ -162,6 +181,8 @@ def beyond_the_roof(demands, trials, size, milliseconds):
     """The reason for a time in which the GPU cannot even move the bytes, or do the operations."""
     from utils.timing import copy_bandwidth, matmul_rate
 
+    if not demands.bytes and not demands.flops:
+        return []
     arguments = [plain_of(one) for one in trials.draw(size)]
     limits = []
     if demands.bytes:

@@ -24,6 +24,7 @@ OFTEN = {
     "numba": ("numba.cuda", "utils.tracer"),
     "__global__": ("numba.cuda", "utils.cuda_c"),
 }
+KERNELS = ("triton", "cuda", "numba", "__global__")
 
 
 class NotAKernel(TypeError):
@@ -46,6 +47,7 @@ class HandedIn:
     filename: str = ""
     function: object = None
     modules: tuple = field(default=ALWAYS)
+    speaks_of_kernels: bool = False  # whether any language of kernels is named in it
 
 
 def of(candidate, demands) -> HandedIn:
@@ -69,7 +71,14 @@ def of_text(source, name):
     is_cuda = name.endswith((".cu", ".cuh")) or "__global__" in source and not is_python(source)
     kind = "cuda_c" if is_cuda else "python"
     filename = f"/submission/{name if name.endswith(('.py', '.cu')) else name + '.py'}"
-    return HandedIn(name, kind, source, filename=filename, modules=modules_for(source))
+    return HandedIn(
+        name,
+        kind,
+        source,
+        filename=filename,
+        modules=modules_for(source),
+        speaks_of_kernels=speaks_of_kernels(source),
+    )
 
 
 def is_python(source):
@@ -82,14 +91,21 @@ def is_python(source):
 
 
 def modules_for(source):
-    """What to import beforehand for a candidate of this text."""
+    """What to import beforehand for a candidate of this text.
+
+    On a GPU that is everything, as PyTorch, whose events are the clock, takes most of the time: one
+    nursery for all candidates has to import it once.
+    """
     found = dict.fromkeys(ALWAYS)
-    if has_gpu():  # PyTorch's events are the clock
-        found["torch"] = None
     for word, modules in OFTEN.items():
-        if word in source:
+        if has_gpu() or word in source:
             found |= dict.fromkeys(modules)
-    return tuple(found)
+    return tuple(found) + ("numba.cloudpickle",) * has_gpu()
+
+
+def speaks_of_kernels(source):
+    """Whether a text names any language of kernels: others run nothing that an engine could."""
+    return any(word in source for word in KERNELS)
 
 
 def of_function(function):
@@ -106,12 +122,15 @@ def of_function(function):
         source = ""
     name = getattr(function, "__name__", type(function).__name__)
     loaded = set(sys.modules)
-    modules = (*modules_for(source + " ".join(names_of(code))), "numba.cloudpickle")
+    text = source + " ".join(names_of(code))
+    modules = (*modules_for(text), "numba.cloudpickle")
     if "torch" in loaded and has_tensors(inner):
-        modules = tuple(dict.fromkeys((*modules, *OFTEN["torch"])))
+        modules = (*modules, *OFTEN["torch"])
+    modules = tuple(dict.fromkeys(modules))
     blob = by_value(function)
     filename = code.co_filename if code else "function"
-    return HandedIn(name, "pickle", source, blob, filename, function, modules)
+    # a function's globals may hold kernels of any name
+    return HandedIn(name, "pickle", source, blob, filename, function, modules, True)
 
 
 def is_text_of(source, code):

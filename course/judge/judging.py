@@ -37,8 +37,10 @@ def judge(candidate, reference, inputs, demands=None, *, seed=None) -> Report:
     seed = int(np.random.default_rng().integers(MOST_SEED)) if seed is None else int(seed)
     given = handed_in.of(candidate, demands)
     facts, speed = reading.facts_of(given.source), None
+    if has_gpu() and given.speaks_of_kernels:
+        sandbox.nursery(given.modules, engines=True)  # which gets ready meanwhile
     with sandbox.Sandbox(given.modules, demands.seconds) as box:
-        reasons = loaded(box, given, demands)
+        reasons = loaded(box, given, demands, timed=True)
         trials = right.Trials(box, reference, inputs, demands, seed)
         if not reasons:
             trials.all()
@@ -51,7 +53,7 @@ def judge(candidate, reference, inputs, demands=None, *, seed=None) -> Report:
     is_wrong = any(question_of(one.key) == RIGHT for one in reasons)
     if trials.done and not is_wrong:
         reasons += alone(given, trials)
-        if has_gpu():
+        if has_gpu() and given.speaks_of_kernels:
             reasons += on_engines(given, trials)
     return report(given.name, reasons, trials, seed, speed)
 
@@ -62,7 +64,7 @@ def raced(box, trials, found):
         return fast.answer(box, None, trials, found)
     rival = handed_in.of(trials.demands.rival, trials.demands)
     with sandbox.Sandbox(rival.modules, trials.demands.seconds) as other:
-        failed = loaded(other, rival, trials.demands)
+        failed = loaded(other, rival, trials.demands, timed=True)
         told = fast.answer(box, None if failed else other, trials, found)
     return told
 
@@ -127,17 +129,18 @@ def on_engines(given, trials):
             return []
         others = trials.elsewhere(box)
         for one in small:
-            others.once_more(
-                one, races=right.MOST_TRACED * trials.demands.race_free, device_arrays=False
-            )
+            others.once_more(one, races=others.watched_threads(), device_arrays=False)
     return [one for one in others.reasons if one.key in BY_ENGINES]
 
 
-def loaded(box, given, demands, watched=True, patience=sandbox.STARTING):
-    """The reasons why a candidate cannot be loaded, in so many seconds: one, or none."""
+def loaded(box, given, demands, watched=True, timed=False, patience=sandbox.STARTING):
+    """The reasons why a candidate cannot be loaded, in so many seconds: one, or none.
+
+    timed: a clock is made before, with all of a GPU that belongs to it.
+    """
     try:
         order = handed_in.message(given, demands)
-        header, _ = box.ask("load", patience=patience, watched=watched, **order)
+        header, _ = box.ask("load", patience=patience, watched=watched, timed=timed, **order)
         error = sandbox.error_of(header) if "error" in header else None
     except sandbox.Lost as lost:
         key = "timeout" if lost.how == "timeout" else "does_not_load"

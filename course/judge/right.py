@@ -233,10 +233,14 @@ class Trials:
         self.rng.shuffle(sizes)
         for size, is_drawn in sizes:
             spoil = bool(self.rng.random() < 0.5)
-            traced = sum(bool(one.notes.get("launches")) for one in self.done)
-            races = MOST_TRACED * (self.demands.race_free and traced < TRACED)
+            races = self.watched_threads()
             tried = self.call("", size, self.draw(size), spoil=spoil, races=races)
             tried.drawn = is_drawn
+
+    def watched_threads(self):
+        """Launches of how many threads are watched for races in the next call: 0 for none."""
+        traced = sum(bool(one.notes.get("launches")) for one in self.done)
+        return MOST_TRACED * (self.demands.race_free and traced < TRACED)
 
     def late(self):
         """Arguments whose values come only after the call was made, by work that was asked for

@@ -81,7 +81,6 @@ class Nursery:
             "MALLOC_PERTURB_": "165",  # memory that malloc gives holds 0x5A, never a former answer
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
-            "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONHASHSEED": "0",
             # CUDA C that was built before need not be built again
             "CUDA_COURSE_CACHE": platformdirs.user_cache_dir("cuda-course"),
@@ -98,12 +97,19 @@ class Nursery:
         )
         theirs.close()
         self.control = ours
-        ours.settimeout(STARTING)
-        if ours.recv(64) != b"ready":
-            raise RuntimeError("the process that loads candidates did not start")
+        self.is_ready = False
+
+    def wait(self):
+        """Wait until it has imported its modules. Meanwhile others may be at work."""
+        if not self.is_ready:
+            self.control.settimeout(STARTING)
+            if self.control.recv(64) != b"ready":
+                raise BrokenPipeError("the process that loads candidates did not start")
+            self.is_ready = True
 
     def copy(self, scratch):
         """(process id, socket) of a new copy that works in a folder."""
+        self.wait()
         ours, theirs = socket.socketpair()
         socket.send_fds(self.control, [f"copy {scratch}".encode()], [theirs.fileno()])
         theirs.close()
@@ -197,7 +203,7 @@ class Sandbox:
         """Have a copy of the nursery made."""
         try:
             self.pid, self.channel = self.nursery.copy(self.scratch)
-        except (BrokenPipeError, ValueError):  # it is gone: perhaps the candidate before ended it
+        except (ConnectionError, ValueError):  # it is gone: perhaps the candidate before ended it
             self.nursery.close()
             self.nursery = nursery(modules, engines)
             self.pid, self.channel = self.nursery.copy(self.scratch)

@@ -82,12 +82,13 @@ def clock():
     return Device() if torch is not None and torch.cuda.is_available() else Host()
 
 
-def samples(work, clock, sets, rounds, calls=1):
+def samples(work, clock, sets, rounds, calls=1, warm_up=WARM_UP):
     """(milliseconds of each round, milliseconds until everything was done) of work(*arguments).
 
     sets: functions that give fresh arguments; each round takes the next, and makes `calls` calls.
+    warm_up: calls before, which are not timed.
     """
-    for _ in range(WARM_UP):
+    for _ in range(warm_up):
         work(*sets[0]())
     own, whole = [], []
     for number in range(rounds):

@@ -41,6 +41,8 @@ CPU_SECONDS = 300
 MANY_CALLS = 1_000_000
 MOST_BYTES = 4 << 30
 MOST_FILE = 1 << 28
+#: What is there only with an NVIDIA driver
+A_GPU = "/dev/nvidiactl"
 #: The name under which a submission's module is known in its process
 MODULE = "submission"
 
@@ -203,14 +205,16 @@ def call(candidate, message, desk, watch):
 def prepared(candidate, message):
     """(what is timed, functions that give it fresh arguments)."""
     place = arrays.on_device if message["device_arrays"] else list
-    sets = [lambda one=one: place(map(arrays.argument_of, one)) for one in message["sets"]]
+    given = [place(map(arrays.argument_of, one)) for one in message["sets"]]
+    sets = [lambda one=one: list(map(arrays.elsewhere, one)) for one in given]
     launch = message["launch"]
     return (lambda *given: launched(candidate, launch, given)()) if launch else candidate, sets
 
 
 def times(work, sets, message, clock):
     """Milliseconds of rounds with fresh arrays, and how much of the cache is set aside."""
-    own, whole = timed.samples(work, clock, sets, message["rounds"], message["calls"])
+    how = {name: message[name] for name in ("rounds", "calls", "warm_up")}
+    own, whole = timed.samples(work, clock, sets, **how)
     return {"own": own, "whole": whole, "held": clock.held()}
 
 
@@ -238,10 +242,13 @@ def allocate_for_descriptors():
 
 
 def synchronize():
-    """Wait for all work on a GPU, if this process uses one."""
+    """Wait for all work on a GPU, if this process uses one, by whichever library."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
         torch.cuda.synchronize()
+    elif os.path.exists(A_GPU):
+        with contextlib.suppress(OSError):
+            ctypes.CDLL("libcuda.so.1").cuCtxSynchronize()
 
 
 # ---- the process
@@ -261,12 +268,13 @@ def serve(channel, scratch):
     os.dup2(out, 1)
     os.dup2(out, 2)
     os.close(out)
-    watch, desk, candidate, whole = None, arrays.Desk(), None, None
-    clock = timed.clock()
+    sys.dont_write_bytecode = True
+    watch, desk, candidate, whole, clock = None, arrays.Desk(), None, None, None
     while (message := next_message(channel, watch)) is not None:
         nonce = message["nonce"]
         try:
             if message["do"] == "load":
+                clock = timed.clock() if message["timed"] else None
                 watch = watching.Watch(message) if message["watched"] else watching.Blind()
                 if not message["watched"]:
                     ctypes.CDLL(None).mallopt(M_PERTURB, 0)  # memory as it is elsewhere
@@ -330,7 +338,7 @@ def limit():
         resource.RLIMIT_FSIZE: MOST_FILE,
         resource.RLIMIT_CORE: 0,
     }
-    if not os.path.exists("/dev/nvidiactl"):  # CUDA reserves far more than it uses
+    if not os.path.exists(A_GPU):  # CUDA reserves far more than it uses
         limits[resource.RLIMIT_DATA] = MOST_BYTES
     for what, most in limits.items():
         hard = resource.getrlimit(what)[1]

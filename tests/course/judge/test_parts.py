@@ -172,6 +172,48 @@ def test_a_clock_of_the_host_sees_each_call_and_two_clocks_that_differ_are_named
     assert fast.beyond_the_roof(Demands(), SimpleNamespace(draw=lambda n: ()), 1, 1.0) == []
 
 
+class Slow:
+    """A process each of whose calls takes so many milliseconds of a clock that is set by hand."""
+
+    def __init__(self, milliseconds):
+        self.seconds, self.now, self.told = 1e-3 * milliseconds, 0.0, []
+
+    def perf_counter(self):
+        return self.now
+
+    def queued(self):
+        return 0.0
+
+    def ask(self, what, patience, rounds, calls, warm_up):
+        self.now += self.seconds * (rounds * calls + warm_up)
+        self.told.append(rounds * calls + warm_up)
+        return {"own": [1e3 * self.seconds] * rounds, "whole": [0.0] * rounds, "held": 0}, []
+
+
+@pytest.mark.parametrize("milliseconds, rounds", [(0.01, 30), (40, 12), (2000, 5)])
+def test_a_slow_call_is_timed_in_fewer_rounds(milliseconds, rounds, monkeypatch):
+    box = Slow(milliseconds)
+    monkeypatch.setattr(fast, "time", box)
+    took = fast.timed(box)
+    assert len(took["own"]) == rounds and took["each"] == pytest.approx(milliseconds)
+    assert sum(box.told) < 3 * rounds + 10
+
+
+def test_arguments_that_are_timed_are_the_same_values_at_other_addresses():
+    for value in (np.arange(6.0), torch.arange(6.0), 7):
+        copy = desk.elsewhere(value)
+        assert np.array_equal(copy, value) and not desk.overlap(copy, value)
+
+
+def test_on_a_gpu_one_process_imports_what_all_candidates_need(monkeypatch):
+    monkeypatch.setattr(handed_in, "has_gpu", lambda: True)
+    texts = ["import numpy\n", "import triton\n", "from numba import cuda\n"]
+    given = [handed_in.of_text(text, "submission") for text in texts]
+    given.append(handed_in.of(product, Demands()))
+    assert len({one.modules for one in given}) == 1
+    assert [one.speaks_of_kernels for one in given] == [False, True, True, True]
+
+
 def test_each_reason_can_be_given():
     folder = Path(words.__file__).parent
     others = [one for one in folder.glob("*.py") if one.name != "words.py"]
