@@ -175,7 +175,7 @@ def two_values(array):
 
 
 #: The same for the longest arrays; ties where nothing is rounded: a sum of equal terms is off
-#: always the same way, by more than a bound for long sums allows
+#: always the same way, by more than a bound allows that does not count its terms
 FOR_LONG = {"one large number late in long rows": giant_late}
 TIES = {"many equal numbers": two_values}
 

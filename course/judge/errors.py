@@ -4,6 +4,10 @@ A tolerance that is chosen by taste lets a kernel in fp16 pass for one in fp32. 
 from what the operation does: how many roundings, in which type, and how large the terms are. The
 error of a sum of products is proportional to the sum of the terms' *magnitudes*, not to the result,
 which may be near zero because large terms cancel.
+
+Roundings of n different terms go up as often as down, so that their sum grows as the root of n. One
+term that comes again is rounded the same way each time, while the partial sum keeps its exponent: n
+equal terms may be off by n roundings. Between the two lies what `repeats` counts.
 """
 
 from collections.abc import Callable
@@ -37,6 +41,11 @@ UNDERFLOW = {
     "float8_e5m2": 2.0**-16,
 }
 
+
+#: Up to so many roundings the certain bound is no wider than that of random ones
+FEW = 64
+#: Of an array so many lines, and so many numbers of each, are looked at for being there again
+LINES, LONGEST = 64, 1 << 17
 
 #: No bound is wider: with twice this, zeros would be right
 WIDEST = 0.5
@@ -72,7 +81,11 @@ class Bound:
     def relative(self, arguments) -> float:
         """The largest error as a share of the terms' magnitudes."""
         count = self.operations(*arguments) if callable(self.operations) else self.operations
-        error = rounding_bound(max(1, count), UNIT_ROUNDOFF[self.accumulate])
+        count, unit = max(1, count), UNIT_ROUNDOFF[self.accumulate]
+        without_zeros = self.magnitude is None  # a product with 0 is 0, and is added exactly
+        error = rounding_bound(count * repeats(arguments, count, without_zeros), unit)
+        if count * unit < 1:
+            error = min(error, count * unit / (1 - count * unit))  # the certain bound
         if self.inputs:
             error += self.factors * UNIT_ROUNDOFF[self.inputs]
         return min(error, WIDEST)
@@ -97,6 +110,53 @@ class Bound:
         if self.magnitude is None:
             return np.abs(np.asarray(reference(*map(magnitude_of, arguments)), np.float64))
         return np.abs(np.asarray(self.magnitude(*arguments), np.float64))
+
+
+def repeats(arguments, count, without_zeros=False) -> float:
+    """How many of a sum's `count` terms are equal to one of them, on average; 1 where all differ.
+
+    The terms are functions of the arguments' numbers, which lie along an axis, or anywhere where a
+    sum has more terms than any axis: the argument whose numbers come again most often counts.
+    without_zeros: 0 is no number there.
+    """
+    if count <= FEW:
+        return 1.0
+    found = [1.0]
+    for argument in arguments:
+        if sandbox.is_tensor(argument):
+            argument = argument.detach().cpu().numpy()
+        if isinstance(argument, np.ndarray) and argument.dtype.kind in "biuf" and argument.ndim:
+            found += [same(line, count, without_zeros) for line in lines(argument, count)]
+    return max(found)
+
+
+def lines(array, count):
+    """Some lines of an array along each axis; all of it as one where a sum has more terms."""
+    if count > 2 * max(array.shape):
+        yield array.reshape(-1)
+        return
+    for axis, length in enumerate(array.shape):
+        if length > 1:
+            rows = np.moveaxis(array, axis, -1).reshape(-1, length)
+            yield from some(rows, LINES)
+
+
+def same(line, count, without_zeros) -> float:
+    """Of `count` numbers of a line that are drawn by chance: how many are equal to the first."""
+    line = line[line != 0] if without_zeros else line
+    if line.size < 2:
+        return 1.0
+    _, times = np.unique(some(line, LONGEST), return_counts=True)
+    sample = times.sum()
+    equal = float((times * (times - 1.0)).sum() / (sample * (sample - 1.0)))
+    return 1 + (min(count, line.size) - 1) * equal
+
+
+def some(rows, most):
+    """So many rows of an array at most, which stand in no order of their own."""
+    if len(rows) <= most:
+        return rows
+    return rows[np.random.default_rng(0).choice(len(rows), most, replace=False)]
 
 
 def magnitude_of(argument):

@@ -507,6 +507,23 @@ def kernel(keys):
         place[(keys.size + 63) // 64, 64](keys, starts, out)
     return out
 """
+ONE_AFTER_THE_OTHER = """
+import numpy as np
+def kernel(a):
+    return np.add.accumulate(a, dtype=np.float32)[-1]
+"""
+
+
+def two_values(rng, n):
+    """n + 1 numbers, of which each is one of two."""
+    return rng.choice([0.1, 0.2], n + 1).astype(np.float32)
+
+
+A_MILLION = {
+    "error": Bound(np.size, magnitude="itself"),
+    "library": (),
+    "large": lambda rng: [2000, 60_000, 1_000_000],
+}
 #: what -> (text, reference, inputs, demands)
 RIGHT = {
     "a maximum of 0 and -0, which may be either": (
@@ -540,7 +557,19 @@ RIGHT = {
         one,
         {"error": Bound(lambda a: a.size + 9, magnitude="itself"), "library": ()},
     ),
+    "a million terms of two values, one after the other": (
+        ONE_AFTER_THE_OTHER,
+        np.sum,
+        two_values,
+        A_MILLION,
+    ),
 }
+
+
+def test_a_sum_of_a_million_equal_terms_that_leaves_some_out_is_refused():
+    some = ONE_AFTER_THE_OTHER.replace("accumulate(a,", "accumulate(a[:900_000],")
+    report = judged(some, np.sum, two_values, **A_MILLION)
+    assert report.right.verdict == "no", str(report)
 
 
 @pytest.mark.parametrize("what", RIGHT)

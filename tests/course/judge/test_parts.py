@@ -25,9 +25,11 @@ from course.judge import (
     words,
 )
 from course.judge.cases import FEWER, HOSTILE
+from course.judge.errors import UNIT_ROUNDOFF
 from course.judge.reading import facts_of
 from course.judge.sandbox import Array, Forged, notes_of, unpacked
 from course.judge.timed import Host, samples
+from utils.check import rounding_bound
 
 
 def product(a, b):
@@ -48,6 +50,38 @@ def test_a_bound_holds_for_its_type_and_not_for_the_next_narrower_one(n):
     half = a.astype("e").astype("f") @ b.astype("e").astype("f")
     assert off(sum_of_products(n), a, b, half) > 1
     assert off(sum_of_products(n, inputs="tf32"), a, b, half) < 1
+
+
+MANY = 1_000_000
+#: A million terms of which some or all are equal
+ALIKE = {
+    "all": np.full(MANY, 0.1, "f"),
+    "half of them": np.where(np.arange(MANY) % 2, 0.1, np.random.default_rng(1).random(MANY)),
+    "three values": np.random.default_rng(2).choice([0.1, 0.2, 0.7], MANY),
+}
+
+
+@pytest.mark.parametrize("what", ALIKE)
+def test_a_sum_of_equal_terms_may_be_off_by_all_of_its_roundings(what):
+    terms = ALIKE[what].astype("f")
+    exact = terms.sum(dtype=np.float64)
+    room = Bound(np.size, magnitude="itself").of(exact, (terms.astype(np.float64),), None)
+    one_after_the_other = np.add.accumulate(terms)[-1]
+    at_random = rounding_bound(MANY, UNIT_ROUNDOFF["float32"]) * exact
+    assert at_random < abs(one_after_the_other - exact) < room
+    assert abs(terms[: MANY * 9 // 10].sum(dtype=np.float64) - exact) > room
+    assert abs(np.add.accumulate(terms[:40_000].astype("e"))[-1] * 25 - exact) > room
+
+
+def test_a_sum_of_other_terms_may_be_off_by_as_little_as_before():
+    rng = np.random.default_rng(3)
+    unit = rounding_bound(MANY, UNIT_ROUNDOFF["float32"])
+    terms = rng.random(MANY)
+    assert Bound(MANY, magnitude="itself").relative((terms,)) < 1.1 * unit
+    product, least = sum_of_products(1000), rounding_bound(1000, UNIT_ROUNDOFF["float32"])
+    a, b = np.maximum(rng.normal(size=(30, 1000)), 0), torch.from_numpy(rng.normal(size=(1000, 9)))
+    assert product.relative((a, b)) < 1.1 * least
+    assert product.relative((np.sign(a), b)) > 3 * least
 
 
 def test_a_bound_of_terms_that_cancel_is_as_wide_as_they_are_and_one_of_the_result_is_not():
