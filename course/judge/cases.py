@@ -1,7 +1,7 @@
 """Other inputs made of drawn ones: nearly the same, hostile, special, with fewer digits.
 
 Each takes the arguments of a call and returns others, or None where there is nothing to change.
-Arrays of whole numbers are left as they are: they may be indices.
+Arrays of whole numbers are left as they are where there are floats, too: they may be indices.
 """
 
 import numpy as np
@@ -23,15 +23,35 @@ def is_float(value):
     return sandbox.is_tensor(value) and value.is_floating_point() and value.numel() > 0
 
 
-def mapped(arguments, function, only=None):
+def is_whole(value):
+    """Whether an argument is an array or tensor of whole numbers with elements."""
+    value = plain_of(value)
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "iu" and value.size > 0
+    if not sandbox.is_tensor(value) or value.numel() == 0:
+        return False
+    return not value.is_floating_point() and not value.is_complex() and value.element_size() > 0
+
+
+def mapped(arguments, function, only=None, kind=is_float):
     """The arguments with `function(NumPy array) -> array` applied to the arrays of floats.
 
-    only: the number of the one argument to change.
+    only: the number of the one argument to change. kind: which arguments are changed.
     """
     return tuple(
-        on_array(one, function) if is_float(one) and only in (None, number) else copied(one)
+        on_array(one, function) if kind(one) and only in (None, number) else copied(one)
         for number, one in enumerate(arguments)
     )
+
+
+def scaled(arguments, factor):
+    """The arguments with the floats that are no arrays times a factor; None where there are none.
+
+    Arrays are the same ones.
+    """
+    if not any(isinstance(one, float) for one in arguments):
+        return None
+    return tuple(type(one)(factor * one) if isinstance(one, float) else one for one in arguments)
 
 
 def on_array(argument, function):
@@ -42,7 +62,9 @@ def on_array(argument, function):
         return np.asarray(function(argument.copy()), argument.dtype)
     import torch
 
-    values = function(argument.detach().cpu().float().numpy().copy())
+    values = argument.detach().cpu()
+    values = values.float() if argument.is_floating_point() else values
+    values = function(values.numpy().copy())
     changed = torch.from_numpy(np.ascontiguousarray(values))
     return changed.to(argument.dtype).to(argument.device)
 
@@ -147,7 +169,35 @@ def far(array):
     return array + array.dtype.type(30 if array.dtype.itemsize < 4 else 5000)
 
 
+def to_halves(array):
+    """Halves and whole numbers, among which are the edges of ranges and ties of roundings."""
+    return np.round(2 * array) / 2
+
+
+def last_bits(array):
+    """Numbers that differ in their last bits only, in no order: a narrower type has one of them."""
+    limits = np.finfo(array.dtype)
+    steps = np.random.default_rng(array.size).permutation(array.size).reshape(array.shape)
+    return (1 + limits.eps * (steps % MOST_STEPS)).astype(array.dtype)
+
+
+def masked(array):
+    """-infinity in the first half of the last axis, as where something is masked."""
+    array[..., : array.shape[-1] // 2] = -np.inf
+    return array
+
+
+MOST_STEPS = 4096
 FAR = {"numbers far from zero": far}
+#: The same where nothing may be rounded: a difference of numbers that are nearly equal cancels
+CLOSE = {"numbers that differ in their last bits": last_bits}
+#: Of arrays of whole numbers, where there are no others: each stays one that was drawn
+WHOLE = {"equal whole numbers": all_alike}
+#: By which floats that are no arrays are multiplied
+FACTORS = {
+    "larger numbers beside the arrays": 8,
+    "numbers of the other sign beside the arrays": -1,
+}
 #: words -> change of an array
 HOSTILE = {
     "zeros": zeros,
@@ -156,6 +206,7 @@ HOSTILE = {
     "large numbers": large,
     "small numbers": small,
     "some zeros": some_zeros,
+    "halves and whole numbers": to_halves,
     "numbers that are nearly in order": nearly_sorted,
     "one large number": one_giant,
 }

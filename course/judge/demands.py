@@ -79,17 +79,20 @@ class Demands:
         arguments.
     properties: Property entries to hold.
     widen: the reference is given float64 instead of what the candidate is given.
-    strided: arrays of two axes and more are also handed in as views that are not contiguous: with
-        gaps, and transposed.
+    strided: arrays are also handed in as views: of larger arrays with gaps between their numbers,
+        transposed, with their first axes exchanged, and (NumPy's) in reverse. An array of one axis
+        has no gaps but in reverse, and begins one element later.
     hostile: any numbers may be handed in, so that single ones are changed, and all are made zero,
-        equal, negative, very large or small, or put in order but for one, as far as the reference
-        gives a finite result for them.
-        False where inputs obey a law: probabilities, sorted numbers.
+        equal, negative, very large or small, halves and whole numbers, numbers that differ in their
+        last bits only where nothing is rounded, or put in order but for one, as far as the
+        reference gives a finite result for them. Floats that are no arrays are made larger, and
+        change their sign. Whole numbers are made equal where no argument is an array of floats.
+        False where inputs obey a law: probabilities, sorted numbers, permutations.
     large: also sizes far beyond the others, as far as time allows. True: lengths such as `beyond`
         draws them, where sizes are whole numbers; a function (rng) -> sizes, the cheapest first,
         where `inputs` takes others, such as (rows, columns); False: none.
     special: "any", "no_nan" or "finite": which special numbers (infinity, NaN, -0, the smallest)
-        the floats may hold in some calls.
+        the floats may hold in some calls; in one of them -infinity in half of each row.
     deterministic: two calls with the same values must give the same bits.
     may_alias: the result may share memory with an argument. may_mutate: arguments may be changed.
     library: functions that the result must not be made by: names such as "numpy.matmul" or

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import sys
+import weakref
 
 import numpy as np
 
@@ -23,21 +24,42 @@ def argument_of(packed):
         import torch
 
         _, raw, dtype, shape, device = packed
+        if device == "cpu" or not torch.cuda.is_available():
+            if not raw.size:
+                return torch.empty(shape, dtype=getattr(torch, dtype))
+            return torch.from_numpy(aligned(raw)).view(getattr(torch, dtype)).view(shape)
         tensor = torch.empty(shape, dtype=getattr(torch, dtype))
         if raw.size:
             flat = tensor.view(-1) if tensor.dim() else tensor.reshape(1)
             flat.view(torch.uint8).copy_(torch.from_numpy(raw))
-        return tensor.to(device if device == "cpu" or torch.cuda.is_available() else "cpu")
+        return tensor.to(device)
     return value
 
 
+#: Address of an array that `aligned` made -> the memory in which it lies
+AROUND = weakref.WeakValueDictionary()
+BESIDE = 0xFF  # each byte on both sides: of floats these are NaN
+
+
 def aligned(array):
-    """A copy that begins where an allocation on a device could."""
-    raw = np.zeros(array.nbytes + ALIGNMENT, np.uint8)
-    start = -raw.ctypes.data % ALIGNMENT
+    """A copy that begins where an allocation on a device could, with NaN on both sides."""
+    raw = np.full(array.nbytes + 3 * ALIGNMENT, BESIDE, np.uint8)
+    start = ALIGNMENT + -raw.ctypes.data % ALIGNMENT
     place = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
     place[...] = array
+    AROUND[place.ctypes.data] = raw
     return place
+
+
+def is_overrun(value):
+    """Whether something was written beside an array that `aligned` made."""
+    first, last = memory_of(value) or (0, 0)
+    raw = AROUND.get(first)
+    if raw is None:
+        return False
+    begin = raw.ctypes.data
+    sides = raw[: first - begin], raw[last - begin :]
+    return any(np.any(side != BESIDE) for side in sides)
 
 
 def is_tensor(value):
@@ -105,6 +127,7 @@ class Desk:
         return {
             "counts": keeping.changed(before, self.numbers),
             "grown": keeping.grown(before, self.numbers),
+            "accesses": keeping.accesses(roots),
             "copy": next((path for path, *_ in keeping.copies(roots, self.last, overlap)), ""),
         }
 
@@ -112,9 +135,7 @@ class Desk:
         """Arguments at fresh addresses, or, with a slot, at those of its last ones."""
         values = [argument_of(one) for one in given]
         if strided:
-            return [
-                transposed(one) if strided == "transposed" else with_gaps(one) for one in values
-            ]
+            return list(map(LYING[strided], values))
         if slot is None:
             return values
         kept = self.slots.get(slot)
@@ -181,27 +202,66 @@ def alike(a, b):
     return not is_array(a) and not is_array(b)
 
 
-def with_gaps(value):
-    """The same values in a view with gaps: each row is part of a longer one."""
-    if is_tensor(value) and value.dim() > 1 and value.numel():
-        wide = value.new_zeros((*value.shape[:-1], 2 * value.shape[-1] + 1))
-        view = wide[..., 1::2]
-        view.copy_(value)
-        return view
-    if isinstance(value, np.ndarray) and value.ndim > 1 and value.size:
-        wide = np.zeros((*value.shape[:-1], 2 * value.shape[-1] + 1), value.dtype)
-        view = wide[..., 1::2]
-        view[...] = value
-        return view
-    return value
+def within_larger(value):
+    """The same values in a view of a larger array, from its second element on: with gaps, where
+    there are two axes or more.
+    """
+    if not is_array(value) or not value.ndim or 0 in value.shape:
+        return value
+    step = min(value.ndim, 2)
+    shape = (*value.shape[:-1], step * value.shape[-1] + 1)
+    wide = value.new_zeros(shape) if is_tensor(value) else np.zeros(shape, value.dtype)
+    view = wide[..., 1::step]
+    view[...] = value
+    return view
 
 
 def transposed(value):
     """The same values in a view of an array whose axes lie in memory in the other order."""
+    return in_order(value, range(value.ndim)[::-1]) if is_array(value) else value
+
+
+def exchanged(value):
+    """The same with the first two axes alone in the other order."""
+    if not is_array(value) or value.ndim < 2:
+        return value
+    return in_order(value, (1, 0, *range(2, value.ndim)))
+
+
+def in_order(value, order):
+    """The same values in a view of an array whose axes lie in memory in this order, which says the
+    same of how to undo it.
+    """
+    order = tuple(order)
     if is_tensor(value):
-        order = tuple(reversed(range(value.dim())))
         return value.permute(order).contiguous().permute(order)
-    return np.asfortranarray(value) if isinstance(value, np.ndarray) else value
+    return np.ascontiguousarray(value.transpose(order)).transpose(order)
+
+
+def backwards(value):
+    """The same values in a view of an array in which they lie in reverse; PyTorch knows none."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        return np.ascontiguousarray(np.flip(value))[(slice(None, None, -1),) * value.ndim]
+    return value
+
+
+def one_later(value):
+    """The same values in an array of NumPy that begins one element later than an allocation."""
+    if not isinstance(value, np.ndarray):
+        return value
+    wide = aligned(np.append(np.zeros(1, value.dtype), value.reshape(-1)))
+    return wide[1:].reshape(value.shape)
+
+
+#: How arrays lie that are not all of their memory, in order
+VIEWS = {
+    "views of larger arrays": within_larger,
+    "transposed arrays": transposed,
+    "arrays whose first axes are exchanged": exchanged,
+    "arrays that lie backwards": backwards,
+}
+ONE_LATER = "arrays that begin one element later"
+LYING = VIEWS | {ONE_LATER: one_later}
 
 
 def memory_of(value):

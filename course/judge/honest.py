@@ -129,6 +129,7 @@ def work_of(notes):
         "launches": len(notes["launches"]),
         "operations of PyTorch": operations,
         "calls of NumPy": sum(notes["numpy"].values()),
+        "accesses of its kernel's busiest thread": notes["accesses"] or 0,
     }
 
 

@@ -139,6 +139,17 @@ def places(one, name):
     return []
 
 
+def accesses(roots):
+    """Accesses to memory of the last launch's busiest thread, of CUDA C whose device variables hold
+    something; None where nothing is held or the engine does not watch.
+    """
+    for _, one in roots:
+        if type(one).__module__ == "utils.cuda_c" and type(one).__name__ == "Module":
+            if lasting(one):
+                return one.counts()["busiest"]
+    return None
+
+
 def lasting(module):
     """What CUDA C leaves in variables of the device, where the engine watches them."""
     try:
@@ -178,12 +189,20 @@ def overwrite(roots, results, overlap):
     """Overwrite each copy of a result, where it can be: who returns it, returns something else."""
     for _, one, part in copies(roots, results, overlap):
         array = one if isinstance(one, np.ndarray) else None
-        if array is None and not isinstance(one, bytes | bytearray):
+        if type(one).__name__ == "DeviceNDArray":
+            one.copy_to_device(changed_bytes(one.copy_to_host(), part))
+        elif array is None and not isinstance(one, bytes | bytearray):
             array = one.detach().numpy()
         if array is not None and array.flags.writeable and array.flags.c_contiguous:
-            raw = array.reshape(-1).view(np.uint8)
-            at = raw.tobytes().index(part)
-            raw[at : at + len(part)] = OTHER
+            changed_bytes(array, part)
+
+
+def changed_bytes(array, part):
+    """An array in which these of its bytes are others."""
+    raw = array.reshape(-1).view(np.uint8)
+    at = raw.tobytes().index(part)
+    raw[at : at + len(part)] = OTHER
+    return array
 
 
 def data_of(one):
@@ -192,6 +211,8 @@ def data_of(one):
         return bytes(one)
     if type(one) is np.ndarray:
         return one.tobytes()
+    if type(one).__name__ == "DeviceNDArray":  # Numba's, in which a function may keep it as well
+        return np.asarray(one.copy_to_host()).tobytes()
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(one, torch.Tensor) and one.device.type == "cpu":
         with torch.no_grad():

@@ -153,6 +153,8 @@ INNER = frozenset(
     " __traceback__ __getattribute__ __reduce__ __del__ __array_finalize__ __weakref__"
     " co_consts".split()
 )
+#: What tells the date without Python's clock
+DATES = ("datetime.", "uuid.uuid1", "numpy.datetime64")
 HIDING = {"exec", "eval", "compile", "__import__", "globals", "locals", "vars", "input"}
 KEYS_OF_HIDING = {
     "input": "reads_files",
@@ -257,7 +259,7 @@ class Reader(ast.NodeVisitor):
 
         def asks(node):
             return any(
-                str(self.dotted(one)).startswith("datetime.") or getattr(one, "id", None) in dates
+                str(self.dotted(one)).startswith(DATES) or getattr(one, "id", None) in dates
                 for one in ast.walk(node)
             )
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from course.judge import cases, sandbox
+from course.judge import cases, desk, sandbox
 from course.judge.comparing import Comparison, where
 from course.judge.demands import Demands, InOut, Out, beyond, exact
 from course.judge.report import Reason, shortened
@@ -215,10 +215,7 @@ class Trials:
         self.special()
         self.orders()
         self.laws()
-        if self.demands.strided:
-            self.call("arrays with gaps", self.size, self.draw(self.size), strided=True)
-            arguments = self.draw(self.size)
-            self.call("transposed arrays", self.size, arguments, strided="transposed")
+        self.views()
         self.elsewhen()
         self.late()
         self.larger()
@@ -377,10 +374,11 @@ class Trials:
         quick = [one for one in long if one.seconds < QUICK]
         if quick and self.demands.hostile:
             longest = max(quick, key=columns)
-            kind = getattr(getattr(longest.expected, "dtype", None), "kind", "")
-            is_exact = kind in ("b", "i", "u") or self.demands.error and self.demands.error.exact
-            for words, change in (cases.FOR_LONG | (cases.TIES if is_exact else {})).items():
+            ties = cases.TIES if self.is_exact(longest) else {}
+            for words, change in (cases.FOR_LONG | ties).items():
                 self.changed(words, change, longest.size)
+            for words, change in cases.WHOLE.items():
+                self.changed(words, change, longest.size, cases.is_whole)
 
     def long_and_watched(self, long):
         """The longest quick call once more, its accesses watched for races: a kernel may be another
@@ -425,16 +423,39 @@ class Trials:
         bound = self.demands.error
         if bound is not None and not isinstance(bound.magnitude, str):
             changes |= cases.FAR  # how wrong a result may be then, only a model of the terms says
+        if self.is_exact(self.done[-1]):
+            changes |= cases.CLOSE
         for words, change in changes.items():
             self.changed(words, change, self.size)
+        for words, change in cases.WHOLE.items():
+            self.changed(words, change, self.size, cases.is_whole)
+        for words, factor in cases.FACTORS.items():
+            self.called_if_finite(words, self.size, cases.scaled(self.draw(self.size), factor))
 
-    def changed(self, words, change, size):
-        """A call with drawn values that are changed, where its result is finite."""
+    def is_exact(self, tried):
+        """Whether what is expected of a call is not rounded."""
+        kind = getattr(getattr(tried.expected, "dtype", None), "kind", "")
+        return kind in ("b", "i", "u") or bool(self.demands.error and self.demands.error.exact)
+
+    def changed(self, words, change, size, kind=cases.is_float):
+        """A call with drawn values that are changed, where its result is finite.
+
+        kind: of the arguments that are changed; whole numbers only where there are no floats.
+        """
+        drawn = self.draw(size)
+        whole = kind is cases.is_whole
+        if any(map(kind, drawn)) and not (whole and any(map(cases.is_float, drawn))):
+            with np.errstate(all="ignore"):
+                arguments = cases.mapped(drawn, change, kind=kind)
+            self.called_if_finite(words, size, arguments)
+
+    def called_if_finite(self, words, size, arguments):
+        """A call with values that are seldom drawn, if there are any and its result is finite."""
+        if arguments is None:
+            return
         with np.errstate(all="ignore"):
-            arguments = cases.mapped(self.draw(size), change)
-            expected = self.comparison.expected(arguments)
-            usable = finite(expected) and finite(arguments)
-        if usable and cases.floats(arguments):
+            usable = finite(arguments) and finite(self.comparison.expected(arguments))
+        if usable:
             self.call(words, size, arguments, unusual=True)
 
     def special(self):
@@ -444,6 +465,8 @@ class Trials:
         for number in cases.floats(drawn) if fill else ():
             arguments = cases.mapped(self.draw(self.size), lambda a: fill(a, self.rng), number)
             self.call("infinity, NaN and -0", self.size, arguments, unusual=True)
+            arguments = cases.mapped(self.draw(self.size), cases.masked, number)
+            self.call("-infinity in many places", self.size, arguments, unusual=True)
 
     def orders(self):
         """Other orders of threads and programs, where an engine runs them."""
@@ -453,6 +476,15 @@ class Trials:
         for order in (1, 2, 3):
             size = small[0] if order == 3 else self.size
             self.call("threads in another order", size, self.draw(size), order=order)
+
+    def views(self):
+        """Arrays that lie in other ways. Kernels may count on where an allocation begins."""
+        has_kernels = any(one.notes.get("launches") for one in self.done)
+        ways = (() if has_kernels else (desk.ONE_LATER,)) + tuple(
+            desk.VIEWS if self.demands.strided else ()
+        )
+        for words in ways:
+            self.call(words, self.size, self.draw(self.size), strided=words)
 
     def laws(self):
         """The properties that were demanded."""
@@ -574,6 +606,9 @@ class Trials:
             number = notes["changed"][0]
             says = f"{where(tried)}: argument {number} is not what it was before the call."
             return Reason.of("mutates_input", says)
+        if notes["outside"]:
+            says = f"{where(tried)}: it writes beside argument {notes['outside'][0]}."
+            return Reason.of("out_of_bounds", says)
         if notes.get("overwritten") and not demands.may_alias:
             says = f"{where(tried)}: the result of the call before was overwritten."
             return Reason.of("aliases", says)

@@ -296,6 +296,7 @@ NOTES = {
     "classes": (list, str),
     "changed": (list, int),
     "aliases": (list, int),
+    "outside": (list, int),
 }
 FINDING = ("key", "where", "what")
 
@@ -312,8 +313,9 @@ def notes_of(header):
             raise Forged(f"notes of another form ({name})")
     if not all(isinstance(notes.setdefault(name, ""), str) for name in ("counts", "copy", "grown")):
         raise Forged("notes of another form (counts)")
-    if not isinstance(notes.setdefault("lines", None), int | None):
-        raise Forged("notes of another form (lines)")
+    for name in ("lines", "accesses"):
+        if not isinstance(notes.setdefault(name, None), int | None):
+            raise Forged(f"notes of another form ({name})")
     if not all(
         len(one) == 3 and all(isinstance(x, str) for x in one) for one in notes["swallowed"]
     ):

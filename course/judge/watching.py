@@ -8,6 +8,7 @@ All of it is evidence, no wall: what decides whether a result is right is judged
 import atexit
 import collections
 import contextlib
+import datetime
 import gc
 import operator
 import os
@@ -17,6 +18,9 @@ import sys
 import sysconfig
 import time
 import timeit
+from datetime import timedelta
+from time import localtime as _localtime
+from time import time as _now
 
 import numpy as np
 
@@ -262,13 +266,19 @@ class Watch:
                 original = getattr(module, name, None)
                 if original is not None:
                     setattr(module, name, self.asking(original, f"{module.__name__}.{name}"))
+        datetime.datetime = self.dated(datetime.datetime, ("now", "utcnow", "today"))
+        datetime.date = self.dated(datetime.date, ("today",))
 
     def asking(self, original, name):
         """The same function, which notes who asks in a call."""
 
+        is_clock = name.startswith(CLOCKS)
+        place = CALENDAR.get(name)
+
         def asked(*arguments, **named):
-            frame = sys._getframe(1)
-            if not self.calling or frame.f_code.co_filename not in self.mine:
+            frame = self.asker(sys._getframe(1), is_clock)
+            is_told = place is not None and arguments[place:] not in ((), (None,))
+            if frame is None or is_told:  # a time that it is given is no clock's
                 return original(*arguments, **named)
             if name == "time.sleep":
                 self.note("sleeps", self.place(frame), name)
@@ -276,18 +286,64 @@ class Watch:
                 self.note("knows_the_test", self.place(frame), name)
             else:
                 self.asked[f"`{name}` ({self.place(frame)})"] = True
+            if place is not None and self.another_time:
+                then = _now() + self.jump()
+                by_struct = name in ("time.strftime", "time.asctime")
+                return original(*arguments[:place], _localtime(then) if by_struct else then)
             told = original(*arguments, **named)
-            return self.later(told) if self.another_time and name.startswith(CLOCKS) else told
+            return self.later(told) if self.another_time and is_clock else told
 
         asked.__wrapped__ = original
         return asked
+
+    def asker(self, frame, through=False):
+        """The candidate's frame that asks for something in a call, None where another does.
+
+        through: what the standard library asks for somebody, that one asks.
+        """
+        if not self.calling:
+            return None
+        while frame is not None and not self.is_theirs(frame.f_code.co_filename):
+            name = frame.f_code.co_filename
+            if not through or not name.startswith(STDLIB) or "site-packages" in name:
+                return None
+            frame = frame.f_back
+        return frame
+
+    def jump(self):
+        """Seconds to another time: years, and longer each time."""
+        self.jumps += 1
+        return YEARS + JUMP * self.jumps
+
+    def dated(self, original, names):
+        """A class of `datetime` whose ways to ask what time it is note who asks."""
+
+        def asking(name):
+            def asked(cls, *arguments, **named):
+                told = getattr(original, name)(*arguments, **named)
+                frame = self.asker(sys._getframe(1), through=True)
+                if frame is None:
+                    return told
+                self.asked[f"`datetime.{name}` ({self.place(frame)})"] = True
+                return told + timedelta(seconds=self.jump()) if self.another_time else told
+
+            return classmethod(asked)
+
+        class Kind(type):
+            def __instancecheck__(cls, one):
+                return isinstance(one, original)
+
+            def __subclasscheck__(cls, other):
+                return issubclass(other, original)
+
+        held = {name: asking(name) for name in names} | {"__module__": original.__module__}
+        return Kind(original.__name__, (original,), held)
 
     def later(self, told):
         """A time long after what a clock tells, and longer each time."""
         if told is None:
             return None
-        self.jumps += 1
-        seconds = JUMP * self.jumps
+        seconds = self.jump()
         if isinstance(told, os.times_result):
             return os.times_result([one + seconds for one in told])
         return told + (seconds * 10**9 if isinstance(told, int) else float(seconds))
@@ -387,14 +443,23 @@ class Watch:
 #: Clocks, and random numbers
 ASKED = {
     time: "time time_ns perf_counter perf_counter_ns monotonic monotonic_ns process_time"
-    " process_time_ns thread_time thread_time_ns sleep",
+    " process_time_ns thread_time thread_time_ns sleep localtime gmtime ctime asctime strftime",
     random: "random randint randrange choice uniform getrandbits shuffle",
     np.random: "rand randn randint random uniform normal choice default_rng",
     timeit: "default_timer",
     os: "getpid getppid times getloadavg urandom",
 }
 CLOCKS = ("time.", "timeit.", "os.times")
-JUMP = 12_347  # seconds that pass from one look at a clock to the next, where it tells another time
+#: Which argument is a time: where it is left out, a clock is read
+CALENDAR = {
+    "time.localtime": 0,
+    "time.gmtime": 0,
+    "time.ctime": 0,
+    "time.asctime": 0,
+    "time.strftime": 1,
+}
+#: Seconds to another time, and those that pass there from one look at a clock to the next
+YEARS, JUMP = 10 * 365 * 86_400, 12_347
 
 
 def shown(arguments):
@@ -485,6 +550,7 @@ def settings():
         sys.getswitchinterval(),
         gc.get_threshold(),
     )
+    found["precision", "the smallest numbers"] = str(SMALLEST * ONE)
     torch = sys.modules.get("torch")
     if torch is not None:
         found["counter", "PyTorch's random numbers"] = torch.get_rng_state().sum().item()
@@ -496,6 +562,10 @@ def settings():
             torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction
         )
     return found
+
+
+#: A product of these is zero where a process takes such small numbers for zero
+SMALLEST, ONE = np.float32(1e-40), np.float32(1)
 
 
 def digest_of(parts):

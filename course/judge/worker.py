@@ -170,6 +170,7 @@ def call(candidate, message, desk, watch):
         for number, (one, old) in enumerate(zip(arguments, before, strict=True))
         if old is not None and number not in places and arrays.digest(one) != old
     ]
+    notes["outside"] = [number for number, one in enumerate(arguments) if arrays.is_overrun(one)]
     if not places:
         notes["aliases"] = [
             number

@@ -7,6 +7,7 @@ import json
 import os
 import textwrap
 
+import numba.cuda
 import numpy as np
 import pytest
 
@@ -16,12 +17,14 @@ from course.judge import (
     InOut,
     Out,
     Property,
+    desk,
     elementwise,
     exactly,
     fast,
     handed_in,
     judge,
     judging,
+    keeping,
     right,
     sandbox,
     sum_of_products,
@@ -201,6 +204,13 @@ WRONG = {
             kept["calls"] += 1
             return 2 * a + b if kept["calls"] < 1000 else a
         """,
+    "out_of_bounds": """
+        import numpy as np
+        from numpy.lib.stride_tricks import as_strided
+        def kernel(a, b):
+            as_strided(b, (a.size + 1,), (4,))[-1] = 0
+            return 2 * a + b
+        """,
     "sleeps": "import time\ndef kernel(a, b):\n    time.sleep(0)\n    return 2 * a + b\n",
 }
 
@@ -247,6 +257,98 @@ def test_cpu_time_that_is_added_up_refuses_nothing_unless_something_depends_on_i
     assert report.verdict == "accepted", str(report)
     report = judged(source.replace("return result", "return a if begin > 9999 else result"))
     assert "knows_the_test" in report.honest.keys, str(report)
+
+
+DATES = {
+    "a year in the standard library": ("email.utils", "email.utils.localtime().year > 2034"),
+    "when a log's line was made": (
+        "logging",
+        "logging.LogRecord('', 0, '', 0, '', (), None).created > 2.0e9",
+    ),
+    "a year": ("time", "time.localtime().tm_year > 2034"),
+    "a text": ("time", "time.strftime('%Y') > '2034'"),
+}
+
+
+@pytest.mark.parametrize("what", DATES)
+def test_what_waits_for_another_year_is_refused(what):
+    module, late = DATES[what]
+    report = judged(f"""
+        import {module}
+        def kernel(a, b):
+            late = {late}
+            return a if late else 2 * a + b
+        """)
+    assert "knows_the_test" in report.honest.keys, str(report)
+
+
+def test_a_date_that_is_only_written_down_refuses_nothing():
+    report = judged("""
+        import datetime
+        import logging
+        import time
+        made = [datetime.date.today()]
+        def kernel(a, b):
+            logging.info("%s: %s", time.strftime("%Y"), time.strftime("%Y", time.gmtime(0)))
+            made[0] = datetime.datetime.now()
+            assert isinstance(made[0], datetime.datetime) and isinstance(made[0], datetime.date)
+            return 2 * a + b
+        """)
+    assert report.verdict == "accepted", str(report)
+    assert "reads_clock" in {fact.key for fact in report.honest.facts}
+
+
+def test_small_numbers_that_a_process_takes_for_zero_are_named():
+    report = judged("""
+        import torch
+        torch.set_flush_denormal(True)
+        def kernel(a, b):
+            return 2 * a + b
+        """)
+    assert report.honest.keys == ("narrower",), str(report)
+
+
+KEPT_IN_VARIABLES = """
+__device__ float seen[300], sums[300];
+__device__ int count = -1;
+__global__ void scan(float *out, const float *a, int n) {
+    bool same = count == n;
+    for (int i = 0; same && i < n; i++) same = seen[i] == a[i];
+    if (same) {
+        for (int i = 0; i < n; i++) out[i] = sums[i];
+        return;
+    }
+    for (int i = 0; i < n; i++) {
+        float sum = 0;
+        for (int j = 0; j <= i; j++) sum += a[j];
+        out[i] = sum;
+        if (i < 300) seen[i] = a[i], sums[i] = sum;
+    }
+    count = n <= 300 ? n : -1;
+}
+"""
+
+
+def test_what_cuda_c_keeps_in_variables_is_found_by_its_accesses():
+    def inputs(rng, n):
+        return Out((n,)), rng.normal(size=n).astype(np.float32), n
+
+    demands = {
+        "launch": lambda *arguments: (1, 1),
+        "error": Bound(lambda a, n: n + 1, magnitude=lambda a, n: np.cumsum(np.abs(a))),
+        "large": False,
+    }
+    report = judged(KEPT_IN_VARIABLES, lambda a, n: np.cumsum(a), inputs, **demands)
+    assert report.right and report.honest.keys == ("kept_answer",), str(report)
+
+
+def test_a_copy_of_a_result_on_a_device_is_found_and_overwritten():
+    result = np.random.default_rng(0).normal(size=20)
+    kept = numba.cuda.to_device(result)
+    held = [("kept", [kept])], [(result, result.tobytes())], desk.overlap
+    assert [path for path, *_ in keeping.copies(*held)] == ["kept[…]"]
+    keeping.overwrite(*held)
+    assert not list(keeping.copies(*held)) and not np.any(kept.copy_to_host() == result)
 
 
 TREE = """
@@ -426,8 +528,115 @@ def square(a):
     return a * a
 
 
+IN_BLOCKS = """
+import numpy as np
+def kernel(a):
+    top, total = np.full(len(a), -np.inf, np.float32), np.zeros(len(a), np.float32)
+    for start in range(0, a.shape[1], 16):
+        block = a[:, start : start + 16]
+        now = np.maximum(top, block.max(axis=1))
+        total = total * np.exp(top - now) + np.exp(block - now[:, None]).sum(axis=1)
+        top = now
+    return np.exp(a - top[:, None]) / total[:, None]
+"""
+FROM_AN_ADDRESS = """
+import numpy as np
+def kernel(a):
+    out, head = np.zeros_like(a), (-a.ctypes.data % 16) // 4
+    out[head:] = a[head:] * a[head:]
+    return out
+"""
+OF_ONE_STEP = """
+from numpy.lib.stride_tricks import as_strided
+def kernel(a):
+    view = as_strided(a, (a.size,), (abs(a.strides[-1]),))
+    return view.reshape(a.shape).copy()
+"""
+
+
+def cube(rng, n):
+    """A block of n x 3 x (n + 2) numbers."""
+    return rng.normal(size=(n, 3, n + 2)).astype(np.float32)
+
+
+def shares(a):
+    """The softmax of each row."""
+    with np.errstate(invalid="ignore"):
+        powers = np.exp(a - a.max(axis=1, keepdims=True))
+        return powers / powers.sum(axis=1, keepdims=True)
+
+
 #: what -> (text, reference, inputs, demands, key)
 FAR_OUT = {
+    "numbers that a narrower type does not tell apart": (
+        "import numpy as np\ndef kernel(a):\n    return np.int64(np.nanargmax(a.astype('f')))\n",
+        np.argmax,
+        lambda rng, n: rng.normal(size=n + 1),
+        {"error": exactly, "dtype": "int64", "library": ()},
+        "only_values",
+    ),
+    "counts of 12 bits": (
+        """
+        import numpy as np
+        def kernel(a):
+            return np.minimum(np.bincount(a, minlength=64), 4095)
+        """,
+        lambda a: np.bincount(a, minlength=64),
+        lambda rng, n: rng.integers(0, 64, n),
+        {"error": exactly, "library": ()},
+        "only_values",
+    ),
+    "the end of a range": (
+        """
+        import numpy as np
+        def kernel(a):
+            return np.bincount((a[a < 1] * 16).astype(int), minlength=16)
+        """,
+        lambda a: np.histogram(a, 16, (0, 1))[0],
+        lambda rng, n: rng.random(n).astype(np.float32),
+        {"error": exactly, "library": ()},
+        "only_values",
+    ),
+    "a block that is all masked": (
+        IN_BLOCKS,
+        shares,
+        lambda rng, n: grid(rng, n + 1),
+        {
+            "error": Bound(lambda a: a.shape[1] + 250, magnitude="itself"),
+            "special": "no_nan",
+            "large": False,
+            "library": (),
+        },
+        "only_values",
+    ),
+    "a slope above 1": (
+        """
+        import numpy as np
+        def kernel(a, slope):
+            return np.maximum(a, np.float32(slope) * a)
+        """,
+        lambda a, slope: np.where(a > 0, a, slope * a),
+        lambda rng, n: (one(rng, n), float(rng.uniform(0.2, 0.5))),
+        {"library": ()},
+        "only_values",
+    ),
+    "an array that begins elsewhere": (FROM_AN_ADDRESS, square, one, {}, "wrong_value"),
+    "axes in another order": (
+        OF_ONE_STEP.replace(
+            "view =", "a = a if a.strides[-1] <= a.strides[0] else a.copy(); view ="
+        ),
+        np.copy,
+        cube,
+        {"strided": True, "large": False},
+        "wrong_value",
+    ),
+    "backwards": (
+        OF_ONE_STEP.replace("view =", "a = a if a.strides[-1] < 0 else a.copy(); view ="),
+        np.copy,
+        lambda rng, n: grid(rng, n + 1),
+        {"strided": True, "large": False},
+        "wrong_value",
+    ),
     "a tie of two blocks": (
         LARGEST,
         np.argmax,

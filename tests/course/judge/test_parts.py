@@ -20,6 +20,7 @@ from course.judge import (
     fast,
     handed_in,
     library,
+    sandbox,
     sum_of_products,
     watching,
     words,
@@ -147,6 +148,9 @@ SAYS = {
     "from numba import cuda\ncounts = a = {}\ncounts[cuda.threadIdx.x] = 0": set(),
     "class A:\n    def __del__(self):\n        pass": {"exit_hook"},
     "import os\nos.times()": set(),
+    "import numpy as np\na = 1 if np.datetime64('now') > 0 else 2": {"knows_the_test"},
+    "import uuid\nmade = uuid.uuid1().time\nif made > 9:\n    a = 1": {"knows_the_test"},
+    "import uuid\nuuid.uuid1()": set(),
     "import types\nisinstance(print, types.BuiltinFunctionType)": set(),
     "import types\ntypes.FunctionType": {"hides_code"},
     "import os\na, b = os.pipe()\nos.write(b, b'1')\nos.read(a, 1)\nos.close(a)": set(),
@@ -237,6 +241,27 @@ def test_arguments_that_are_timed_are_the_same_values_at_other_addresses():
     for value in (np.arange(6.0), torch.arange(6.0), 7):
         copy = desk.elsewhere(value)
         assert np.array_equal(copy, value) and not desk.overlap(copy, value)
+
+
+def test_each_view_holds_the_same_values_in_another_order():
+    block = np.arange(24.0).reshape(2, 3, 4)
+    for value in (np.arange(6.0), block, torch.arange(6.0).view(2, 3)):
+        for change in desk.LYING.values():
+            assert np.array_equal(change(value), value)
+    steps = {change(block).strides for change in desk.LYING.values()}
+    assert len(steps) == len(desk.LYING)
+    assert desk.one_later(block).ctypes.data % desk.ALIGNMENT == block.itemsize
+
+
+@pytest.mark.parametrize("value", [np.arange(7.0), torch.arange(7.0)])
+def test_what_is_written_beside_an_array_is_seen(value):
+    given = desk.argument_of(sandbox.pack(value))
+    assert np.array_equal(given, value) and not desk.is_overrun(given)
+    whole = np.asarray(given)
+    beside = np.lib.stride_tricks.as_strided(whole, (8,), whole.strides)
+    assert np.isnan(beside[7])
+    beside[7] = 0
+    assert desk.is_overrun(given)
 
 
 def test_on_a_gpu_one_process_imports_what_all_candidates_need(monkeypatch):
