@@ -1,8 +1,10 @@
 """Kernels in Python are checked: every access watched, in several orders of the threads."""
 
+import ast
 import functools
 import inspect
 import linecache
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -98,7 +100,10 @@ def try_numba(exercise, kernel, seed):
             if case and case[0] in exercise.large_shapes:
                 raise Rejected("only_small", large_says(runs, case[2])) from None
             found = crashed(stopped, kernel.py_func)
-            if found.reason == "uninitialized":
+            early = left_early(kernel.py_func)
+            if found.reason in ("uninitialized", "barrier"):
+                found.lines += early
+            if found.reason == "uninitialized" and not early:
                 found.lines += in_small_blocks(stopped.launch, runs)
             raise found from None
         raise
@@ -168,6 +173,26 @@ def reject_numba_that_needs_all_lanes(kernel, exercise, seed):
             raise Rejected("warp_mask", WHO_IS_HERE) from None
         if failed(run, exercise):
             raise Rejected("warp_mask", WHO_IS_HERE)
+
+
+def left_early(function) -> tuple[str, ...]:
+    """A line that says so where a thread may `return` before a barrier that follows."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, SyntaxError):  # made by `exec`
+        return ()
+    returns = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Return)]
+    barriers = [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr == "syncthreads"
+    ]
+    if not returns or min(returns) > max(barriers, default=0):
+        return ()
+    return (
+        "A thread that returns before a barrier neither loads for the others nor waits with them:"
+        " let it stay, and guard what it stores.",
+    )
 
 
 def in_small_blocks(launch, runs):

@@ -1,4 +1,4 @@
-"""What a kernel's own signature says of its types is held against what it is given."""
+"""What a check of a Numba kernel says of its signature, and of threads that are not there."""
 
 import utils  # noqa: F401  first: it puts Numba on this machine's engine
 
@@ -9,7 +9,9 @@ import pytest
 from numba import cuda
 
 from course import exercises
+from course.checking.answers import source_of
 from course.checking.checker import check_answer
+from course.checking.numba_kernels import left_early
 from tests.needs import without_gpu
 
 SCALE = exercises.EXERCISES["first_kernels.scale_guard"]
@@ -47,7 +49,30 @@ def test_a_signature_that_fits_is_none_of_the_checks_business():
 @without_gpu("on a GPU nobody sees what was not written")
 def test_a_load_that_small_blocks_leave_out_is_told_with_their_size():
     flash = exercises.EXERCISES["attention.flash"]
-    (wrong,) = [wrong for wrong in flash.wrong if wrong.reason == "uninitialized"]
+    (wrong,) = [wrong for wrong in flash.wrong if "if t < 8" in source_of(wrong.answer.py_func)]
     outcome = check_answer(flash, wrong.answer)
     assert outcome.reason == "uninitialized"
     assert "It went well in blocks of 16 threads and more, and here a block has " in repr(outcome)
+
+
+def leaves_before(out):
+    if cuda.grid(1) >= out.size:
+        return
+    cuda.syncthreads()
+    out[cuda.grid(1)] = 1
+
+
+def leaves_after(out):
+    cuda.syncthreads()
+    if cuda.grid(1) >= out.size:
+        return
+    out[cuda.grid(1)] = 1
+
+
+def test_who_leaves_before_a_barrier_is_told_so():
+    (said,) = left_early(leaves_before)
+    assert "returns before a barrier" in said
+    assert left_early(leaves_after) == ()
+    inside = {}
+    exec("def made():\n    return", inside)
+    assert left_early(inside["made"]) == ()
