@@ -189,14 +189,14 @@ def walks_again(trace):
 SLOPE = Exercise(
     id="attention.slope",
     title="The gradient of a query",
-    minutes=8,
+    minutes=10,
     task=(
-        "One head with 4 columns, and no mask: thread i writes row i of `dq`, the gradient of query"
-        " i, as the formulas above have it. Given are q, k, v and `scale`, which is 1 / √d, and"
-        " what the forward pass left: `out`, O, and `lse`, one number for each row. `dout` is dO."
-        " There is no matrix: walk through the keys once, load each value once, bring each weight"
-        " back as you need it, and add this key's part of dS K / √d. D is the same for all keys of"
-        " a row. Scores may be far from 0. The starter adds nothing."
+        "One head with 4 columns, and no mask: thread i writes row i of `dq`, the gradient of"
+        " query i. Given are q, k, v, `scale`, which is 1 / √d, and what the forward pass left:"
+        " `out`, O, and `lse`, one number for each row. `dout` is dO. Walk through the keys"
+        " once, load each value once, bring each weight back, and add this key's part of dS K /"
+        " √d. D is the same for all keys of a row. Scores may be far from 0. The starter adds"
+        " nothing."
     ),
     starter="""
 @cuda.jit

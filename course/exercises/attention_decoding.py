@@ -1,6 +1,7 @@
 """Exercises of the chapter Attention: one new token, a cache, its parts and its pages."""
 
 import math
+import re
 
 import numpy as np
 
@@ -169,7 +170,7 @@ CACHED_STARTER = replace(
 CACHED = Exercise(
     id="attention.cached",
     title="A token and its cache",
-    minutes=15,
+    minutes=18,
     kind="cuda_c",
     kernel_name="decode",
     path="build/cached.cu",
@@ -483,18 +484,17 @@ def garbage_counts(of_no_part):
 MERGE = Exercise(
     id="attention.merge",
     title="Merge the parts",
-    minutes=8,
+    minutes=9,
     kind="cuda_c",
     kernel_name="merge",
     path="build/merge.cu",
     task=(
         "The keys of each row (a query of a head) were shared out among `count` blocks. Part p"
         " has left its result, divided by its *own* sum of weights, and `lse`, the natural"
-        " logarithm of that sum. Merge them into the result that one block would have had for"
-        " all keys. A part without keys has an lse of -inf, and has written no result: anything"
-        " may stand there, NaN as well. A row whose parts are all empty has the result 0."
-        " Logarithms may be far above 100 and far below -100. A block has a row, and its"
-        " threads share the columns. The starter takes the mean."
+        " logarithm of that sum. Merge them into the result that one block would have had. A"
+        " part without keys has an lse of -inf, and no result: anything may stand there, NaN as"
+        " well. A row whose parts are all empty has the result 0. Logarithms may be far above"
+        " 100 and far below -100. The starter takes the mean."
     ),
     starter="""
 %%writefile build/merge.cu
@@ -735,6 +735,24 @@ def row_not_multiplied(sequence, key, table, page, longest):
     return table.flat[sequence + key // page] * page + key % page
 
 
+COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+EXCHANGED = re.compile(r"\btable\s*\[[^][]*\bkey\s*%\s*page\s*\]")
+
+
+def exchanged(source: str) -> tuple[str, str] | None:
+    """(the sentence for / and % that have changed places, its reason), or None.
+
+    What such a kernel reads may lie behind the pool's end, so that its values tell little.
+    """
+    if not EXCHANGED.search(COMMENTS.sub(" ", source)):
+        return None
+    says = (
+        "/ and % change places: `key / page` says which of the sequence's pages it is, and so the"
+        " entry of the table; `key % page` says in which slot of that page."
+    )
+    return says, "wrong_value"
+
+
 def looked_up(
     scores,
     q,
@@ -777,7 +795,7 @@ def rows_too_near(sequence, key, table, page, longest):
 PAGED = Exercise(
     id="attention.paged",
     title="Through the block table",
-    minutes=7,
+    minutes=8,
     kind="cuda_c",
     kernel_name="score",
     path="build/paged.cu",
@@ -810,6 +828,7 @@ __global__ void score(float* scores, const float* q, const float* keys, const in
     solution=PAGED_CU,
     inputs=some_pages,
     reference=looked_up,
+    slip=exchanged,
     specials="finite",  # the -inf of the result says that there is no key
     shapes=(
         (3, 20, 4, 4),

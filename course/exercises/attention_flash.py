@@ -152,7 +152,7 @@ def a_thread_a_tile(shape):
 TILES = Exercise(
     id="attention.tiles",
     title="Tiles to visit, tiles to mask",
-    minutes=8,
+    minutes=12,
     kind="cuda_c",
     kernel_name="tiles",
     path="build/tiles.cu",
@@ -551,20 +551,22 @@ LOAD_BY_EIGHT = """        if t < 8 and first + t < keys:
                 tile_v[t, x] = v[first + t, x]
 """
 SYNC = "        cuda.syncthreads()\n"
+LEFT_EARLY = (
+    "    for first in range(0, keys, 8):\n",
+    "    if i >= queries:\n        return\n    for first in range(0, keys, 8):\n",
+)
 NEITHER_SUM = "Neither the sum of weights nor that of values is rescaled"
 FLASH = Exercise(
     id="attention.flash",
     title="Flash attention",
-    minutes=22,
+    minutes=15,
     task=(
         "One head with 4 columns: thread i has query i, and writes row i of `out`, the mean of"
         " the rows of `v` that it sees, weighted by `exp(score - largest)`. A score is `scale`"
-        " times the product of `q[i]` and `k[key]`, and no score is stored. Each thread loads its"
-        " query once. All threads of a block together load a tile of 8 keys and 8 values into"
-        " shared memory, each once per block, in a loop of steps of `cuda.blockDim.x`. Then each"
-        " takes the tile into its sums, as in *One pass over a row*. Query i takes the first"
-        " `sees` keys and no others; where that is 0 or less, its result is 0. Blocks have any"
-        " size, and the last tile may be partly filled."
+        " times the product of `q[i]` and `k[key]`. In the loop all threads of a block first"
+        " bring a tile of 8 keys and 8 values together: that is written. Then they wait. Then"
+        " each takes the keys that its query sees into its sums, as in *One pass over a row*."
+        " The last tile may be partly filled. A query that sees no key has the result 0."
     ),
     starter="""
 @cuda.jit
@@ -573,6 +575,7 @@ def flash(out, q, k, v, scale, causal):
     tile_v = cuda.shared.array((8, 4), np.float32)
     own = cuda.local.array(4, np.float32)
     result = cuda.local.array(4, np.float32)
+    t, threads = cuda.threadIdx.x, cuda.blockDim.x
     i = cuda.grid(1)
     queries, keys = q.shape[0], k.shape[0]
     sees = min(keys, i + 1 + keys - queries) if causal else keys  # how many keys query i sees
@@ -582,7 +585,13 @@ def flash(out, q, k, v, scale, causal):
         own[x] = q[i, x] if i < queries else np.float32(0)
         result[x] = 0
     for first in range(0, keys, 8):
-        ...  # your code: load a tile together; then, of its keys, take those that query i sees
+        # 1. Together: a tile has 8 * 4 numbers. Number j is column j % 4 of key first + j // 4
+        for j in range(t, 8 * 4, threads):
+            if first + j // 4 < keys:
+                tile_k[j // 4, j % 4] = k[first + j // 4, j % 4]
+                tile_v[j // 4, j % 4] = v[first + j // 4, j % 4]
+        # 2. your code: nobody goes on before all have loaded
+        # 3. your code: of the tile, the keys that query i sees; nobody loads before all are done
     if i < queries:
         for x in range(4):
             out[i, x] = result[x] / total if total > 0 else np.float32(0)
@@ -621,11 +630,10 @@ def flash(out, q, k, v, scale, causal):
     demand=Demand((16, 24, 0), loads_alone),
     probe=(16, 21, 0),
     hints=(
-        "A tile has 8 * 4 numbers, and a block any number of threads:"
-        " `for j in range(cuda.threadIdx.x, 32, cuda.blockDim.x)`. Number j is column `j % 4` of"
-        " key `first + j // 4`, if there is such a key.",
         "Who uses a tile must wait until all have loaded it, and who loads the next one until all"
         " have used this one: two barriers, to which threads without a query must come as well.",
+        "So step 3 begins with `if i < queries:`, and the second barrier stands behind it, at"
+        " the end of the loop, outside of that `if`.",
         "Of a tile query i takes `for key in range(min(8, sees - first))`: that masks the diagonal"
         " and the tail of the last tile at once, and is no key at all where the number is below 0.",
         "For each key: the score, `new = max(largest, score)`, `factor = math.exp(largest - new)`,"
@@ -677,6 +685,7 @@ def flash(out, q, k, v, scale, causal):
         ("weight * tile_v[key, x]", "weight * v[first + key, x]", "too_much_traffic"),
         ("range(t, 8 * 4, threads)", "range(8 * 4)", "race"),
         ("range(0, keys, 8)", "range(0, keys if i < queries else 0, 8)", "barrier"),
+        (*LEFT_EARLY, "uninitialized"),
         (FLASH_LOAD, LOAD_BY_ONE, "one_thread"),
         (FLASH_LOAD, LOAD_BY_EIGHT, "uninitialized"),
     ),
@@ -796,9 +805,9 @@ def flash(out, q, k, v, scale, causal):
         ),
         Hypothesis(
             "wrong_value",
-            "Every result is 0. Either no key gets into the sums, or the factor is upside down: at"
-            " a row's first key exp(new - largest) is infinite, 0 times infinity is NaN, and NaN is"
-            " not above 0. Old sums shrink by exp(largest - new).",
+            "Every result is 0: no key gets into the sums. Or, if you add some, the factor is"
+            " upside down: at a row's first key exp(new - largest) is infinite, 0 times infinity is"
+            " NaN, and NaN is not above 0. Old sums shrink by exp(largest - new).",
             lambda out, q, k, v, scale, causal: np.zeros(out.shape),
         ),
     ),

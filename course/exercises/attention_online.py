@@ -247,15 +247,14 @@ RESULT_ONCE = "                result *= factor\n"
 ONLINE = Exercise(
     id="attention.online",
     title="One pass over a row",
-    minutes=12,
+    minutes=14,
     task=(
         "A block has one row of scores, and thread x column x of the result: the mean of"
-        " `values[key, x]` over all keys, each weighted by `exp(scale * score - largest)`,"
-        " where `largest` is the row's largest scaled score. Walk through the keys *once*, in"
-        " tiles of 8, and repair both sums when a tile brings a larger score, as in your loop."
-        " A score of -inf is a masked key, which weighs nothing. A row in which all keys are"
-        " masked has the result 0. The starter subtracts nothing, so that large scores"
-        " overflow."
+        " `values[key, x]` over all keys, each weighted by `exp(scale * score - largest)`, where"
+        " `largest` is the row's largest scaled score. Walk through the keys *once*, in tiles of"
+        " 8, and repair both sums when a tile brings a larger score. A score of -inf is a masked"
+        " key, which weighs nothing. A row whose keys are all masked has the result 0. The"
+        " starter subtracts nothing."
     ),
     starter="""
 @cuda.jit

@@ -64,15 +64,13 @@ def some_tiles(rng):
 DEAL = Exercise(
     id="attention.deal",
     title="Deal out the tiles",
-    minutes=6,
+    minutes=7,
     kind="function",
     task=(
-        "`lengths[t]` says how many tiles of keys the tile of queries number t needs. Deal the"
-        " tiles of queries out to `sms` SMs: the longest first, each to the SM that has the"
-        " least work so far. Of equally long tiles take the one with the lowest number first,"
-        " and of SMs with equal work the one with the lowest number. Return a list that says of"
-        " each tile, 0, 1, 2 and so on, which SM has it. The starter deals in turn, whatever a"
-        " tile's length is."
+        "`lengths[t]` says how many tiles of keys the tile of queries number t needs. Deal"
+        " these out to `sms` SMs: the longest first, each to the SM that has the least work so"
+        " far. Among equals take the tile, and the SM, with the lowest number. Return a list"
+        " that says of each tile, 0, 1, 2 and so on, which SM has it. The starter deals in turn."
     ),
     starter="""
 def deal(lengths, sms):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from course.kernels.attention.hopper import costs
+from course.kernels.attention.hopper import QUERIES, Form, costs
 from course.kernels.attention.reference import seen
 from course.kernels.attention.ring import KINDS
 from course.kernels.attention.ring import Span as RingSpan
@@ -482,79 +482,68 @@ def turns(scheme: str, product: float, softmax: float, tiles: int = 3):
 
 # ---- a producer, a ring of slots, two consumers
 
-WAY, FULL, USED = "on its way", "waits for its turn", "is used"
-FED = 8  # tiles that are drawn
+#: KiB of shared memory that a block may have (CUDA programming guide, compute capability 9.0)
+SHARED_MOST = 227
+#: Registers of a consumer's thread (kernels/stay.cu), and what of them the results take
+REGISTERS, RESULTS = 232, 64
+CONSUMERS = 2
+KEPT = {
+    "queries": YELLOW,
+    "next queries": YELLOW,
+    "K": GREEN,
+    "V": GREEN,
+    "next K": BLUE,
+    "next V": BLUE,
+}
 
 
-@dataclass(frozen=True)
-class Fed:
-    """A tile's way through a slot, in times that a tile is used: when it is asked for, when it is
-    here, when consumers begin with it, and when they give its slot back.
+def held(keys: int) -> tuple[int, dict[str, int]]:
+    """(bytes of shared memory of a block that stays, {what: registers of a consumer's thread}).
+
+    keys: of a tile. A warp group of 128 threads has 64 rows: a thread has half as many scores as a
+    tile has keys, and packs two weights into a register.
     """
-
-    asked: float
-    here: float
-    begun: float
-    back: float
+    return Form(keys=keys).shared, {"results": RESULTS, "scores": keys // 2, "weights": keys // 4}
 
 
-def through_the_ring(slots: int, fetch: float, tiles: int) -> list[Fed]:
-    """A model of a ring: a tile is asked for as soon as its slot is free, takes `fetch` to come,
-    whatever else is on its way, and 1 to be used; tiles are used in their order.
+def room(keys: int):
+    """A block of the fastest rung: who asks, what lies in shared memory, and what threads hold.
+
+    keys: of a tile. Both bars are to scale; what does not fit stands behind their ends.
     """
-    if slots < 1:
-        raise ValueError(f"a ring has at least one slot, not {slots}")
-    found = []
-    for tile in range(tiles):
-        asked = found[tile - slots].back if tile >= slots else 0.0
-        here = asked + fetch
-        begun = max(here, found[-1].back) if found else here
-        found.append(Fed(asked, here, begun, begun + 1))
-    return found
-
-
-def waiting(slots: int, fetch: float) -> float:
-    """The share of the time in which consumers wait, without a loop's start and end."""
-    return 1 - 1 / max(1, (fetch + 1) / slots)
-
-
-def name_of(tile: int) -> str:
-    """Of the tiles that come by, in their order: K 0, V 0, K 1, V 1."""
-    return f"{'KV'[tile % 2]} {tile // 2}"
-
-
-def fed(slots: int, fetch: float = 3):
-    """A ring's slots over the time: which tile is on its way, waits, and is used; below them the
-    consumers, who wait where nothing is.
-
-    The axis is that of a ring of one slot, so that a shorter run looks shorter.
-    """
-    tiles = through_the_ring(slots, fetch, FED)
-    said = f"{slots} slot{'s' if slots > 1 else ''}: {FED} tiles are used after {tiles[-1].back:g}"
-    said += f"; once under way, consumers wait {waiting(slots, fetch):.0%} of the time"
-    left, pitch = 96, 34
-    unit = 560 / (FED * (fetch + 1))
-    drawing = svg.Drawing(left + 574, 66 + pitch * (slots + 1), alt=said)
+    size, registers = held(keys)
+    kib, most = size / 1024, sum(registers.values())
+    fits = "it fits" if kib <= SHARED_MOST and most <= REGISTERS else "it does not fit"
+    said = f"tiles of {keys} keys: {kib:.0f} of {SHARED_MOST} KiB, {most} of {REGISTERS} registers"
+    said = f"{said}: {fits}"
+    drawing = svg.Drawing(700, 250, alt=said)
     drawing.text_from(10, 14, said, size=15)
-    below = 30 + pitch * slots
-    for slot in range(slots):
-        drawing.text_from(10, 44 + pitch * slot, f"slot {slot}", size=14)
-    drawing.text_from(10, below + 14, "consumers", size=14)
-    for number, tile in enumerate(tiles):
-        y = 30 + pitch * (number % slots)
-        spans = ((tile.asked, tile.here, svg.FAINT), (tile.here, tile.begun, BLUE))
-        for start, end, colour in (*spans, (tile.begun, tile.back, YELLOW)):
-            if end > start:
-                drawing.box(left + unit * start, y, unit * (end - start) - 2, 28, fill=colour)
-        middle = left + unit * (tile.asked + tile.here) / 2
-        drawing.text(middle, y + 14, name_of(number), size=14)
-        drawing.box(left + unit * tile.begun, below, unit - 2, 28, fill=YELLOW)
-    x = left
-    for what, colour in ((WAY, svg.FAINT), (FULL, BLUE), (USED, YELLOW)):
-        drawing.box(x, below + 40, 16, 16, fill=colour)
-        drawing.text_from(x + 22, below + 48, what, size=13)
-        x += 180
+    drawing.named(10, 32, 330, 30, "producer: one thread asks TMA for tiles", IDLE, size=14)
+    drawing.arrow(175, 64, 400, 86)
+    pixels = 620 / max(SHARED_MOST, kib)
+    rows = {name: QUERIES if "queries" in name else keys for name in KEPT}
+    tiles = [(name, pixels * rows[name] * 2 * DIM / 1024, KEPT[name]) for name in KEPT]
+    filled(drawing, 10, 88, tiles, pixels * SHARED_MOST)
+    drawing.text_from(10, 140, "shared memory (red: its end)", size=13)
+    pitch = 330 / max(REGISTERS, most)
+    holds = [(name, pitch * count, svg.FAINT) for name, count in registers.items()]
+    for group in range(CONSUMERS):
+        left = 10 + 350 * group
+        drawing.arrow(left + 240, 124, left + 240, 158)
+        drawing.text_from(left, 170, f"consumer {group + 1}: 64 queries", size=14)
+        filled(drawing, left, 182, holds, pitch * REGISTERS)
+        drawing.text_from(left, 230, "registers of a thread", size=13)
     return drawing
+
+
+def filled(drawing, left, top, parts, room_for):
+    """Draw parts (name, width, colour) side by side, and a line where their room ends."""
+    x = left
+    for name, wide, colour in parts:
+        drawing.named(x, top, wide - 2, 32, name, colour, size=11)
+        x += wide
+    end = left + room_for
+    drawing.line(end, top - 7, end, top + 40, colour=svg.strong(ALARM), thick=2)
 
 
 # ---- blocks of unequal length on the SMs
@@ -765,10 +754,10 @@ def decode_ladder():
         return None
     whose = next(entry["gpu"] for entry in entries if entry)
     title = f"share of a copy's speed, {LADDER_WORDS:,} words, {whose}"
-    said = ", ".join(f"{label} {share:.1f}%" for label, share in shares.items())
+    said = ", ".join(f"{label} {share:#.3g}%" for label, share in shares.items())
     fig, axes = chart(8, 0.9 + 0.3 * len(shares), alt=f"{title}: {said}")
     bars = axes.barh(list(shares), list(shares.values()), color=ACCENT, height=0.7)
-    axes.bar_label(bars, [f"{share:.1f} %" for share in shares.values()], padding=3)
+    axes.bar_label(bars, [f"{share:#.3g} %" for share in shares.values()], padding=3)
     axes.set(xlim=(0, 100), xlabel="% of a copy's speed")
     axes.invert_yaxis()
     plain(axes, title)

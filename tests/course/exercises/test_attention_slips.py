@@ -10,6 +10,7 @@ from course.checking.answers import changed, source_of
 from course.checking.checker import check_answer
 from course.exercises import EXERCISES
 from course.exercises.attention_backward import D_BY_A_WALK, a_way_back
+from course.exercises.attention_flash import LEFT_EARLY
 
 pytestmark = pytest.mark.usefixtures("in_this_process", "pictures_undrawn")
 OWN = "            float own = lse[part * rows + row];\n"
@@ -115,10 +116,19 @@ SLIPS = [
         [("            new = largest\n", "            new = np.float32(-math.inf)\n")],
         "Each tile takes its own largest score",
     ),
+    ("attention.flash", [LEFT_EARLY], "neither loads for the others nor waits with them"),
+    (
+        "attention.paged",
+        [
+            ("sequence * pages + key / page", "sequence * pages + key % page"),
+            ("where * page + key % page", "where * page + key / page"),
+        ],
+        "change places",
+    ),
     ("attention.flash", [ZEROS_BEHIND, ALL_BUT_CAUSAL], "no zeros behind"),
     ("attention.flash", [("np.float32(-math.inf)", "np.float32(0)")], "begin at -inf"),
     ("attention.flash", FORGOTTEN, "Neither the sum of weights nor that of values is rescaled"),
-    ("attention.flash", [FACTOR], "or the factor is upside down"),
+    ("attention.flash", [FACTOR], "the factor is upside down"),
     (
         "attention.flash",
         [FACTOR, (GUARDED_ROW, "result[x] / np.float32(total)")],

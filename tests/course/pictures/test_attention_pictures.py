@@ -244,36 +244,41 @@ def test_the_way_back_is_told_as_recorded(monkeypatch, capsys):
     assert "not recorded yet" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("fetch", [1, 3, 2.5])
-@pytest.mark.parametrize("slots", [1, 2, 3, 4, 7])
-def test_a_slot_has_one_tile_at_a_time_and_tiles_are_used_in_their_order(slots, fetch):
-    tiles = pictures.through_the_ring(slots, fetch, 40)
-    for number, tile in enumerate(tiles):
-        assert tile.here == tile.asked + fetch and tile.back == tile.begun + 1
-        assert tile.begun >= tile.here
-        assert number < slots or tile.asked == tiles[number - slots].back
-    assert all(a.back <= b.begun for a, b in zip(tiles, tiles[1:], strict=False))
-    assert len({tile.asked for tile in tiles[:slots]}) == 1  # at first all slots are free
+def test_a_block_holds_what_its_files_say():
+    """Registers of stay.cu; bytes as the kernel is launched with; numbers of wgmma's fragments."""
+    source = (hopper.KERNELS / "stay.cu").read_text()
+    assert f"take_registers<{pictures.REGISTERS}>()" in source
+    size, registers = pictures.held(160)
+    assert size == hopper.FASTEST.shared and hopper.FASTEST.stages == 4
+    assert registers == {
+        "results": hopper.ROWS * 128 // 128,
+        "scores": hopper.ROWS * 160 // 128,
+        "weights": hopper.ROWS * 160 // 128 // 2,
+    }
 
 
-@pytest.mark.parametrize(("slots", "share"), [(1, 3 / 4), (2, 1 / 2), (3, 1 / 4), (4, 0), (5, 0)])
-def test_consumers_never_wait_once_enough_tiles_are_on_their_way(slots, share):
-    assert pictures.waiting(slots, 3) == pytest.approx(share)
-    first, last = (pictures.through_the_ring(slots, 3, n)[-1].back for n in (60, 180))
-    assert 1 - 120 / (last - first) == pytest.approx(share)
-    assert f"consumers wait {share:.0%} of the time" in pictures.fed(slots).alt
+def test_tiles_of_160_keys_are_the_longest_that_fit():
+    said = {keys: pictures.room(keys).alt for keys in (128, 144, 160, 176)}
+    assert said[160] == "tiles of 160 keys: 224 of 227 KiB, 184 of 232 registers: it fits"
+    assert said[176].endswith("240 of 227 KiB, 196 of 232 registers: it does not fit")
+    assert hopper.FASTEST.keys == max(keys for keys, says in said.items() if "it fits" in says)
 
 
-def test_a_ring_is_drawn_tile_by_tile():
-    one, four = pictures.fed(1), pictures.fed(4)
-    assert one.alt.startswith("1 slot: 8 tiles are used after 32;")
-    assert four.alt.startswith("4 slots: 8 tiles are used after 11;")
-    for drawing in (one, four):  # in its slot and below, and what the colour means
-        assert drawing.svg().count(f"fill:{pictures.YELLOW}") == 2 * pictures.FED + 1
-        assert drawing.svg().count(">V 3<") == 1
-    assert one.svg().count(f"fill:{pictures.BLUE}") == 1  # no tile waits where one slot is all
-    with pytest.raises(ValueError, match="at least one slot"):
-        pictures.fed(0)
+@pytest.mark.parametrize("keys", [64, 160, 256])
+def test_what_a_block_holds_is_drawn_to_scale(keys):
+    drawing = pictures.room(keys)
+    boxes = [tag for tag in drawing.elements if tag.startswith("<rect")]
+    wide = [float(re.search(r' width="([\d.]+)"', tag)[1]) + 2 for tag in boxes]
+    kept = wide[1:7]  # after the producer
+    assert kept[:2] == pytest.approx([kept[0]] * 2) and kept[2:] == pytest.approx([kept[2]] * 4)
+    assert kept[2] / kept[0] == pytest.approx(keys / hopper.QUERIES, rel=0.01)
+    results, scores, weights = wide[7:10]
+    assert scores / weights == pytest.approx(2, rel=0.05)
+    assert results / scores == pytest.approx(pictures.RESULTS / (keys / 2), rel=0.05)
+    ends = [
+        float(re.search(r' x1="([\d.]+)"', tag)[1]) for tag in drawing.elements if "<line" in tag
+    ]
+    assert max(ends) <= 700
 
 
 def test_blocks_find_sms():
@@ -296,7 +301,11 @@ def test_ways_to_decode_are_shares_of_a_copy(monkeypatch, capsys):
         "together",
         lambda *names: [entry(name, known[name]) if name in known else None for name in names],
     )
-    assert pictures.decode_ladder().alt.endswith("NVIDIA X: its keys in parts 25.0%")
+    known["attention/decode_ladder/32768/simple/share_of_copy"] = 0.01148
+    drawn = pictures.decode_ladder()
+    assert drawn.alt.endswith("NVIDIA X: a block for each head 1.15%, its keys in parts 25.0%")
+    labels = [text.get_text() for text in drawn.axes[0].texts]
+    assert labels == ["1.15 %", "25.0 %"]
     known.clear()
     assert pictures.decode_ladder() is None
     assert "not recorded yet" in capsys.readouterr().out
