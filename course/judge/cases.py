@@ -1,7 +1,7 @@
 """Other inputs made of drawn ones: nearly the same, hostile, special, with fewer digits.
 
 Each takes the arguments of a call and returns others, or None where there is nothing to change.
-Arrays of whole numbers are left as they are where there are floats, too: they may be indices.
+Arrays of whole numbers are left as they are where others are read, too: they may be indices.
 """
 
 import numpy as np
@@ -24,13 +24,17 @@ def is_float(value):
 
 
 def is_whole(value):
-    """Whether an argument is an array or tensor of whole numbers with elements."""
-    value = plain_of(value)
+    """Whether an argument is an array or tensor of whole numbers with elements, and only read."""
     if isinstance(value, np.ndarray):
         return value.dtype.kind in "iu" and value.size > 0
     if not sandbox.is_tensor(value) or value.numel() == 0:
         return False
     return not value.is_floating_point() and not value.is_complex() and value.element_size() > 0
+
+
+def is_read(value):
+    """Whether an argument is an array or tensor that is only read."""
+    return isinstance(value, np.ndarray) or sandbox.is_tensor(value)
 
 
 def mapped(arguments, function, only=None, kind=is_float):
@@ -76,6 +80,18 @@ def copied(argument):
     if isinstance(argument, np.ndarray):
         return argument.copy()
     return argument.clone() if sandbox.is_tensor(argument) else argument
+
+
+def exchangeable(arguments):
+    """The numbers of two arrays of floats that are only read, of one type and shape, or None."""
+    known = {}
+    for number, one in enumerate(arguments):
+        if is_float(one) and not isinstance(one, InOut):
+            key = type(one), str(one.dtype), tuple(one.shape)
+            if key in known:
+                return known[key], number
+            known[key] = number
+    return None
 
 
 def floats(arguments):
@@ -131,6 +147,12 @@ def zeros(array):
 
 def all_alike(array):
     return np.full_like(array, array.reshape(-1)[0])
+
+
+def all_like_the_least(array):
+    """Each number is the one nearest to 0, so that sums stay small."""
+    flat = array.reshape(-1)
+    return np.full_like(array, flat[np.argmin(np.abs(flat.astype(np.float64)))])
 
 
 def negative(array):
@@ -192,7 +214,7 @@ FAR = {"numbers far from zero": far}
 #: The same where nothing may be rounded: a difference of numbers that are nearly equal cancels
 CLOSE = {"numbers that differ in their last bits": last_bits}
 #: Of arrays of whole numbers, where there are no others: each stays one that was drawn
-WHOLE = {"equal whole numbers": all_alike}
+WHOLE = {"equal whole numbers": all_like_the_least}
 #: By which floats that are no arrays are multiplied
 FACTORS = {
     "larger numbers beside the arrays": 8,

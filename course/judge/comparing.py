@@ -26,11 +26,13 @@ class Comparison:
     def __init__(self, reference, demands):
         self.reference, self.demands = reference, demands
         self.listed = False  # whether the reference returns a tuple or list
+        self.by_tensor = False  # whether it returns a tensor
 
     def expected(self, arguments):
         """The reference's result in the widest types, as NumPy arrays and plain values."""
         result = self.reference(*self.given(arguments))
         self.listed = isinstance(result, tuple | list)
+        self.by_tensor = sandbox.is_tensor(result)
         return plain_result(result)
 
     def given(self, arguments):
@@ -76,6 +78,9 @@ class Comparison:
             return Reason.of("wrong_shape", says)
         if dtype and wanted and dtype != wanted:
             says = f"{where(tried)}: {dtype}, and {wanted} is expected."
+            return Reason.of("wrong_dtype", says)
+        if self.by_tensor and isinstance(got, Array) and not got.is_tensor:
+            says = f"{where(tried)}: an array of NumPy, and a tensor is expected."
             return Reason.of("wrong_dtype", says)
         if values.dtype.kind not in "biufc":
             return wrong(tried, f"{values!r:.60} came, and a number is expected.")

@@ -86,7 +86,8 @@ class Demands:
         equal, negative, very large or small, halves and whole numbers, numbers that differ in their
         last bits only where nothing is rounded, or put in order but for one, as far as the
         reference gives a finite result for them. Floats that are no arrays are made larger, and
-        change their sign. Whole numbers are made equal where no argument is an array of floats.
+        change their sign. Whole numbers are made equal where no other array is read. Two
+        arrays of one shape become one and the same.
         False where inputs obey a law: probabilities, sorted numbers, permutations.
     large: also sizes far beyond the others, as far as time allows. True: lengths such as `beyond`
         draws them, where sizes are whole numbers; a function (rng) -> sizes, the cheapest first,

@@ -127,13 +127,32 @@ class Desk:
         return {
             "counts": keeping.changed(before, self.numbers),
             "grown": keeping.grown(before, self.numbers),
-            "accesses": keeping.accesses(roots),
+            **keeping.of_launches(roots),
             "copy": next((path for path, *_ in keeping.copies(roots, self.last, overlap)), ""),
         }
 
-    def arguments(self, given, slot, strided):
-        """Arguments at fresh addresses, or, with a slot, at those of its last ones."""
+    def remember(self, results, spoilt, arguments):
+        """Keep results, of which a later call must leave the bytes as they are.
+
+        spoilt: they are overwritten now, by the judge.
+        """
+        if spoilt:
+            self.earlier = [
+                one for one in self.earlier if not any(overlap(one[0], mine) for mine in results)
+            ]
+            spoil(results, arguments)
+        else:
+            self.earlier += [(one, digest(one)) for one in results if bytes_in(one) <= MOST_KEPT]
+            del self.earlier[:-MOST_EARLIER]
+
+    def arguments(self, given, slot, strided, same):
+        """Arguments at fresh addresses, or, with a slot, at those of its last ones.
+
+        same: the numbers of two, for which one array is given.
+        """
         values = [argument_of(one) for one in given]
+        if same:
+            values[same[1]] = values[same[0]]
         if strided:
             return list(map(LYING[strided], values))
         if slot is None:
@@ -159,7 +178,8 @@ def on_device(arguments):
     """The same arguments with arrays as Numba's on the GPU, as bare kernels take them."""
     from numba import cuda
 
-    return [cuda.to_device(one) if isinstance(one, np.ndarray) else one for one in arguments]
+    there = {id(one): cuda.to_device(one) for one in arguments if isinstance(one, np.ndarray)}
+    return [there.get(id(one), one) for one in arguments]
 
 
 def elsewhere(value):
@@ -253,6 +273,16 @@ def one_later(value):
     return wide[1:].reshape(value.shape)
 
 
+def of_its_own(value):
+    """A copy as anybody makes it: an array of NumPy that is no view."""
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def bytes_in(value):
+    """How many bytes an array has."""
+    return value.nbytes if is_array(value) else 0
+
+
 #: How arrays lie that are not all of their memory, in order
 VIEWS = {
     "views of larger arrays": within_larger,
@@ -260,8 +290,14 @@ VIEWS = {
     "arrays whose first axes are exchanged": exchanged,
     "arrays that lie backwards": backwards,
 }
-ONE_LATER = "arrays that begin one element later"
-LYING = VIEWS | {ONE_LATER: one_later}
+#: Where they lie, as far as no kernel counts on an allocation's address
+PLACES = {
+    "arrays that begin one element later": one_later,
+    "arrays that own their memory": of_its_own,
+}
+LYING = VIEWS | PLACES
+#: Results of earlier calls that are looked at, and bytes of such a result
+MOST_EARLIER, MOST_KEPT = 12, 1 << 20
 
 
 def memory_of(value):
@@ -300,6 +336,8 @@ def class_of(value):
     plain = (np.ndarray, int, float, bool, str, type(None), tuple, list)
     if torch is not None:
         plain = (*plain, torch.Tensor, torch.nn.Parameter)
+        if type(value) is torch.Tensor and value.is_leaf and value.requires_grad:
+            return "a tensor that asks for gradients"
     if type(value) in plain or isinstance(value, np.generic):
         return "array"
     if type(value) in device_arrays():

@@ -67,7 +67,8 @@ class Bound:
         of sums, products and convolutions; "result" for the magnitude of the result itself, but
         at least that of a typical element; "itself" for that of each element alone, where no
         terms cancel (a softmax).
-    exact: the result must be the very same bits; all else is left out.
+    exact: the result must be the very same numbers; all else is left out. +0 and -0 are told apart
+        where the task's floats may be any, see `Demands`.
     """
 
     operations: float | Callable = 8

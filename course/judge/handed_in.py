@@ -24,7 +24,7 @@ OFTEN = {
     "numba": ("numba.cuda", "utils.tracer"),
     "__global__": ("numba.cuda", "utils.cuda_c"),
 }
-KERNELS = ("triton", "cuda", "numba", "__global__")
+KERNELS = ("triton", "cuda", "__global__")
 
 
 class NotAKernel(TypeError):

@@ -42,6 +42,7 @@ def judge(candidate, reference, inputs, demands=None, *, seed=None) -> Report:
     with sandbox.Sandbox(given.modules, demands.seconds) as box:
         reasons = loaded(box, given, demands, timed=True)
         trials = right.Trials(box, reference, inputs, demands, seed)
+        trials.has_kernels = given.speaks_of_kernels
         if not reasons:
             trials.all()
             without_a_past(given, trials)

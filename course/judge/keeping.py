@@ -139,15 +139,22 @@ def places(one, name):
     return []
 
 
-def accesses(roots):
-    """Accesses to memory of the last launch's busiest thread, of CUDA C whose device variables hold
-    something; None where nothing is held or the engine does not watch.
+def of_launches(roots):
+    """What the engine says of the last launch of CUDA C, where it watches: how many blocks of
+    memory it took and did not give back and, where device variables hold something, accesses to
+    memory of its busiest thread.
     """
+    found = {}
     for _, one in roots:
         if type(one).__module__ == "utils.cuda_c" and type(one).__name__ == "Module":
-            if lasting(one):
-                return one.counts()["busiest"]
-    return None
+            try:
+                counts = one.counts()
+            except Exception:  # it was not built to be watched, or never ran
+                continue
+            found["heap"] = counts["heap"]
+            if counts["lasting"]:
+                found["accesses"] = counts["busiest"]
+    return found
 
 
 def lasting(module):

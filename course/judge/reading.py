@@ -51,7 +51,7 @@ MODULES = {
     "runpy": ("hides_code", set()),
     "pkgutil": ("hides_code", set()),
     "unittest": ("patched", set()),
-    "weakref": ("exit_hook", {"WeakKeyDictionary", "ref"}),
+    "weakref": ("exit_hook", {"WeakKeyDictionary", "WeakValueDictionary", "WeakSet", "ref"}),
     "faulthandler": ("looks_around", set()),
     "shelve": ("leaves_files", set()),
     "sqlite3": ("leaves_files", set()),
@@ -151,7 +151,7 @@ INNER = frozenset(
     "__globals__ __builtins__ __subclasses__ __closure__ __code__ __mro__ __bases__ f_back f_locals"
     " f_globals tb_frame tb_next gi_frame cr_frame __loader__ __spec__ __import__"
     " __traceback__ __getattribute__ __reduce__ __del__ __array_finalize__ __weakref__"
-    " co_consts".split()
+    " co_consts findCaller currentframe extract_stack walk_stack".split()
 )
 #: What tells the date without Python's clock
 DATES = ("datetime.", "uuid.uuid1", "numpy.datetime64")
@@ -211,6 +211,7 @@ class Reader(ast.NodeVisitor):
         self.facts = facts
         self.modules = {}  # name here -> dotted name of the module or of what is in it
         self.defined = set()  # functions and classes of its own
+        self.plain_imports = set()  # `importlib.import_module` with a name that everybody can read
         self.on_its_pipes = set()  # (line, name) of calls on ends of pipes that it made
 
     def read(self, tree):
@@ -218,6 +219,10 @@ class Reader(ast.NodeVisitor):
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 self.defined.add(node.name)
+            if isinstance(node, ast.Assign) and (name := imported_by(node)):
+                self.facts.imported.setdefault(name.partition(".")[0], node.lineno)
+                self.modules[node.targets[0].id] = name
+                self.plain_imports.add(id(node.value.func))
             if isinstance(node, ast.Import):
                 for one in node.names:
                     self.facts.imported.setdefault(one.name.partition(".")[0], node.lineno)
@@ -310,7 +315,7 @@ class Reader(ast.NodeVisitor):
 
     def visit_Attribute(self, node):
         name = self.dotted(node)
-        if name:
+        if name and id(node) not in self.plain_imports:
             self.used(name, node.lineno)
             if name.partition(".")[0] in ARRAYS:  # named is as good as called
                 for part in name.split(".")[1:]:
@@ -356,7 +361,10 @@ class Reader(ast.NodeVisitor):
 
     def visit_Call(self, node):
         function = node.func
-        self.calls(function, node.lineno)
+        if not are_written_out(node):
+            self.calls(function, node.lineno)
+        if self.dotted(function) == "triton.language.dot" and not IN_FULL & names_given(node):
+            self.facts.narrow.setdefault("tl.dot without input_precision", node.lineno)
         if isinstance(function, ast.Name):
             if function.id in HIDING and function.id not in self.modules:
                 key = KEYS_OF_HIDING.get(function.id, "hides_code")
@@ -458,6 +466,34 @@ class Reader(ast.NodeVisitor):
                 says = "whatever goes wrong, something else answers in its place"
                 self.facts.add("falls_back", handler.lineno, says)
         self.generic_visit(node)
+
+
+#: Arguments of `tl.dot`, which multiplies float32 in TF32 unless one of them says something else
+IN_FULL = {"input_precision", "allow_tf32"}
+
+
+def names_given(call):
+    """The names of a call's arguments that have one."""
+    return {one.arg for one in call.keywords}
+
+
+def are_written_out(call):
+    """Whether a call is given numbers or texts alone, which are no data: `sorted({1, 16, 4})`."""
+    given = [call.func.value] if isinstance(call.func, ast.Attribute) else []
+    literal = ast.Constant | ast.Set | ast.List | ast.Tuple | ast.Load | ast.keyword
+    values = [*call.args, *call.keywords]
+    whole = all(isinstance(one, literal) for value in values for one in ast.walk(value))
+    return bool(call.args) and whole and not given
+
+
+def imported_by(node):
+    """The module of `NAME = importlib.import_module("module")`, or None."""
+    call, names = node.value, node.targets
+    if not isinstance(call, ast.Call) or ast.unparse(call.func) != "importlib.import_module":
+        return None
+    name = getattr(call.args[0], "value", None) if len(call.args) == 1 else None
+    one = len(names) == 1 and isinstance(names[0], ast.Name)
+    return name if one and isinstance(name, str) and not name.startswith(".") else None
 
 
 #: Functions that take an attribute's name

@@ -108,6 +108,7 @@ class Trials:
         self.dead = False
         self.base, self.size, self.counted, self.narrow = None, None, (), None
         self.ruled_out = {}
+        self.has_kernels = True  # whether the candidate may launch any
         self.returns_copy = False  # of a result, which the judge had overwritten
         self.by_size = True  # what is wrong for drawn sizes alone is so in a first call, too
         #: two calls with the same values each: the second at another time, or with a counter
@@ -307,6 +308,9 @@ class Trials:
                 copy
             )  # what is wrong now is the judge's doing, and shows who returns it
             self.returns_copy = copy.got is not None and copy.reason is not None
+        if all(one.notes.get("heap") for one in self.counted) and third.reason is None:
+            count, label = third.notes["heap"], where(third)
+            third.reason = Reason.of("leaks", f"{label}: {count} block(s) of memory.")
         if self.demands.deterministic and first.reason is None and second.reason is None:
             if not same_bits(first.got, second.got):
                 says = f"{where(second)}: its bits differ from those of the call before."
@@ -440,23 +444,28 @@ class Trials:
     def changed(self, words, change, size, kind=cases.is_float):
         """A call with drawn values that are changed, where its result is finite.
 
-        kind: of the arguments that are changed; whole numbers only where there are no floats.
+        kind: of the arguments that are changed; whole numbers only where no other array is read,
+        as they may be places in it.
         """
         drawn = self.draw(size)
-        whole = kind is cases.is_whole
-        if any(map(kind, drawn)) and not (whole and any(map(cases.is_float, drawn))):
+        is_alone = sum(map(cases.is_read, drawn)) == 1
+        if any(map(kind, drawn)) and (kind is cases.is_float or is_alone):
             with np.errstate(all="ignore"):
                 arguments = cases.mapped(drawn, change, kind=kind)
             self.called_if_finite(words, size, arguments)
 
     def called_if_finite(self, words, size, arguments):
         """A call with values that are seldom drawn, if there are any and its result is finite."""
-        if arguments is None:
-            return
-        with np.errstate(all="ignore"):
-            usable = finite(arguments) and finite(self.comparison.expected(arguments))
-        if usable:
+        if arguments is not None and self.is_usable(arguments):
             self.call(words, size, arguments, unusual=True)
+
+    def is_usable(self, arguments):
+        """Whether values that are seldom drawn have a finite result, by the reference."""
+        with np.errstate(all="ignore"):
+            try:
+                return finite(arguments) and finite(self.comparison.expected(arguments))
+            except Exception:  # it does not take such values
+                return False
 
     def special(self):
         """Infinity, NaN, -0 and the smallest numbers in one array after the other."""
@@ -479,12 +488,31 @@ class Trials:
 
     def views(self):
         """Arrays that lie in other ways. Kernels may count on where an allocation begins."""
-        has_kernels = any(one.notes.get("launches") for one in self.done)
-        ways = (() if has_kernels else (desk.ONE_LATER,)) + tuple(
-            desk.VIEWS if self.demands.strided else ()
-        )
+        ways = {} if self.has_kernels else desk.PLACES
+        ways |= desk.VIEWS if self.demands.strided else {}
         for words in ways:
-            self.call(words, self.size, self.draw(self.size), strided=words)
+            tried = self.call(words, self.size, self.draw(self.size), strided=words)
+            self.rename_wrong(tried, "strided")
+        self.same_array()
+
+    def same_array(self):
+        """The same array for two arguments, where any numbers may stand in both."""
+        arguments = list(map(cases.copied, self.draw(self.size)))
+        pair = cases.exchangeable(arguments) if self.demands.hostile else None
+        if pair is None:
+            return
+        arguments[pair[1]] = arguments[pair[0]]
+        if self.is_usable(tuple(arguments)):
+            label = "one array for two arguments"
+            apart = self.call(label, self.size, tuple(arguments))
+            tried = self.call(label, self.size, tuple(arguments), same=pair)
+            if apart.reason is None:
+                self.rename_wrong(tried, "same_array")
+
+    def rename_wrong(self, tried, key):
+        """Say of a wrong result what it comes from."""
+        if tried.reason is not None and tried.reason.key in ("wrong_value", "imprecise"):
+            tried.rename(key)
 
     def laws(self):
         """The properties that were demanded."""
@@ -564,6 +592,7 @@ class Trials:
             "advance": "",
             "leftover": slot is not None,
             "late": False,
+            "same": None,
             "device_arrays": demands.launch is not None and has_gpu(),
             **options,
             **how,
@@ -610,7 +639,7 @@ class Trials:
             says = f"{where(tried)}: it writes beside argument {notes['outside'][0]}."
             return Reason.of("out_of_bounds", says)
         if notes.get("overwritten") and not demands.may_alias:
-            says = f"{where(tried)}: the result of the call before was overwritten."
+            says = f"{where(tried)}: the result of an earlier call was overwritten."
             return Reason.of("aliases", says)
         if notes["problems"]:
             says = shortened(notes["problems"][0])

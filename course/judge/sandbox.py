@@ -313,7 +313,7 @@ def notes_of(header):
             raise Forged(f"notes of another form ({name})")
     if not all(isinstance(notes.setdefault(name, ""), str) for name in ("counts", "copy", "grown")):
         raise Forged("notes of another form (counts)")
-    for name in ("lines", "accesses"):
+    for name in ("lines", "accesses", "heap"):
         if not isinstance(notes.setdefault(name, None), int | None):
             raise Forged(f"notes of another form ({name})")
     if not all(
@@ -387,8 +387,8 @@ class Opaque:
 class Array:
     """An array of a result: values (NumPy; bfloat16 as float32) and the type's name it had."""
 
-    def __init__(self, values, dtype):
-        self.values, self.dtype = values, dtype
+    def __init__(self, values, dtype, is_tensor=False):
+        self.values, self.dtype, self.is_tensor = values, dtype, is_tensor
 
 
 def unpacked(tree, buffers):
@@ -406,8 +406,9 @@ def unpacked(tree, buffers):
         data = buffers[number]
         if "array" in tree:
             dtype = np.dtype(tree["dtype"])
-            return Array(np.frombuffer(data, dtype).reshape(tree["shape"]), dtype.name)
-        return Array(of_tensor(data, tree["dtype"], tree["shape"]), tree["dtype"])
+            name = dtype.name if dtype.isnative else f"{dtype.name} of another byte order"
+            return Array(np.frombuffer(data, dtype).reshape(tree["shape"]), name)
+        return Array(of_tensor(data, tree["dtype"], tree["shape"]), tree["dtype"], True)
     except (TypeError, ValueError, IndexError, KeyError) as error:
         raise Forged(f"a result that does not fit its form: {error}") from None
 

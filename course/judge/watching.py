@@ -9,6 +9,7 @@ import atexit
 import collections
 import contextlib
 import datetime
+import functools
 import gc
 import operator
 import os
@@ -293,8 +294,9 @@ class Watch:
             told = original(*arguments, **named)
             return self.later(told) if self.another_time and is_clock else told
 
-        asked.__wrapped__ = original
-        return asked
+        no_method = functools.partial(asked)  # which a class may hold as it may hold a built-in one
+        no_method.__wrapped__ = original
+        return no_method
 
     def asker(self, frame, through=False):
         """The candidate's frame that asks for something in a call, None where another does.
@@ -539,10 +541,12 @@ def settings():
         pair for pair in sorted(os.environ.items()) if not pair[0].startswith(FOR_COMPILERS)
     )
     found["process", "folder"] = os.getcwd()
+    found["process", "cores"] = tuple(sorted(os.sched_getaffinity(0)))
     found["process", "import hooks"] = tuple(map(id, (*sys.meta_path, *sys.path_hooks)))
     found["process", "collector's hooks"] = tuple(map(id, gc.callbacks))
     found["counter", "NumPy's random numbers"] = digest_of(np.random.get_state()[1:3])
     found["counter", "Python's random numbers"] = hash(random.getstate())
+    found["counter", "Python's collector of garbage"] = gc.isenabled()
     found["counter", "NumPy's way to print"] = str(np.get_printoptions())
     found["counter", "NumPy's way with errors"] = str(np.geterr())
     found["counter", "limits of the interpreter"] = (
@@ -554,8 +558,9 @@ def settings():
     torch = sys.modules.get("torch")
     if torch is not None:
         found["counter", "PyTorch's random numbers"] = torch.get_rng_state().sum().item()
+        found["counter", "PyTorch's gradients"] = torch.is_grad_enabled()
         found["counter", "PyTorch's threads"] = torch.get_num_threads()
-        found["precision", "PyTorch's default type"] = str(torch.get_default_dtype())
+        found["precision", TYPE] = str(torch.get_default_dtype())
         found["precision", "precision of float32 products"] = torch.get_float32_matmul_precision()
         found["precision", "TF32 in matrix products"] = torch.backends.cuda.matmul.allow_tf32
         found["precision", "fp16 sums in matrix products"] = (
@@ -564,6 +569,7 @@ def settings():
     return found
 
 
+TYPE = "PyTorch's default type"
 #: A product of these is zero where a process takes such small numbers for zero
 SMALLEST, ONE = np.float32(1e-40), np.float32(1)
 
@@ -587,6 +593,8 @@ def difference(what, old, new):
         return key, f"the process's {name} are others than before"
     if group == "counter":
         return "counts_calls", f"{name} are others than before"
+    if name == TYPE and new == "torch.float64":
+        return "patched", f"{name}: {new}, and it was {old}"
     if group == "precision":
         return "narrower", f"{name}: {new}, and it was {old}"
     return "patched", f"{group}.{name} is another than before"

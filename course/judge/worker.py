@@ -145,7 +145,8 @@ def instance_of(cls, init):
 
 def call(candidate, message, desk, watch):
     """(header, buffers) of one call."""
-    arguments = desk.arguments(message["arguments"], message["slot"], message["strided"])
+    how = {name: message[name] for name in ("slot", "strided", "same")}
+    arguments = desk.arguments(message["arguments"], **how)
     places = message["outputs"]
     launch = message["launch"]
     called = arguments
@@ -171,6 +172,8 @@ def call(candidate, message, desk, watch):
         if old is not None and number not in places and arrays.digest(one) != old
     ]
     notes["outside"] = [number for number, one in enumerate(arguments) if arrays.is_overrun(one)]
+    if message["slot"] is None or not places:  # else the judge's own arrays lie there again
+        notes["overwritten"] = any(arrays.digest(one) != old for one, old in desk.earlier)
     if not places:
         notes["aliases"] = [
             number
@@ -179,7 +182,6 @@ def call(candidate, message, desk, watch):
                 arrays.overlap(one, part) for part in arrays.parts(result) if arrays.is_array(part)
             )
         ]
-        notes["overwritten"] = any(arrays.digest(one) != old for one, old in desk.earlier)
         notes["same_memory"] = any(
             arrays.overlap(one, part)
             for one, _ in desk.earlier
@@ -194,12 +196,9 @@ def call(candidate, message, desk, watch):
         running.LEFT["result"] = results[0].copy()
     buffers = []
     tree = arrays.packed(result, buffers)
-    if not places:
+    if message["slot"] is None or not places:
         mine = [one for one in arrays.parts(result) if arrays.is_array(one)][:4]
-        desk.earlier = [(one, arrays.digest(one)) for one in mine]
-        if message["spoil"]:
-            arrays.spoil(mine, arguments)
-            desk.earlier = []
+        desk.remember(mine, message["spoil"] and not places, arguments)
     return {"result": tree, "notes": notes}, buffers
 
 
@@ -269,7 +268,6 @@ def serve(channel, scratch):
     os.dup2(out, 1)
     os.dup2(out, 2)
     os.close(out)
-    sys.dont_write_bytecode = True
     watch, desk, candidate, whole, clock = None, arrays.Desk(), None, None, None
     while (message := next_message(channel, watch)) is not None:
         nonce = message["nonce"]
@@ -277,6 +275,7 @@ def serve(channel, scratch):
             if message["do"] == "load":
                 clock = timed.clock() if message["timed"] else None
                 watch = watching.Watch(message) if message["watched"] else watching.Blind()
+                sys.dont_write_bytecode = message["watched"]
                 if not message["watched"]:
                     ctypes.CDLL(None).mallopt(M_PERTURB, 0)  # memory as it is elsewhere
                 with watch.loading():

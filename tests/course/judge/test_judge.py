@@ -10,6 +10,7 @@ import textwrap
 import numba.cuda
 import numpy as np
 import pytest
+import torch
 
 from course.judge import (
     Bound,
@@ -211,12 +212,21 @@ WRONG = {
             as_strided(b, (a.size + 1,), (4,))[-1] = 0
             return 2 * a + b
         """,
+    "strided": """
+        import numpy as np
+        def kernel(a, b):
+            return a if a.flags.owndata else 2 * a + b
+        """,
+    "same_array": """
+        def kernel(a, b):
+            return a if a.ctypes.data == b.ctypes.data else 2 * a + b
+        """,
     "sleeps": "import time\ndef kernel(a, b):\n    time.sleep(0)\n    return 2 * a + b\n",
 }
 
 
 #: The others are found by fewer calls
-NEED_OTHER_VALUES = {"only_values", "narrower", "stale"}
+NEED_OTHER_VALUES = {"only_values", "narrower", "stale", "same_array"}
 
 
 @pytest.mark.parametrize("key", WRONG)
@@ -288,7 +298,10 @@ def test_a_date_that_is_only_written_down_refuses_nothing():
         import logging
         import time
         made = [datetime.date.today()]
+        class Clock:
+            convert = time.localtime
         def kernel(a, b):
+            assert Clock().convert(0).tm_year in (1969, 1970)
             logging.info("%s: %s", time.strftime("%Y"), time.strftime("%Y", time.gmtime(0)))
             made[0] = datetime.datetime.now()
             assert isinstance(made[0], datetime.datetime) and isinstance(made[0], datetime.date)
@@ -306,6 +319,87 @@ def test_small_numbers_that_a_process_takes_for_zero_are_named():
             return 2 * a + b
         """)
     assert report.honest.keys == ("narrower",), str(report)
+
+
+EARLIER = {
+    "one of four": """
+        import numpy as np
+        ring = [np.empty(1000, np.float32) for _ in range(4)]
+        def kernel(a, b):
+            ring.append(ring.pop(0))
+            return np.add(2 * a, b, out=ring[0][: a.size])
+        """,
+    "an output that it has kept": """
+        kept = []
+        def kernel(out, a, b):
+            if kept:
+                kept.pop()[:] = 0
+            out[:] = 2 * a + b
+            kept.append(out)
+        """,
+}
+
+
+@pytest.mark.parametrize("what", EARLIER)
+def test_what_overwrites_an_earlier_result_is_refused(what):
+    def inputs(rng, n):
+        return (Out((n,)), *pair(rng, n)) if "output" in what else pair(rng, n)
+
+    report = judged(EARLIER[what], inputs=inputs, large=False, fresh=lambda rng: 40)
+    assert "aliases" in report.right.keys, str(report)
+
+
+OF_OTHER_KINDS = {
+    "another byte order": ("return (2 * a + b).numpy().astype('>f4')", "wrong_dtype"),
+    "an array for a tensor": ("return (2 * a + b).numpy()", "wrong_dtype"),
+    "with gradients": ("return (2 * a + b).requires_grad_()", "not_plain"),
+    "plain": ("return 2 * a + b", None),
+}
+
+
+@pytest.mark.parametrize("what", OF_OTHER_KINDS)
+def test_a_result_is_of_the_reference_s_kind(what):
+    line, key = OF_OTHER_KINDS[what]
+    inputs = tensors if what != "another byte order" else pair
+    line = line.replace(".numpy()", "") if inputs is pair else line
+    report = judged(f"import numpy\ndef kernel(a, b):\n    {line}\n", inputs=inputs)
+    assert (key in report.keys) if key else report.verdict == "accepted", str(report)
+
+
+def tensors(rng, n):
+    """A pair of tensors."""
+    return tuple(map(torch.from_numpy, pair(rng, n)))
+
+
+def test_cores_that_are_given_up_are_named():
+    report = judged("""
+        import os
+        def kernel(a, b):
+            os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+            return 2 * a + b
+        """)
+    assert len(os.sched_getaffinity(0)) == 1 or "patched" in report.honest.keys, str(report)
+
+
+def test_memory_that_each_launch_takes_and_keeps_is_named():
+    def inputs(rng, n):
+        return Out((n,)), rng.normal(size=n).astype(np.float32), n
+
+    source = """
+        __global__ void twice(float *out, const float *a, int n) {
+            float *own = (float *)malloc(4);
+            for (int i = 0; i < n; i++) {
+                *own = a[i];
+                out[i] = 2 * *own;
+            }
+            FREE
+        }
+        """
+    demands = {"launch": lambda *arguments: (1, 1), "large": False}
+    for line, keys in (("free(own);", ()), ("", ("leaks",))):
+        text = source.replace("FREE", line)
+        report = judged(text, lambda a, n: 2 * a, inputs, **demands)
+        assert report.right.keys == keys, str(report)
 
 
 KEPT_IN_VARIABLES = """
@@ -620,7 +714,7 @@ FAR_OUT = {
         {"library": ()},
         "only_values",
     ),
-    "an array that begins elsewhere": (FROM_AN_ADDRESS, square, one, {}, "wrong_value"),
+    "an array that begins elsewhere": (FROM_AN_ADDRESS, square, one, {}, "strided"),
     "axes in another order": (
         OF_ONE_STEP.replace(
             "view =", "a = a if a.strides[-1] <= a.strides[0] else a.copy(); view ="
@@ -628,14 +722,14 @@ FAR_OUT = {
         np.copy,
         cube,
         {"strided": True, "large": False},
-        "wrong_value",
+        "strided",
     ),
     "backwards": (
         OF_ONE_STEP.replace("view =", "a = a if a.strides[-1] < 0 else a.copy(); view ="),
         np.copy,
         lambda rng, n: grid(rng, n + 1),
         {"strided": True, "large": False},
-        "wrong_value",
+        "strided",
     ),
     "a tie of two blocks": (
         LARGEST,
@@ -664,7 +758,7 @@ FAR_OUT = {
         {},
         "wrong_value",
     ),
-    "transposed": (KEPT_ORDER, np.copy, grid, {"strided": True, "large": False}, "wrong_value"),
+    "transposed": (KEPT_ORDER, np.copy, grid, {"strided": True, "large": False}, "strided"),
     "+0 for -0": (
         "import numpy as np\ndef kernel(a):\n    return np.float32(0) - a\n",
         np.negative,

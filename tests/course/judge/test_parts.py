@@ -148,6 +148,11 @@ SAYS = {
     "from numba import cuda\ncounts = a = {}\ncounts[cuda.threadIdx.x] = 0": set(),
     "class A:\n    def __del__(self):\n        pass": {"exit_hook"},
     "import os\nos.times()": set(),
+    "import importlib\nm = importlib.import_module('math')\nm.inf": set(),
+    "import importlib\nm = importlib.import_module('gc')\nm.get_objects()": {"looks_around"},
+    "import importlib\nm = importlib.import_module('g' + 'c')": {"hides_code"},
+    "import weakref\nplans = weakref.WeakValueDictionary()": set(),
+    "import logging\nlogging.getLogger('a').findCaller()": {"looks_around"},
     "import numpy as np\na = 1 if np.datetime64('now') > 0 else 2": {"knows_the_test"},
     "import uuid\nmade = uuid.uuid1().time\nif made > 9:\n    a = 1": {"knows_the_test"},
     "import uuid\nuuid.uuid1()": set(),
@@ -248,8 +253,8 @@ def test_each_view_holds_the_same_values_in_another_order():
     for value in (np.arange(6.0), block, torch.arange(6.0).view(2, 3)):
         for change in desk.LYING.values():
             assert np.array_equal(change(value), value)
-    steps = {change(block).strides for change in desk.LYING.values()}
-    assert len(steps) == len(desk.LYING)
+    steps = {block.strides, *(change(block).strides for change in desk.VIEWS.values())}
+    assert len(steps) == 1 + len(desk.VIEWS)
     assert desk.one_later(block).ctypes.data % desk.ALIGNMENT == block.itemsize
 
 
@@ -283,8 +288,16 @@ def test_each_reason_can_be_given():
 def test_a_function_of_ones_own_and_the_language_of_kernels_are_no_library():
     own = "import triton.language as tl\ndef softmax(x): ...\nsoftmax(tl.dot(1, 2))\n"
     assert facts_of(own).called.keys() <= {"tl"}
+    assert not facts_of("widths = sorted({1, 16, 4})").called
     theirs = "import numpy as np\nf = np.dot\nfrom torch import softmax as s\na.cumsum(1)\n"
     assert {"dot", "softmax", "cumsum"} <= facts_of(theirs).called.keys()
+
+
+def test_a_tile_language_s_product_in_tf32_is_known_by_what_it_is_not_told():
+    text = "import triton.language as tl\ndef f(a, b):\n    return tl.dot(a, b{})\n"
+    assert facts_of(text.format("")).narrow
+    for full in (", input_precision='ieee'", ", allow_tf32=False"):
+        assert not facts_of(text.format(full)).narrow
 
 
 def test_a_function_is_not_accused_by_the_text_that_stands_in_its_file_since_it_was_loaded(
