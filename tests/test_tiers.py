@@ -22,13 +22,21 @@ def test_plain(): pass
 def test_at_night(n, pytestconfig):
     print("seed", pytestconfig.getoption("--seed"))
 """
+FAMILY = """
+import pytest
+
+@pytest.mark.one_in(3, "each is a program of its own")
+@pytest.mark.parametrize("n", range(90))
+def test_alike(n): pass
+"""
 EACH_TIER = {"test": {"plain", "at_night[0]"}, "nightly": {"plain", "at_night[0]", "at_night[1]"}}
 
 
 @pytest.fixture
 def run(tmp_path):
     """run(tests, *options) gives pytest's output for a file of tests in a folder of its own."""
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    nightly(why): x\n    quick: x\n")
+    markers = "nightly(why): x", "quick: x", "one_in(count, why): x"
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    " + "\n    ".join(markers))
 
     def pytest_in(tests, *options):
         (tmp_path / "test_it.py").write_text(tests)
@@ -49,6 +57,19 @@ def passed(output):
 @pytest.mark.parametrize("tier, expected", EACH_TIER.items())
 def test_a_tier_leaves_out_what_is_marked_and_nothing_else(run, tier, expected):
     assert passed(run(TESTS, f"--tier={tier}")) == expected
+
+
+def test_of_many_parameters_the_same_third_runs_by_day(run):
+    assert passed(run(FAMILY, "--tier=test")) == {f"alike[{n}]" for n in range(0, 90, 3)}
+    assert len(passed(run(FAMILY, "--tier=nightly"))) == 90
+
+
+def test_where_parameters_are_halved_each_test_has_one_of_them():
+    names = [f"{tiers.HALVED[0]}test_a.py::test_{n}" for n in ("b[1]", "b[2]", "b[3]", "c[1]", "d")]
+    names.append("tests/test_a.py::test_b[1]")
+    items = [SimpleNamespace(nodeid=name, get_closest_marker=lambda _: None) for name in names]
+    assert [item.nodeid for item in tiers.of_the_day(items)] == [names[n] for n in (0, 2, 3, 4, 5)]
+    assert all((ROOT / place).exists() for place in tiers.HALVED)
 
 
 def test_nothing_is_left_out_without_being_asked(run):

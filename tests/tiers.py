@@ -5,7 +5,9 @@
     make nightly    --tier=nightly    everything there is, on inputs drawn anew
 
 A test marked `nightly("why")` says what another one says, too, at another order of threads, size or
-place, or asks a browser once more: `make test` leaves it out, and nothing else. `make nightly`
+place, or asks a browser once more: `make test` leaves it out. Of a test with many parameters, each
+a program or an answer of its own, it runs one in three where it is marked `one_in(3, "why")`, and
+one in two in the folders of HALVED: always the same ones, the first among them. `make nightly`
 leaves out nothing. Without this plugin pytest runs what it is given, whole.
 
 What stands beside a clock, an estimate, takes longer than many a cell: by day notebooks leave it
@@ -19,6 +21,7 @@ test stands, in AT_NIGHT.
 import os
 import random
 import re
+from collections import Counter
 
 import pytest
 from xdist.scheduler import LoadFileScheduling
@@ -56,6 +59,14 @@ LARGE = (
     "tests/course/exercises/test_exercises.py",
     "tests/course/exercises/test_more_answers.py",
 )
+#: Where of each test's parameters by day every second is taken: kernels that notebooks run, too,
+#: engines, which every notebook and exercise runs on, and cheats that are caught by like means
+HALVED = (
+    "tests/course/kernels/",
+    "tests/course/judge/test_bank.py",
+    "tests/utils/cpu/",
+    "tests/utils/tracer/",
+)
 #: As in utils/timing.py, which would load NumPy before a worker's threads are counted
 NO_ESTIMATES = "CUDA_COURSE_NO_ESTIMATES"
 #: As in utils/cpu/cuda_c/compiler.py, and the level by day
@@ -69,15 +80,41 @@ WHOLE = ("05_first_kernels.ipynb",)
 ASKS = re.compile(r"exercises\.(check|quiz|predict)\([^()]*\)\s*")
 #: Cells that run at night alone, by their ids, and the tests that say by day what they show
 AT_NIGHT = {
+    "02_your_gpu.ipynb": {  # another Python is started, which imports all
+        "break": "tests/chapters/test_without_gpu.py",
+    },
+    "08_profiling.ipynb": {
+        "loop-code": "tests/utils/tools/test_machine_code.py",
+        "mlp-flame": "tests/course/pictures/test_profiling_pictures.py",
+    },
+    "09_libraries.ipynb": dict.fromkeys(
+        ("break-gemm", "break-cub", "late-run"), "tests/course/libraries/test_programs.py"
+    ),
     "10_reductions.ipynb": {  # sums in eight orders each
         "bits-count": "tests/course/kernels/reductions/test_climbing.py",
-    },
+    }
+    | dict.fromkeys(
+        ("ring-compare", "whole-climb", "reduce-then-scan-climb"),
+        "tests/course/kernels/reductions/test_scans.py",
+    ),
+    "11_matmul.ipynb": dict.fromkeys(
+        ("cp-async-climb", "vector-climb"), "tests/course/kernels/matmul/test_float32_kernels.py"
+    ),
     "12_tensor_cores.ipynb": dict.fromkeys(  # kernels as they stand are tried with all checks
         ("break-barrier", "break-tiles", "break-mma", "break-wait"),
         "tests/course/kernels/matmul/test_tensor_kernels.py",
     ),
-    "18_pytorch_extensions.ipynb": dict.fromkeys(  # the package that is installed is used
-        ("colleague", "colleague-yours"), "tests/course/extensions/test_extensions.py"
+    "15_triton.ipynb": {"layout": "tests/utils/tools/test_machine_code.py"},
+    "16_fusion.ipynb": {
+        "break-adamw": "tests/course/kernels/fusion/test_fused_kernels.py",
+        "rows-race": "tests/course/kernels/row_kernels/test_row_kernels.py",
+    },
+    "17_low_precision.ipynb": {
+        "break-fp8": "tests/course/kernels/low_precision/test_few_bits.py",
+    },
+    "18_pytorch_extensions.ipynb": dict.fromkeys(  # a package is installed, and used
+        ("package-install", "colleague", "colleague-yours", "table-here"),
+        "tests/course/extensions/test_extensions.py",
     ),
     "19_mnist_cnn.ipynb": dict.fromkeys(  # what came of a whole training; by day of one step
         ("torch-train-run", "run-check", "curve", "rounding-run", "speed", "break-stream"),
@@ -103,6 +140,9 @@ AT_NIGHT = {
     | dict.fromkeys(  # the last rung is tried, which has all of them
         ("break-shrink", "break-turn", "break-overlap"),
         "tests/course/kernels/attention/test_attention.py",
+    ),
+    "23_language_model.ipynb": dict.fromkeys(  # kernels as they stand are tried once
+        ("break-cache", "gemv-try"), "tests/course/kernels/language_model/test_trying.py"
     ),
     "25_not_written.ipynb": dict.fromkeys(  # envelopes that the judge opens
         (*(f"opened-{number}" for number in range(1, 13) if number != 2), "pattern-one")
@@ -178,6 +218,21 @@ def belongs(item, tier: str) -> bool:
     return tier != "check" or is_fast(item.nodeid)
 
 
+def of_the_day(items) -> list:
+    """What runs by day of tests that belong there: of many parameters the first, and one in so many
+    behind it.
+    """
+    numbers, chosen = Counter(), []
+    for item in items:
+        test, is_one_of_many, _ = item.nodeid.partition("[")
+        mark = item.get_closest_marker("one_in")
+        count = mark.args[0] if mark else 2 if test.startswith(HALVED) else 1
+        if not is_one_of_many or numbers[test] % count == 0:
+            chosen.append(item)
+        numbers[test] += 1
+    return chosen
+
+
 def waits(item) -> bool:
     """Whether it is a notebook's cell that runs at night alone."""
     cell = getattr(item, "cell", None)  # nbval's
@@ -206,6 +261,8 @@ def pytest_collection_modifyitems(config, items):
     """Called by pytest once it has found all tests: leaves those of the tier and of the part."""
     index, count = config.option.shard
     in_tier = [item for item in items if belongs(item, config.option.tier)]
+    if config.option.tier != "nightly":
+        in_tier = of_the_day(in_tier)
     units = list(dict.fromkeys(unit(item.nodeid) for item in in_tier))
     mine = set(units[index::count])
     chosen = {item for item in in_tier if unit(item.nodeid) in mine}

@@ -199,13 +199,12 @@ def printed(cells, folder):
     return ["".join(out.get("text", "") for out in cell.outputs) for cell in notebook.cells]
 
 
-#: A kernel in Python, a program, and a kernel file that is loaded
+#: A kernel in Python, and a kernel file that is loaded
 BY_DAY = (
-    "two factors of cuBLAS",
     "a mask of a Triton kernel",
     "a barrier of the Fourier transform",
 )
-ANOTHER = pytest.mark.nightly("by day three edits, in Python, of a program and of a kernel file")
+ANOTHER = pytest.mark.nightly("by day two edits, in Python and of a kernel file")
 
 
 def names():

@@ -32,7 +32,7 @@ def pictures_undrawn(monkeypatch):
 @pytest.fixture
 def small(request):
     """What makes an exercise, by day, one without its large arrays: a mistake that shows in small
-    ones is told by those, and the solution is right in the large ones. At night all are launched.
+    ones is told by those, and what is wrong in large ones alone by them. At night all are launched.
     """
     by_day = request.config.getoption("--tier", "nightly") != "nightly"
     return lambda exercise: dataclasses.replace(exercise, large=None) if by_day else exercise

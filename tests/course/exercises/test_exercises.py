@@ -148,11 +148,11 @@ def nvcc_unasked(monkeypatch):
 @pytest.mark.quick
 @pytest.mark.usefixtures("in_this_process", "few_draws", "nvcc_unasked")
 @pytest.mark.parametrize("exercise", ALL)
-def test_solution_passes(exercise, tmp_path, request):
+def test_solution_passes(exercise, tmp_path, request, small):
     answer = hand_in(exercise, exercise.solution, tmp_path, request)
     if exercise.kind == "cuda_c":  # it is built for the check itself, there
         answer = cuda_c_files.solution_file(exercise)
-    outcome = check_answer(dataclasses.replace(exercise, orders=1), answer)
+    outcome = check_answer(dataclasses.replace(small(exercise), orders=1), answer)
     assert outcome.solved, repr(outcome)
 
 
@@ -176,7 +176,7 @@ def test_nvcc_takes_the_solutions(tmp_path):
     assert "nobody" in no.value.lines[0]
 
 
-@pytest.mark.nightly("by day in one order of the threads, and with a few inputs that are drawn")
+@pytest.mark.nightly("by day in one order of the threads, with few inputs, and no large ones")
 @pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize("exercise", ALL)
 def test_solution_passes_as_often_as_a_learners_answer(exercise, tmp_path, request):
@@ -450,6 +450,7 @@ def slips():
         yield pytest.param(id, answer, words, id=words, marks=marks)
 
 
+@pytest.mark.one_in(3, "each is another exercise's slip")
 @pytest.mark.usefixtures("in_this_process", "pictures_undrawn")
 @pytest.mark.parametrize("id, answer, words", list(slips()))
 def test_a_natural_slip_is_told_by_name(id, answer, words, tmp_path, request, small):

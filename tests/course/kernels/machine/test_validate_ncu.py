@@ -60,6 +60,7 @@ def in_cuda_c():
     return {name: traced(*launch) for name, *launch in validate_ncu.cuda_c_cases()}
 
 
+@pytest.mark.nightly("by day CUDA C is counted in tests/utils/tracer, of a kernel each")
 @without_gpu("CUDA C is traced on the CPU runtime only")
 @pytest.mark.parametrize(
     "name, key, count",
@@ -101,6 +102,7 @@ def test_no_recorded_count_differs_from_nsight_computes(language):
     assert all(any(both["ncu"] for both in entry["counts"].values()) for entry in entries)
 
 
+@pytest.mark.nightly("by day CUDA C is counted in tests/utils/tracer, of a kernel each")
 @without_gpu("CUDA C is traced on the CPU runtime only")
 def test_the_tracer_still_counts_cuda_c_as_recorded(in_cuda_c):
     recorded = json.loads((FOLDER / "tracer-nvidia-h200.json").read_text(encoding="utf-8"))

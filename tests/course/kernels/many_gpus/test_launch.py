@@ -102,10 +102,8 @@ def test_a_function_that_cannot_be_imported_travels_by_value():
     assert launch(lambda group: group.rank + there, 2, echo=quiet) == [5, 6]
 
 
-@pytest.mark.parametrize(
-    "number",
-    [pytest.param("1", marks=pytest.mark.nightly("by day another number")), "3"],
-)
+@pytest.mark.nightly("by day ranks exchange what they have, and go where others have imported")
+@pytest.mark.parametrize("number", ["1", "3"])
 def test_ranks_are_in_this_folder_with_these_variables_and_draw_unlike_numbers(
     number, tmp_path, monkeypatch
 ):
