@@ -6,6 +6,9 @@ launch, so that the launch's own cost does not leak into the time; then one even
 after the work, on the stream that the work runs on. Where others use the same GPU, this waits for
 its turn (`utils.gpu_queue`).
 
+The overwriting leaves L2 full of lines that were written and are not yet in memory. Work that reads
+much is charged for writing them back: `compare(..., clean=True)` ends the flush by reading.
+
 Without a GPU nothing is timed: a simulator's time is not speed. The work is run once, so that the
 cell is known to work, and the recorded result of a real GPU is shown instead, if there is one.
 Beside it stands what the learner's own kernels would take on one by an estimate, which is marked as
@@ -21,6 +24,8 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+
+import numpy as np
 
 from utils import gpu_queue, sizes
 from utils.engine import gpu, has_gpu
@@ -281,13 +286,15 @@ def compare(
     dtype: str | None = None,
     stream=0,
     launches: Mapping[str, object] | None = None,
+    clean: bool = False,
 ) -> Comparison:
     """Time several ways to do the same work in one run, in turn: same clocks, same heat.
 
     The order is drawn anew in each round: what one draws of the power is missing for the next.
 
     rivals: label -> function as for `benchmark`; recorded as ``name/label``. launches: label ->
-        its `Launch`, where there is one. The other arguments are benchmark's.
+        its `Launch`, where there is one. clean: L2 is full of what was read, not of what was
+        written. The other arguments are benchmark's.
     """
     launches = launches or {}
 
@@ -305,7 +312,7 @@ def compare(
         return Comparison(timings)
     timings = {}
     with gpu_queue.turn():
-        for label, samples in _measure(dict(rivals), stream).items():
+        for label, samples in _measure(dict(rivals), stream, clean).items():
             timings[label] = _finish(path(label), samples, bytes, flops, dtype, given(label))
     return Comparison(timings)
 
@@ -331,12 +338,13 @@ def _finish(name, samples, bytes, flops, dtype, launches=()) -> Timing:
 def _measure(
     work: dict[str, Callable[[], object]],
     stream,
+    clean: bool = False,
 ) -> dict[str, list[float]]:
     """Milliseconds of each piece of work, measured in turn."""
     from numba import cuda
 
     queue = _numba_stream(stream)
-    flush = _l2_flush()
+    flush = _clean_l2() if clean else _l2_flush()
     for fn in work.values():
         fn()  # compiles, loads modules, creates library handles
         cuda.synchronize()
@@ -401,8 +409,7 @@ def _l2_flush():
     """A function that overwrites the L2 cache on a stream, long enough to hide a launch."""
     from numba import cuda
 
-    size = max(256 << 20, 2 * cuda.get_current_device().L2_CACHE_SIZE)
-    buffer = cuda.device_array(size // 4, dtype="float32")
+    buffer = _beyond_l2()
 
     # Once would do for the cache. But the GPU must still be busy when Python has prepared the
     # launch, which can take 0.2 ms where other programs use the CPU too, and would otherwise be
@@ -414,6 +421,38 @@ def _l2_flush():
                 out[i] = r
 
     return lambda stream: overwrite[1024, 256, stream](buffer, 4)
+
+
+@functools.cache
+def _clean_l2():
+    """The same, but then it reads something else: what lies in L2 need not be written back."""
+    from numba import cuda
+
+    overwrite = _l2_flush()
+    source, target = _beyond_l2(), cuda.device_array(1, dtype="float32")
+    source.copy_to_device(np.ones(source.size, dtype="float32"))
+
+    @cuda.jit
+    def read(out, values):
+        total = 0.0
+        for i in range(cuda.grid(1), values.size, cuda.gridsize(1)):
+            total += values[i]
+        if total == 1.5:  # hardly ever; else the compiler would leave out the loads
+            out[0] = total
+
+    def run(stream):
+        overwrite(stream)
+        read[1024, 256, stream](target, source)
+
+    return run
+
+
+def _beyond_l2():
+    """An array on the GPU that is far larger than its L2."""
+    from numba import cuda
+
+    size = max(256 << 20, 2 * cuda.get_current_device().L2_CACHE_SIZE)
+    return cuda.device_array(size // 4, dtype="float32")
 
 
 # ---- the roofs

@@ -7,6 +7,7 @@ import random
 from itertools import permutations
 
 import pytest
+from numba import cuda
 
 from utils import engine, results, timing
 
@@ -27,7 +28,7 @@ def gpu(monkeypatch):
     monkeypatch.setattr(timing, "copy_bandwidth", lambda: 4e12)
     monkeypatch.setattr(timing, "matmul_rate", lambda dtype: 50e12)
 
-    def measure(work, stream):
+    def measure(work, stream, clean=False):
         for fn in work.values():
             fn()
         return {
@@ -95,6 +96,43 @@ def test_no_rival_always_follows_the_same_one():
     assert {tuple(labels) for labels in rounds} == set(permutations("abc"))
 
 
+def test_l2_is_left_written_or_read_as_asked(monkeypatch):
+    flushed = []
+    monkeypatch.setattr(timing, "_l2_flush", lambda: lambda stream: flushed.append("written"))
+    monkeypatch.setattr(timing, "_clean_l2", lambda: lambda stream: flushed.append("read"))
+    for clean, state in {False: "written", True: "read"}.items():
+        timing._measure({"": lambda: None}, 0, clean)
+        assert set(flushed) == {state}
+        flushed.clear()
+
+
+def test_a_clean_flush_writes_and_then_reads_something_else(monkeypatch):
+    large, written = [], []
+
+    def beyond_l2():
+        large.append(cuda.device_array(5000, dtype="float32"))
+        return large[-1]
+
+    monkeypatch.setattr(timing, "_beyond_l2", beyond_l2)
+    monkeypatch.setattr(timing, "_l2_flush", lambda: written.append)
+    timing._clean_l2.__wrapped__()(stream := cuda.default_stream())
+    assert written == [stream]
+    assert (large[0].copy_to_host() == 1).all()
+
+
+def test_a_comparison_asks_for_a_clean_l2(gpu, monkeypatch):
+    asked = []
+
+    def measure(work, stream, clean):
+        asked.append(clean)
+        return {label: [1.0, 1.0] for label in work}
+
+    monkeypatch.setattr(timing, "_measure", measure)
+    for given in ({}, {"clean": True}):
+        timing.compare({"": lambda: None}, **given)
+    assert asked == [False, True]
+
+
 def test_compare_without_gpu_runs_each_once_and_names_them(no_gpu):
     ran = []
     text = repr(
@@ -116,9 +154,7 @@ def test_results_are_recorded_when_asked(gpu, monkeypatch, tmp_path):
 def test_labels_become_names(gpu, monkeypatch, tmp_path):
     lines = tmp_path / "lines.jsonl"
     monkeypatch.setenv(results.RECORD, str(lines))
-    monkeypatch.setattr(
-        timing, "_measure", lambda work, stream: {label: [1.0, 1.0] for label in work}
-    )
+    monkeypatch.setattr(timing, "_measure", lambda work, *_: {label: [1.0, 1.0] for label in work})
     timing.compare({"CUDA C, 64 blocks": lambda: None}, name="axpy")
     assert json.loads(lines.read_text())["name"] == "axpy/cuda_c_64_blocks/time"
 
