@@ -116,6 +116,7 @@ def test_ranks_are_in_this_folder_with_these_variables_and_draw_unlike_numbers(
     assert copies.possible() != (os.getpid() in parents)
 
 
+@pytest.mark.nightly("PyTorch is imported once more")
 @without_gpu("elsewhere ranks are no copies")
 def test_ranks_find_what_this_process_has_imported(monkeypatch):
     monkeypatch.setattr(copies, "_wanted", set())

@@ -188,6 +188,7 @@ def test_switches_change_nothing_but_the_time():
             assert distance(others[name], gradients[name]) < tolerance, (switch, name)
 
 
+@pytest.mark.nightly("a training beside another one takes nine seconds")
 def test_logits_leave_the_training_alone():
     weights, images, labels = problem(4)
     tolerance = 1e-5

@@ -70,6 +70,7 @@ def test_all_solutions_together_are_a_right_trainer(here, some, capsys):
     assert "✓ one step on 5 digits: all ten gradients agree with autograd's" in says
 
 
+@pytest.mark.nightly("by day all parts together are a right trainer")
 @without_gpu("it is built for the CPU")
 def test_a_part_that_went_wrong_later_is_found(here, some, capsys):
     cpp_compiler()

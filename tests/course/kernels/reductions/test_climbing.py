@@ -81,6 +81,7 @@ def test_the_tracer_names_a_race(judge, capsys):
     assert capsys.readouterr().out == "✓ right, and no race\n"
 
 
+@pytest.mark.nightly("sums in eight orders each take eight seconds")
 @without_gpu("a GPU chooses its own orders")
 def test_atomics_have_several_sums_and_fixed_orders_one(judge, monkeypatch):
     assert judge.different("wide") > 1

@@ -74,6 +74,7 @@ def test_one_source_becomes_three_generations_of_tensor_cores():
         assert "#loc" not in "".join(made[cc].lines("ttgir"))
 
 
+@pytest.mark.nightly("compiled for a GPU that is not there, six seconds")
 def test_gluon_compiles_with_its_roles_apart():
     arguments = ahead.arguments_of_gluon(128, 256, 64, 4)
     (made,) = ahead.compile_for(

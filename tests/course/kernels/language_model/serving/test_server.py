@@ -232,6 +232,7 @@ def test_a_port_in_use(running, monkeypatch):
     assert ended.value.code == says
 
 
+@pytest.mark.nightly("a server of its own that is waited for")
 def test_it_ends_when_all_have_their_answers():
     """After SIGTERM who has asked gets the whole answer, and who asks now is sent away."""
     server = Watched("toy")
