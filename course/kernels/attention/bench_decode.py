@@ -3,13 +3,16 @@
     python -m course.kernels.attention.bench_decode --out results.json --budget 100
 
 As course.kernels.attention.bench. The work: one query of 32 heads against 8 heads of keys of 128
-numbers, bfloat16. Two clocks, the same for all rivals:
+numbers, bfloat16. Three clocks, the same for all rivals:
 
 decode         one launch, after a flush of L2. The flush leaves L2 full of lines that were written,
-               and the launch is charged for writing them back: at 32,768 keys merely reading them
-               takes 1.2 times as long as a copy of as many bytes.
+               and the launch is charged for writing them back.
+decode_clean   one launch, after a flush that ends by reading: L2 has nothing of the cache, and
+               nothing to write back.
 decode_layers  a token's way through a model: the caches of several layers in turn as one CUDA
                graph, together far larger than L2. What lies in L2 was read, as in a model.
+
+decode_read has what merely reading the cache takes by the first two, and copying as many bytes.
 """
 
 from dataclasses import replace
@@ -21,8 +24,10 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from course.kernels.attention import decode_rightness
 from course.kernels.attention.bench import BACKENDS
+from course.kernels.attention.classic import module
 from course.kernels.attention.decode import DECODING, Cache, Form, attention, form_for
 from course.kernels.attention.decode_rightness import Case, in_pages, shuffled_table
+from course.kernels.attention.problem import flat, stream
 from course.kernels.bench.command import main
 from course.kernels.bench.races import race, record_share, record_speedup, usable
 from course.kernels.bench.report import Report
@@ -37,6 +42,8 @@ FEWEST_LAYERS = 4
 LADDER = 32768  # the length at which all rungs are timed
 GROUP_OF = 4  # heads of queries that share a head of keys
 FASTEST = "fastest"
+READ_BLOCKS = 528  # 4 on each of an H200's SMs: as fast as any number that was tried
+PIECE = 16  # bytes
 
 
 def torch_attention(backend: SDPBackend, q, k, v, gqa: bool):
@@ -98,15 +105,20 @@ def paged(cache: Cache) -> Cache:
     return Cache(*both, cache.lengths, table)
 
 
-def race_decode(report: Report, name: str, lengths: tuple[int, ...]) -> None:
-    """The fastest rung, on a whole cache and on pages, beside PyTorch's backends."""
+def race_decode(
+    report: Report, name: str, lengths: tuple[int, ...], *, clean: bool = False
+) -> None:
+    """The fastest rung, on a whole cache and on pages, beside PyTorch's backends.
+
+    clean: as for `compare`.
+    """
     q, cache = Case(lengths).inputs()
     in_shuffled = paged(cache)
     report.put("checks", name, prove_whole(q, cache))
     report.put("checks", f"{name} in pages", prove_whole(q, in_shuffled))
     runs = {"ours": ours(FASTEST, q, cache), "ours in pages": ours(FASTEST, q, in_shuffled)}
     theirs = rivals(report, name, q, cache) if len(set(lengths)) == 1 else {}
-    timings = race(report, name, runs | theirs, bytes=cache.nbytes)
+    timings = race(report, name, runs | theirs, bytes=cache.nbytes, clean=clean)
     record_share(report, f"{name}/share_of_copy", timings["ours"])
     record_share(report, f"{name}/paged/share_of_copy", timings["ours in pages"])
     record_speedup(report, f"{name}/speedup_over_best", timings, theirs)
@@ -118,6 +130,53 @@ def race_lengths(report: Report) -> None:
     for length in LENGTHS:
         race_decode(report, f"attention/decode/{length}", (length,))
         torch.cuda.empty_cache()
+
+
+def race_clean(report: Report) -> None:
+    """The same, with nothing in L2 that has to be written back."""
+    for length in LENGTHS:
+        race_decode(report, f"attention/decode_clean/{length}", (length,), clean=True)
+        torch.cuda.empty_cache()
+
+
+def reader(data: torch.Tensor, passing: bool = False, blocks: int = READ_BLOCKS) -> tuple:
+    """(a function that reads a tensor once, the words that it leaves, whose xor is the data's).
+
+    passing: as of a Form.
+    """
+    sums = torch.zeros(blocks, dtype=torch.int32, device=data.device).view(torch.uint32)
+    words = flat(data).view(torch.uint32)
+    count = data.nbytes // PIECE
+    launch = module("decode_read", f"-DPASSING={int(passing)}").read[blocks, 256, 0, stream()]
+    return partial(launch, sums, words, count), sums
+
+
+def xor_of(words: torch.Tensor) -> int:
+    """The exclusive or of all 4-byte words."""
+    words = words.flatten().view(torch.int32)
+    while len(words) > 1:
+        half = len(words) // 2
+        rest = words[2 * half :]
+        words = torch.cat([words[:half] ^ words[half : 2 * half], rest])
+    return words.item()
+
+
+def race_read(report: Report) -> None:
+    """What decoding cannot do without, by both flushes: a bare read of its bytes; and a copy."""
+    _, cache = Case((LADDER,)).inputs()
+    data = torch.randint(
+        0, 1 << 31, (cache.nbytes // 4,), dtype=torch.int32, device=cache.keys.device
+    )
+    half, target = data.chunk(2)[0], torch.empty_like(data.chunk(2)[0])
+    readers = {"read": reader(data), "read, let go": reader(data, passing=True)}
+    for label, (run, sums) in readers.items():
+        run()
+        assert xor_of(sums) == xor_of(data), f"{label} did not read all"
+    runs = {label: run for label, (run, _) in readers.items()}
+    runs["copy"] = partial(target.copy_, half)  # reads half as much, and writes it
+    for clock, clean in {"once": False, "clean": True}.items():
+        name = f"attention/decode_read/{clock}/{LADDER}"
+        race(report, name, runs, "read", bytes=cache.nbytes, clean=clean)
 
 
 def in_turn(runs: list) -> None:
@@ -186,22 +245,25 @@ def race_ladder(report: Report) -> None:
 
 
 def race_hint(report: Report) -> None:
-    """A hint to L2, by both clocks: does a kernel gain whose loads let their lines leave first?"""
+    """A hint to L2, by all clocks: does a kernel gain whose loads let their lines leave first?"""
     layers = layers_of(LADDER)
     form = form_for(layers[0][1], GROUP_OF)
     forms = {"kept": replace(form, passing=False), "let go": replace(form, passing=True)}
-    for clock, taken in (("once", layers[:1]), ("layers", layers)):
+    one = layers[:1]
+    for clock, taken in {"once": one, "clean": one, "layers": layers}.items():
         runs = {}
         for label, form in forms.items():
             each = [in_form(form, *layer) for layer in taken]
             runs[label] = as_graph(partial(in_turn, each))
         name = f"attention/decode_hint/{clock}/{LADDER}"
-        timings = race(report, name, runs, bytes=bytes_of(taken))
+        timings = race(report, name, runs, bytes=bytes_of(taken), clean=clock == "clean")
         record_speedup(report, f"{name}/gained", timings, ["kept"], "let go")
 
 
 PARTS = {
     "decode": race_lengths,
+    "decode_clean": race_clean,
+    "decode_read": race_read,
     "decode_layers": race_layers,
     "decode_batch": race_batch,
     "decode_ladder": race_ladder,

@@ -2,13 +2,15 @@
 is; what does not fit; what NVIDIA's compiler makes of the rungs.
 """
 
+import functools
+import operator
 from functools import partial
 from types import SimpleNamespace
 
 import pytest
 import torch
 
-from course.kernels.attention import classic, decode, decode_rightness, reference
+from course.kernels.attention import bench_decode, classic, decode, decode_rightness, reference
 from course.kernels.attention.decode import CLUSTER, DECODING, GROUP, RING, Cache, Rung
 from course.kernels.attention.decode_rightness import Case
 from tests.compiling import needs_nvcc, unspilled
@@ -111,6 +113,24 @@ def test_a_mistake_is_told(mistake, page):
     case = Case((40, 60), heads=4, key_heads=2, dim=64, page=page)
     with pytest.raises(AssertionError, match="mistake is wrong"):
         decode_rightness.prove("mistake", Rung(mistake), [case])
+
+
+# ---- what decoding cannot do without
+
+
+@pytest.mark.parametrize("passing", [False, True])
+@pytest.mark.parametrize("count", [4, 1024, 12296])
+def test_a_bare_read_reads_all(count, passing):
+    generator = torch.Generator(reference.DEVICE).manual_seed(count)
+    shape = (count,)
+    data = torch.randint(
+        0, 2**31 - 1, shape, generator=generator, dtype=torch.int32, device=reference.DEVICE
+    )
+    run, sums = bench_decode.reader(data, passing, blocks=3)
+    run()
+    found = bench_decode.xor_of(sums)
+    assert found == functools.reduce(operator.xor, data.tolist())
+    assert found == bench_decode.xor_of(data)
 
 
 # ---- how long a part is
