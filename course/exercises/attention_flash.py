@@ -685,6 +685,11 @@ def flash(out, q, k, v, scale, causal):
         ("weight * tile_v[key, x]", "weight * v[first + key, x]", "too_much_traffic"),
         ("range(t, 8 * 4, threads)", "range(8 * 4)", "race"),
         ("range(0, keys, 8)", "range(0, keys if i < queries else 0, 8)", "barrier"),
+        (
+            (SYNC + FLASH_LOAD, FLASH_LOAD),
+            ("largest = new\n", "largest = new\n            cuda.syncthreads()\n"),
+            "barrier",
+        ),
         (*LEFT_EARLY, "uninitialized"),
         (FLASH_LOAD, LOAD_BY_ONE, "one_thread"),
         (FLASH_LOAD, LOAD_BY_EIGHT, "uninitialized"),
