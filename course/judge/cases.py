@@ -211,6 +211,7 @@ def masked(array):
 
 MOST_STEPS = 4096
 FAR = {"numbers far from zero": far}
+SORTED = {"numbers that are nearly in order": nearly_sorted}
 #: The same where nothing may be rounded: a difference of numbers that are nearly equal cancels
 CLOSE = {"numbers that differ in their last bits": last_bits}
 #: Of arrays of whole numbers, where there are no others: each stays one that was drawn
@@ -229,7 +230,6 @@ HOSTILE = {
     "small numbers": small,
     "some zeros": some_zeros,
     "halves and whole numbers": to_halves,
-    "numbers that are nearly in order": nearly_sorted,
     "one large number": one_giant,
 }
 

@@ -69,6 +69,8 @@ class Bound:
         terms cancel (a softmax).
     exact: the result must be the very same numbers; all else is left out. +0 and -0 are told apart
         where the task's floats may be any, see `Demands`.
+    as_drawn: it is one for terms as the task draws them. Sorted ones, which cancel only when most
+        of them are summed, are off by more.
     """
 
     operations: float | Callable = 8
@@ -78,6 +80,7 @@ class Bound:
     factors: int = 2
     magnitude: Callable | str | None = "result"
     exact: bool = False
+    as_drawn: bool = False
 
     def relative(self, arguments) -> float:
         """The largest error as a share of the terms' magnitudes."""

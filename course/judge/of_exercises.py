@@ -18,8 +18,6 @@ from utils import has_gpu
 #: Kinds of exercises that are a function of their arguments
 KINDS = ("numba", "cuda_c", "triton", "function")
 CALLS = 4
-#: A result that is so many times smaller than the largest may come of large terms that cancel
-FAR_SMALLER = 16
 
 
 @dataclass(frozen=True)
@@ -27,10 +25,11 @@ class AsChecked(Bound):
     """The error that an exercise allows."""
 
     rtol: float = 0.0
+    as_drawn: bool = True
 
     def of(self, expected, arguments, reference):
         known = np.where(np.isfinite(expected), np.abs(expected), 0)
-        size = np.maximum(known, max(typical(expected), known.max(initial=0) / FAR_SMALLER))
+        size = np.maximum(known, typical(expected))
         return self.rtol * size + ATOL * max(1, known.max(initial=0))
 
 

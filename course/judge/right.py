@@ -427,6 +427,8 @@ class Trials:
         bound = self.demands.error
         if bound is not None and not isinstance(bound.magnitude, str):
             changes |= cases.FAR  # how wrong a result may be then, only a model of the terms says
+        if bound is None or not bound.as_drawn:
+            changes |= cases.SORTED
         if self.is_exact(self.done[-1]):
             changes |= cases.CLOSE
         for words, change in changes.items():

@@ -25,7 +25,7 @@ from course.judge import (
     watching,
     words,
 )
-from course.judge.cases import FEWER, HOSTILE
+from course.judge.cases import CLOSE, FEWER, HOSTILE, SORTED
 from course.judge.errors import UNIT_ROUNDOFF
 from course.judge.reading import facts_of
 from course.judge.sandbox import Array, Forged, notes_of, unpacked
@@ -183,7 +183,7 @@ def test_who_calls_a_neighbour_of_what_was_ordered_has_not_written_it():
 
 def test_values_of_fewer_digits_and_hostile_ones_keep_type_and_shape():
     values = np.random.default_rng(0).normal(size=(3, 5)).astype("f")
-    for change in (*FEWER.values(), *HOSTILE.values()):
+    for change in (FEWER | HOSTILE | SORTED | CLOSE).values():
         other = np.asarray(change(values.copy()))
         assert other.shape == values.shape and other.dtype == values.dtype
     half = values.astype("e").astype("f")
