@@ -78,7 +78,10 @@ def known_mistake(bad: list[Run], good: list[Run], exercise: Exercise) -> Findin
     for guess in exercise.hypotheses:
         witnesses: list[Run] = []
         for run in inside:
-            output = np.asarray(guess.output(**plain(run.arguments)))
+            given = plain(run.arguments)
+            if guess.by_blocks:
+                given["blocks"] = int(np.prod(run.launch.grid))
+            output = np.asarray(guess.output(**given))
             if output.shape != run.actual.shape or agrees(output, run.expected, exercise).all():
                 continue  # here the guess could not be told from the right answer
             if not as_guessed(run, output.astype(run.actual.dtype), exercise).all():

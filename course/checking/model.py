@@ -153,11 +153,15 @@ class Wrong:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A named guess: an output equal to `output(**arguments)` means this very mistake."""
+    """A named guess: an output equal to `output(**arguments)` means this very mistake.
+
+    by_blocks: it depends on how many blocks the kernel had, which `output` is given as `blocks`.
+    """
 
     reason: str
     says: str
     output: Callable
+    by_blocks: bool = False
 
 
 @dataclass(frozen=True)

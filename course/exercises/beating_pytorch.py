@@ -230,6 +230,17 @@ __global__ void bn_relu_pool(float* out, const float* y, const float* scale, con
         ),
         Hypothesis(
             "wrong_value",
+            "`window[1]` is the next channel of the same pixel. The right neighbour in the same"
+            " channel is `channels` numbers away.",
+            slips.in_places(lambda k, width, channels: k // 2 * width * channels + k % 2),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The value below is not at `window[width]`: a line has `width * channels` numbers.",
+            slips.in_places(lambda k, width, channels: k // 2 * width + k % 2 * channels),
+        ),
+        Hypothesis(
+            "wrong_value",
             "It takes four values of one line. Two of a window lie in the line below, `width *"
             " channels` numbers further.",
             slips.in_places(lambda k, width, channels: k * channels),
@@ -453,6 +464,19 @@ PATCH_MOMENTS = Exercise(
             "Row 16 is 16 times as large as it should be: 16 threads add up the same pixel. The"
             " threads with a = 0 are enough for that.",
             slips.singles_times(16),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "A block takes one digit and ends. It must go on with every `gridDim.x`-th.",
+            lambda moments, images, batch, blocks: slips.moments_in_other_windows(images[:blocks]),
+            by_blocks=True,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Every block adds up every digit. A digit belongs to one block: the first is"
+            " `blockIdx.x`, and then every `gridDim.x`-th.",
+            lambda moments, images, batch, blocks: blocks * slips.moments_in_other_windows(images),
+            by_blocks=True,
         ),
         Hypothesis(
             "wrong_value",
@@ -1030,6 +1054,12 @@ __global__ void update(float* weights, const float* parts, int count, int splits
             "The old weight is gone: a step is subtracted from it, `weights[i] -= ...`.",
             lambda weights, parts, count, splits, rate: rate * parts.astype(np.float64).sum(0),
         ),
+        Hypothesis(
+            "wrong_value",
+            "The old weight is gone: what is stored is the step alone. `weights[i] -= ...` keeps"
+            " the weight.",
+            lambda weights, parts, count, splits, rate: -rate * parts.astype(np.float64).sum(0),
+        ),
     ),
     **as_exercise(SOCKETS["update"]),
 )
@@ -1096,7 +1126,16 @@ SPLIT_SUMS = Exercise(
     inputs=linear_layer,
     reference=slips.summed,
     specials="finite",
-    shapes=((1, 5, 2), (2, 64, 1), (2, 100, 3), (5, 33, 4), (1, 3, 5), (3, 72, 8), (1, 96, 4)),
+    shapes=(
+        (1, 5, 2),
+        (2, 100, 3),
+        (2, 64, 1),
+        (5, 33, 4),
+        (1, 3, 5),
+        (3, 72, 8),
+        (1, 96, 4),
+        (1, 200, 2),  # more than 64 in a part
+    ),
     fresh=lambda rng: tuple(int(rng.integers(1, most)) for most in (4, 150, 7)),
     large=((300, 2, 2), (1, 300, 200)),
     block=(OUTPUTS, 1, 1),
@@ -1145,6 +1184,18 @@ SPLIT_SUMS = Exercise(
             "wrong_value",
             "Only the first part is in the sum: do the other blocks still return at once?",
             slips.first_part_alone,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Each part goes on to the end of the sum, so the later products are there several"
+            " times. A part ends where the next one begins.",
+            slips.to_the_end,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Parts of 64 products hold `64 * splits` of them, and the rest belongs to no part."
+            " How long a part is must come from `inputs` and `splits`.",
+            slips.sixty_four_each,
         ),
         Hypothesis(
             "wrong_value",

@@ -19,6 +19,8 @@ FOUR_OF_A_LANE = (
     "            for (int j = lane; j < 128; j += 32)\n"
     "                z[k] += w[k * 128 + j] * h[j];\n"
 )
+EVERY_DIGIT = "int n = 0; n < batch; ++n"
+SHARE = "(inputs + splits - 1) / splits"
 STRIDED = "int i = part; i < inputs; i += splits"
 SLIPS = {
     "bn_relu_pool": [
@@ -41,9 +43,15 @@ SLIPS = {
         ([("k < 4", "k < 1")], "the first value of each window alone"),
         ([(PITCH, f"{FIRST} + k / 2 * width + k % 2")], "too near to one another"),
         ([(PITCH, f"{FIRST} + k * channels")], "four values of one line"),
+        ([(PITCH, f"{FIRST} + k / 2 * width * channels + k % 2")], "next channel of the same"),
+        ([(PITCH, f"{FIRST} + k / 2 * width + k % 2 * channels")], "not at `window[width]`"),
         ([(PITCH, f"{FIRST} + (k / 2 * (width / 2) + k % 2) * channels")], "not the half of them"),
     ],
-    "patch_moments": [([("    if (a == 0)\n", "")], "Row 16 is 16 times as large")],
+    "patch_moments": [
+        ([("    if (a == 0)\n", "")], "Row 16 is 16 times as large"),
+        ([("n < batch; n += gridDim.x", "n < batch; n += batch")], "takes one digit and ends"),
+        ([("int n = blockIdx.x; n < batch; n += gridDim.x", EVERY_DIGIT)], "adds up every digit"),
+    ],
     "conv1_pool": [
         ([("2 * x + k % 2", "x + k % 2")], "begin two pixels apart"),
         ([("2 * x + k % 2", "x + k % 2"), ("2 * y + k / 2", "y + k / 2")], "lines and two pixels"),
@@ -77,6 +85,7 @@ SLIPS = {
     "update": [
         ([("rate * gradient", "gradient")], "The rate is missing"),
         ([("gradient += parts", "gradient = parts")], "Only the last part is taken"),
+        ([("weights[i] -= rate", "weights[i] = -rate")], "what is stored is the step alone"),
     ],
     "split_sums": [
         ([(STRIDED, "int i = 0; i < inputs; ++i")], "as many times as there are parts"),
@@ -92,6 +101,11 @@ SLIPS = {
             "Only the first part is in the sum",
         ),
         ([("w[i * 128 + o]", "w[o * inputs + i]")], "read as [128][inputs]"),
+        ([(STRIDED, f"int i = part * ({SHARE}); i < inputs; ++i")], "goes on to the end"),
+        (
+            [(STRIDED, "int i = part * 64; i < inputs && i < part * 64 + 64; ++i")],
+            "the rest belongs to no part",
+        ),
     ],
 }
 BASES = {"bn_relu_pool": beating_pytorch.PLAIN_BN_RELU_POOL}  # the solution takes four at a time
