@@ -788,10 +788,13 @@ def _missed(axes, shares):
 
 
 def fused_alone():
-    """Bars at batch 64: PyTorch's best mode, our plain step, and ours when it is fused only."""
+    """Bars at batch 64: PyTorch's best mode, our plain step, and ours when it is fused only.
+
+    The fused one is the finished trainer without its tensor cores, whose instruction it imitates.
+    """
     rows = waterfall_rows()
     theirs = [time_us for row, time_us in rows.items() if not row.startswith("ours")]
-    named = {"ours, plain": PLAIN_ROW, "ours, fused": FUSED_ROW}
+    named = {"ours, plain": PLAIN_ROW, "ours, fused, tensor cores imitated": FUSED_ROW}
     steps = {name: rows[row] for name, row in named.items() if row in rows}
     if theirs and steps:
         steps["PyTorch's best"] = min(theirs)
@@ -880,14 +883,49 @@ def program_bars():
     )
 
 
-def limits_table(work: Mapping[str, tuple[float, float]], batch: int = 4096) -> Table:
-    """Our kernels' recorded times beside their two limits. work: FLOP and bytes a digit."""
+PARAMETERS = 421_738  # the network's weights
+#: Bytes of an update, for any batch: weight and gradient are read, the weight and its copy written
+UPDATED = PARAMETERS * (4 + 4 + 4 + 2)
+
+
+#: How often each of our kernels does a layer's forward arithmetic, or as much: a gradient of the
+#: weights or of the inputs, and where conv1 is computed again, that too.
+LAYERS_OF = {
+    "patch_moments": {},
+    "conv_forward": {"conv1": 1, "conv2": 1},
+    "fc1_forward": {"fc1": 1},
+    "head": {"fc2": 3},
+    "fc1_backward": {"fc1": 2},
+    "conv_backward_input": {"conv1": 2, "conv2": 1},
+    "conv_backward_weights": {"conv1": 1, "conv2": 1},
+    "update": {},
+}
+MOMENTS = 14 * 14 * 16 * 17 * 2  # FLOP for a digit: products and sums of a window's pixels
+
+
+def limits_of(forward: Mapping[str, float], batch: int) -> dict[str, tuple[float, float]]:
+    """{kernel: (µs of its arithmetic alone, of its bytes alone)}.
+
+    forward: FLOP of each layer's forward pass, for a digit. Bytes are those that the map shows;
+    weights and sums over the batch count in the update.
+    """
+    bandwidth, rate, _ = limits()
+    moved = {name: batch * (read + written) for name, *_, read, written in KERNELS}
+    moved["update"] = UPDATED
+    both = {}
+    for name, layers in LAYERS_OF.items():
+        flops = sum(forward[layer] * times for layer, times in layers.items())
+        if name == "patch_moments":
+            flops = MOMENTS
+        both[name] = batch * flops / rate * 1e6, moved[name] / bandwidth * 1e6
+    return both
+
+
+def limits_table(forward: Mapping[str, float], batch: int = 4096) -> Table:
+    """Our kernels' recorded times beside their two limits. forward: as `limits_of` takes it."""
     measured = recorded(f"mnist/kernel/{batch}/")
-    bandwidth, rate, whose = limits()
     rows = []
-    for name, (flops, moved) in work.items():
-        arithmetic = batch * flops / rate * 1e6
-        memory = batch * moved / bandwidth * 1e6
+    for name, (arithmetic, memory) in limits_of(forward, batch).items():
         row = [name, f"{arithmetic:.1f}", f"{memory:.1f}"]
         if name in measured:
             time = measured[name]["value"]
@@ -896,17 +934,44 @@ def limits_table(work: Mapping[str, tuple[float, float]], batch: int = 4096) -> 
             row += ["–", "–"]
         rows.append(row)
     head = [f"µs at batch {batch:,}", "arithmetic alone", "bytes alone", "measured"]
-    note = f"limits: {whose}; times: {origin(measured)}"
+    note = f"limits: {limits()[2]}; times: {origin(measured)}"
     return Table([*head, "share of its limit"], rows, note)
 
 
-def our_kernels(batch: int = 4096):
-    """Bars of our kernels' recorded times."""
-    times = {}
-    for name, entry in recorded(f"mnist/kernel/{batch}/").items():
-        times[name.replace("_", " ")] = entry["value"]
-    title = f"our kernels at batch {batch:,}, one after the other"
-    return bars(times, title=title, what="times of our kernels")
+def beside_limits(forward: Mapping[str, float], batch: int = 64):
+    """A bar for each of our kernels, and in it the larger of its two limits.
+
+    forward: as `limits_of` takes it. Where no limits are known, the bars alone.
+    """
+    measured = recorded(f"mnist/kernel/{batch}/")
+    bounds = {name: max(both) for name, both in limits_of(forward, batch).items()}
+    times = {name: measured[name]["value"] for name in bounds if name in measured}
+    if not times:
+        return nothing("Our kernels beside their limits")
+    times = dict(sorted(times.items(), key=lambda item: -item[1]))
+    known = not math.isnan(sum(bounds.values()))
+    words = [
+        f"{time:.1f} µs" + (f", limit {bounds[name]:.1f}" if known else "")
+        for name, time in times.items()
+    ]
+    together = f"together {sum(times.values()):.0f} µs"
+    if known:
+        together += f", their limits {sum(bounds[name] for name in times):.0f} µs"
+    said = "; ".join(f"{name} {word}" for name, word in zip(times, words, strict=True))
+    alt = f"The eight kernels at batch {batch:,}: {said}. {together.capitalize()}."
+    fig, axes = chart(8, 1.0 + 0.3 * len(times), alt=alt)
+    longest = max(times.values())
+    for row, (name, time) in enumerate(times.items()):
+        axes.barh(row, time, color=BLOCK_COLOURS[0], height=0.65)
+        if known:
+            axes.barh(row, bounds[name], color=ALARM, height=0.65)
+        word(axes, time + GAP * longest, row, f" {words[row]}", ha="left")
+    axes.set_yticks(range(len(times)), [name.replace("_", " ") for name in times])
+    axes.set_xlim(0, 1.3 * longest)
+    axes.invert_yaxis()
+    axes.set_xlabel(f"µs at batch {batch:,} · {together}", fontsize=9)
+    plain(axes, origin({name: measured[name] for name in times}))
+    return fig
 
 
 # ---- launched one by one, and as a graph

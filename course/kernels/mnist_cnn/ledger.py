@@ -141,6 +141,14 @@ class Ledger:
             return
         print(f"✓ right: gradients agree with autograd's to {off:.0e} of their size")
 
+    def losses(self, lr: float, steps: int, mine: Mapping[str, str | Path]) -> list[float]:
+        """The loss of each step of the finished trainer, always on this one batch."""
+        weights, images, labels = self.given
+        with fast.Trainer(weights, len(images), lr=lr, mine=mine) as trainer:
+            for _ in range(steps):
+                trainer.step(images, labels)
+            return trainer.losses().tolist()
+
     def pytorchs_losses(self, lr: float, steps: int) -> list[float]:
         """The loss of each step of PyTorch's plain SGD in fp32, always on this one batch."""
         weights, images, labels = self.given

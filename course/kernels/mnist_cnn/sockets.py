@@ -231,12 +231,14 @@ def check_kernel(socket: Socket, path: Path) -> None:
             raise SocketError(says) from None
 
 
-def run(module: cuda_c.Module, name: str, arguments: Mapping, blocks: int = 2) -> np.ndarray:
+def run(
+    module: cuda_c.Module, name: str, arguments: Mapping, blocks=2, threads=THREADS
+) -> np.ndarray:
     """The output of a kernel, its first argument, after one launch."""
     from numba import cuda
 
     arrays = [cuda.to_device(v) if isinstance(v, np.ndarray) else v for v in arguments.values()]
-    getattr(module, name)[blocks, THREADS](*arrays)
+    getattr(module, name)[blocks, threads](*arrays)
     return arrays[0].copy_to_host()
 
 

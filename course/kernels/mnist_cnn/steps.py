@@ -1,4 +1,5 @@
-"""A training step as a list of launches, and six ideas that make the list shorter.
+"""A training step as a list of launches, six ideas that make the list shorter, and one that splits
+a sum.
 
     step = Step(weights, images, labels, ideas=IDEAS[:2], mine={"bn_relu_pool": "build/mine.cu"})
     step.run()
@@ -25,7 +26,7 @@ from utils.tools import yours
 KERNELS = fast.KERNELS
 THREADS = 256
 #: In the order in which they build on each other.
-IDEAS = ("backward", "forward", "moments", "not_stored", "head", "update")
+IDEAS = ("backward", "forward", "moments", "not_stored", "head", "update", "splits")
 #: Whose kernels may be the learner's, and the idea with which each comes.
 THEIRS = {
     "bn_relu_pool": "forward",
@@ -33,8 +34,10 @@ THEIRS = {
     "conv1_pool": "not_stored",
     "head": "head",
     "update": "update",
+    "split_sums": "splits",
 }
 PIXELS, HIDDEN, CLASSES, FEATURES = 28 * 28, 128, 10, 49 * 64
+PARTS_OF_FC1 = 49  # of each of its sums: one for each pooled pixel, as in the finished trainer
 #: Weights, their gradients behind them, in one array each; sizes are multiples of four.
 SIZES = {
     "conv1": 32 * 9,
@@ -165,8 +168,8 @@ class Step:
 
     # ---- launches
 
-    def _launch(self, kernel, blocks, *arguments, mine=False):
-        kernel[max(1, blocks), THREADS](*arguments)
+    def _launch(self, kernel, blocks, *arguments, mine=False, threads=THREADS):
+        kernel[blocks, threads](*arguments)
         noted = (self._per_digit.get(id(value)) for value in arguments)
         self.launches.append(Launch(kernel.signature.name, mine, tuple(filter(None, noted))))
 
@@ -178,14 +181,16 @@ class Step:
     def _blocks(self, file, name, blocks, *arguments):
         self._launch(getattr(_kernels(file), name), blocks, *arguments)
 
-    def _theirs(self, name, blocks, *arguments):
+    def _theirs(self, name, blocks, *arguments, threads=THREADS):
         """The learner's kernel where there is one, ours where not."""
-        if name in self.mine:
-            self._launch(self.mine[name], blocks, *arguments, mine=True)
+        own = name in self.mine
+        if own:
+            kernel = self.mine[name]
         elif name in sockets.SOCKETS:
-            self._launch(_good(name), blocks, *arguments)
+            kernel = _good(name)
         else:
-            self._blocks("fused.cu", name, blocks, *arguments)
+            kernel = getattr(_kernels("fused.cu"), name)
+        self._launch(kernel, blocks, *arguments, mine=own, threads=threads)
 
     @property
     def kilobytes(self) -> float:
@@ -201,11 +206,8 @@ class Step:
         p1, p2 = self._array("p1", 196 * 32), self._array("p2", FEATURES)
         self._convolution(2, p1, 14, 32, 64)
         self._norm_to_pool(2, p2, 14, 64)
-        h = self._array("h", HIDDEN)
-        n = self.batch * HIDDEN
+        h = self._hidden(p2)
         w, dw, plain = self.w, self.dw, self._plain
-        plain("linear_forward", n, h, p2, w["fc1"], w["fc1_bias"], self.batch, FEATURES, HIDDEN)
-        plain("relu_forward", n, h, h, n)
         dh = self._end(h)
         n = HIDDEN * FEATURES
         plain("linear_backward_weight", n, dw["fc1"], dh, p2, self.batch, FEATURES, HIDDEN)
@@ -283,6 +285,22 @@ class Step:
         self._plain("relu_forward", n, z, z, n)
         winner = self._array(f"winner{number}", side * side * channels // 4, np.uint8)
         self._plain("pool_forward", n // 4, p, winner, z, n // 4, side, channels)
+
+    def _hidden(self, p2):
+        """The first linear layer and its ReLU."""
+        h, w, bias = self._array("h", HIDDEN), self.w["fc1"], self.w["fc1_bias"]
+        n = self.batch * HIDDEN
+        if "splits" not in self.ideas:
+            self._plain("linear_forward", n, h, p2, w, bias, self.batch, FEATURES, HIDDEN)
+            self._plain("relu_forward", n, h, h, n)
+            return h
+        turned = self._array("fc1_turned", HIDDEN * FEATURES, digits=False)
+        blocks = (w.size + THREADS - 1) // THREADS
+        self._blocks("fused.cu", "before_split_sums", blocks, turned, h, w, HIDDEN, FEATURES, n)
+        grid = self.batch, PARTS_OF_FC1
+        self._theirs("split_sums", grid, h, p2, turned, FEATURES, PARTS_OF_FC1, threads=HIDDEN)
+        self._blocks("fused.cu", "bias_and_relu", (n + THREADS - 1) // THREADS, h, bias, HIDDEN, n)
+        return h
 
     def _end(self, h):
         """From the hidden values to their gradient in front of the ReLU."""

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from course.kernels.mnist_cnn import sockets
 from course.pictures import beating_pytorch, front
 from tests import recorded
 from utils import engine, results
@@ -125,6 +126,7 @@ def test_nothing_recorded_is_said(none):
         beating_pytorch.waterfall({}, title=""),
         beating_pytorch.fused_alone(),
         beating_pytorch.ablation(),
+        beating_pytorch.beside_limits(FORWARD),
     ):
         assert "nothing recorded yet" in fig.alt and fig._repr_mimebundle_()["text/html"]
 
@@ -171,8 +173,32 @@ def test_the_fused_step_stands_beside_the_plain_one_and_pytorchs_best(monkeypatc
     monkeypatch.setattr(results, "load", lambda: [*ENTRIES[:-1], *ours])
     monkeypatch.setattr(engine, "gpu", lambda: None)
     alt = beating_pytorch.fused_alone().alt
-    assert alt.endswith("ours, plain 1,000 µs, ours, fused 900 µs, PyTorch's best 256 µs")
+    fused = "ours, fused, tensor cores imitated 900 µs"
+    assert alt.endswith(f"ours, plain 1,000 µs, {fused}, PyTorch's best 256 µs")
     assert beating_pytorch.eager_kernels() == (45, 42.0)
+
+
+FORWARD = {"conv1": 0, "conv2": 0, "fc1": 0, "fc2": 1e6}
+
+
+def test_kernels_stand_beside_the_larger_of_their_limits(monkeypatch):
+    """At 1 TB/s and 100 TFLOP/s: 64 · 3e6 FLOP take 1.92 µs, 14 bytes of each weight 5.9 µs."""
+    ours = [entry("mnist/kernel/64/head", 5.0), entry("mnist/kernel/64/update", 9.0)]
+    monkeypatch.setattr(results, "load", lambda: ours)
+    monkeypatch.setattr(engine, "gpu", lambda: None)
+    monkeypatch.setattr(beating_pytorch, "limits", lambda: (1e12, 1e14, "here"))
+    fig = beating_pytorch.beside_limits(FORWARD)
+    assert "update 9.0 µs, limit 5.9; head 5.0 µs, limit 1.9. Together 14 µs, their limi" in fig.alt
+    assert [round(bar.get_width(), 1) for bar in fig.axes[0].patches] == [9, 5.9, 5, 1.9]
+    table = beating_pytorch.limits_table(FORWARD, batch=64)
+    rows = {row[0]: row[1:] for row in table.rows}
+    assert len(rows) == len(beating_pytorch.KERNELS)
+    assert rows["head"] == ["1.9", "0.0", "5.0", "38%"]
+    assert rows["update"] == ["0.0", "5.9", "9.0", "66%"]
+    assert rows["fc1_forward"][2:] == ["–", "–"]
+    monkeypatch.setattr(beating_pytorch, "limits", lambda: (math.nan, math.nan, "nobody"))
+    assert "head 5.0 µs. Together 14 µs." in beating_pytorch.beside_limits(FORWARD).alt
+    assert beating_pytorch.PARAMETERS == sockets.PARAMETERS
 
 
 def test_owners_are_drawn_for_every_cell():

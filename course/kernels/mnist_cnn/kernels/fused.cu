@@ -198,3 +198,28 @@ __global__ void clear(float* numbers, int n) {
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
         numbers[i] = 0;
 }
+
+// ---- the first linear layer, each of its sums in parts
+
+// A thread for each weight: w[out][in] becomes turned[in][out], and the sums y[n] begin at 0.
+__global__ void before_split_sums(float* turned, float* y, const float* w, int out, int in, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < out * in)
+        turned[i % in * out + i / in] = w[i];
+    for (; i < n; i += gridDim.x * blockDim.x)
+        y[i] = 0;
+}
+
+// Block (n, part) adds up its part of digit n's sums, a thread for each output.
+__global__ void split_sums(float* out, const float* x, const float* w, int inputs, int splits) {
+    float sum = 0;
+    for (int i = blockIdx.y; i < inputs; i += splits)
+        sum += x[blockIdx.x * inputs + i] * w[i * blockDim.x + threadIdx.x];
+    atomicAdd(&out[blockIdx.x * blockDim.x + threadIdx.x], sum);
+}
+
+__global__ void bias_and_relu(float* y, const float* bias, int out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        y[i] = fmaxf(y[i] + bias[i % out], 0.0f);
+}

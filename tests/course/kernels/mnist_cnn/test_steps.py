@@ -19,6 +19,7 @@ COUNTS = {
     "not_stored": (35, 758),
     "head": (29, 756),
     "update": (20, 756),
+    "splits": (21, 756),
 }
 BATCH = 64 if has_gpu() else 3
 
@@ -28,7 +29,7 @@ def ideas_up_to(idea):
 
 
 BETWEEN = pytest.mark.nightly("by day without an idea, with half of them and with all")
-BY_DAY = None, "not_stored", "update"
+BY_DAY = None, "not_stored", "splits"
 
 
 @pytest.mark.parametrize(
@@ -61,10 +62,13 @@ def test_conv1s_outputs_are_touched_seventeen_times():
 def test_kernels_of_the_learner_are_in_it_and_named(tmp_path):
     own = tmp_path / "bn_relu_pool.cu"
     own.write_text(exercises.BN_RELU_POOL.solution)
-    mine = {"bn_relu_pool": own, "head": sockets.SOCKETS["head"].good}
-    step = steps.Step(*problem(2), ideas=ideas_up_to("update"), mine=mine)
+    parts = tmp_path / "split_sums.cu"
+    parts.write_text(exercises.SPLIT_SUMS.solution)
+    good = sockets.SOCKETS["head"].good
+    mine = {"bn_relu_pool": own, "split_sums": parts, "head": good}
+    step = steps.Step(*problem(2), ideas=ideas_up_to("splits"), mine=mine)
     step.run()
-    assert [launch.name for launch in step.launches if launch.mine] == ["bn_relu_pool", "head"]
+    assert [launch.name for launch in step.launches if launch.mine] == list(mine)
     with pytest.raises(sockets.SocketError, match="no kernel of the step is called 'haed'"):
         steps.Step(*problem(2), mine={"haed": own})
 
@@ -141,6 +145,13 @@ def test_pytorch_learns_the_ledgers_batch_by_the_same_steps():
         assert loss == pytest.approx(exact, rel=1e-4)
         moved = {name: value - 0.02 * gradients[name] for name, value in weights.items()}
         weights = {name: value.astype(np.float32) for name, value in moved.items()}
+
+
+def test_the_finished_trainer_learns_the_ledgers_batch_as_pytorch_does():
+    ledger = Ledger(*problem(3))
+    good = {"head": sockets.SOCKETS["head"].good}
+    ours, theirs = ledger.losses(0.02, 3, good), ledger.pytorchs_losses(0.02, 3)
+    assert ours == pytest.approx(theirs, rel=3e-2) and ours[2] < ours[0]
 
 
 @pytest.mark.nightly("the chapter gives its finished trainer a row, and tries it")
