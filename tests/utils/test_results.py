@@ -213,6 +213,14 @@ def test_the_nearest_level_comes_before_bandwidth(tmp_path, monkeypatch):
     assert results.find("a/1", folder=tmp_path)["value"] == 1
 
 
+def test_the_head_says_when_and_by_what_the_newest_was_measured(tmp_path):
+    """Not what has written the file, on another machine."""
+    newest = entry(name="a/late", date="2099-02-03T04:05:06Z", versions={"python": "3.12.3", "torch": "99.1"})
+    path = results.write(GPU, [newest, entry()], tmp_path / "example-gpu-9000.json")
+    head = json.loads(path.read_text())
+    assert (head["date"], head["versions"]) == (newest["date"], newest["versions"])
+
+
 def test_adding_keeps_what_the_same_gpu_has(two_gpus, monkeypatch):
     """`add` looks at the file of its own GPU, whichever GPU is shown."""
     monkeypatch.setattr(results, "FOLDER", two_gpus)

@@ -361,16 +361,18 @@ def read_lines(path) -> list[dict]:
 def write(gpu_info: dict, entries: list[dict], path=None) -> Path:
     """Write a results file and return its path, `assets/results/<gpu>.json` by default.
 
-    `gpu_info` is what `utils.hardware.this_gpu` returns. The content is validated first (ValueError
-    names each problem) and the file replaced in one step, so that a failure leaves the old file as
-    it was.
+    `gpu_info` is what `utils.hardware.this_gpu` returns. The head's date and versions are those of
+    the newest entry: a file may be written elsewhere than on the GPU's machine. The content is
+    validated first (ValueError names each problem) and the file replaced in one step, so that a
+    failure leaves the old file as it was.
     """
+    newest = max(entries, key=lambda entry: entry.get("date", ""), default={})
     path = Path(path or FOLDER / f"{slug(gpu_info['name'])}.json")
     content = {
         "schema": 1,
         "gpu": gpu_info,
-        "date": now(),
-        "versions": versions(),
+        "date": newest.get("date") or now(),
+        "versions": newest.get("versions") or versions(),
         "results": sorted(entries, key=lambda e: e["name"]),
     }
     text = (
