@@ -215,7 +215,9 @@ def test_the_nearest_level_comes_before_bandwidth(tmp_path, monkeypatch):
 
 def test_the_head_says_when_and_by_what_the_newest_was_measured(tmp_path):
     """Not what has written the file, on another machine."""
-    newest = entry(name="a/late", date="2099-02-03T04:05:06Z", versions={"python": "3.12.3", "torch": "99.1"})
+    newest = entry(
+        name="a/late", date="2099-02-03T04:05:06Z", versions={"python": "3.12.3", "torch": "99.1"}
+    )
     path = results.write(GPU, [newest, entry()], tmp_path / "example-gpu-9000.json")
     head = json.loads(path.read_text())
     assert (head["date"], head["versions"]) == (newest["date"], newest["versions"])
