@@ -150,8 +150,8 @@ def form_for(cache: Cache, group: int = 1) -> Form:
 
     Clusters where all of them have a place at once, with room to choose: half of the SMs. Else the
     ring, where an SM has room for it. A small cache passes through L2 without driving out what
-    lies there: quicker where that was written and not yet written back, slower by 3 % where it was
-    only read.
+    lies there: quicker where that was written and not yet written back, as quick where it was only
+    read. With a large cache, or one after another, what stays costs more than it saved.
     """
     blocks = cache.keys.shape[2] * ceil_div(group, CLUSTER.queries) * len(cache.lengths)
     needed = RING.shared(cache.keys.shape[3]) + STATIC
