@@ -48,6 +48,7 @@ class HandedIn:
     function: object = None
     modules: tuple = field(default=ALWAYS)
     speaks_of_kernels: bool = False  # whether any language of kernels is named in it
+    hidden: tuple = ()  # folders from which it must import nothing: the reference lies there
 
 
 def of(candidate, demands) -> HandedIn:
@@ -219,6 +220,7 @@ def message(handed_in, demands):
         "blob": handed_in.blob,
         "filename": handed_in.filename,
         "entry": demands.entry,
+        "hidden": handed_in.hidden,
         "entries": asked.ENTRIES,
         "check": demands.race_free,
         "init": demands.init or {"arguments": (), "seed": 0},

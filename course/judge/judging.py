@@ -1,5 +1,7 @@
 """judge: from a candidate to its report."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from course.judge import fast, handed_in, honest, library, reading, right, sandbox
@@ -35,7 +37,7 @@ def judge(candidate, reference, inputs, demands=None, *, seed=None) -> Report:
     """
     demands = demands or Demands()
     seed = int(np.random.default_rng().integers(MOST_SEED)) if seed is None else int(seed)
-    given = handed_in.of(candidate, demands)
+    given = replace(handed_in.of(candidate, demands), hidden=sandbox.folders_of(reference, inputs))
     facts, speed = reading.facts_of(given.source), None
     if has_gpu() and given.speaks_of_kernels:
         sandbox.nursery(given.modules, engines=True)  # which gets ready meanwhile
@@ -107,8 +109,9 @@ def alone(given, trials):
     again = [one for one in trials.done if one.reason is None and one.got is not None]
     again = [again[int(n)] for n in trials.rng.permutation(len(again))[:ALONE]]
     with sandbox.Sandbox(given.modules, demands.seconds) as box:
-        if loaded(box, given, demands, watched=False):
-            return [Reason.of("otherwise_alone", "It does not load.")]
+        failed = loaded(box, given, demands, watched=False)
+        if failed:
+            return [Reason.of("otherwise_alone", failed[0].says)]
         unwatched = trials.elsewhere(box)
         for one in again:
             unwatched.once_more(one)

@@ -14,8 +14,9 @@ import sys
 import numpy as np
 
 COUNTS = collections.Counter()
+#: Where NumPy's own files are
+NUMPY = os.path.dirname(np.__file__) + os.sep
 #: Files that play kernels
-NUMPY = "/site-packages/numpy/"
 INTERPRETERS = ("/triton/", "/numba/", "/numba_cuda/", "/utils/")
 #: Functions of NumPy that do the heavy work of a task
 HEAVY = (
@@ -48,7 +49,7 @@ def count(name, frame):
 
     What NumPy calls is called by whoever called NumPy.
     """
-    while NUMPY in frame.f_code.co_filename and frame.f_back is not None:
+    while frame.f_code.co_filename.startswith(NUMPY) and frame.f_back is not None:
         frame = frame.f_back
     if not any(folder in frame.f_code.co_filename for folder in INTERPRETERS):
         COUNTS[name] += 1

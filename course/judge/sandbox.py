@@ -3,6 +3,7 @@
 import atexit
 import contextlib
 import fcntl
+import inspect
 import json
 import os
 import pickle
@@ -65,6 +66,26 @@ class Forged(Exception):
 _nurseries = {}
 
 
+def import_path():
+    """The folders of PYTHONPATH, from which this process imports before all others.
+
+    What lies there may be a package that is nowhere else, or another version of one.
+    """
+    told = os.environ.get("PYTHONPATH")
+    return tuple(map(os.path.abspath, told.split(os.pathsep))) if told else ()
+
+
+def folders_of(*functions):
+    """The folders of PYTHONPATH in which the modules of these functions lie."""
+    modules = map(inspect.getmodule, functions)
+    files = [os.path.abspath(getattr(one, "__file__", None) or "") for one in modules]
+    return tuple(
+        folder
+        for folder in import_path()
+        if folder != str(ROOT) and any(one.startswith(folder + os.sep) for one in files)
+    )
+
+
 class Nursery:
     """A process that has imported modules and waits to be copied; one for each set of modules.
 
@@ -82,6 +103,7 @@ class Nursery:
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
             "PYTHONHASHSEED": "0",
+            "PYTHONPATH": os.pathsep.join(import_path()),
             # CUDA C that was built before need not be built again
             "CUDA_COURSE_CACHE": platformdirs.user_cache_dir("cuda-course"),
         }
@@ -128,10 +150,11 @@ class Nursery:
 
 def nursery(modules, engines=False):
     """The nursery for these modules, started where it is not there."""
-    found = _nurseries.get((modules, engines))
+    which = modules, engines, import_path()
+    found = _nurseries.get(which)
     if found is None or found.process.poll() is not None:
         remove_left_folders()
-        found = _nurseries[modules, engines] = Nursery(modules, engines)
+        found = _nurseries[which] = Nursery(modules, engines)
     return found
 
 

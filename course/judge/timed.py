@@ -6,6 +6,7 @@ the whole device has, whichever streams it used. Without a GPU the same steps ru
 clock, and nobody calls that a speed.
 """
 
+import contextlib
 import ctypes
 import sys
 import time
@@ -78,8 +79,22 @@ class Device:
 
 def clock():
     """The clock of this process, made before the candidate comes."""
+    return Device() if has_torch_on_a_gpu() else Host()
+
+
+def context():
+    """Have PyTorch make the context that a clock would, where nothing is timed: whatever loads a
+    candidate finds every process as it is where it is timed.
+    """
+    if has_torch_on_a_gpu():
+        with contextlib.suppress(RuntimeError):
+            sys.modules["torch"].cuda.synchronize()
+
+
+def has_torch_on_a_gpu():
+    """Whether this process has imported PyTorch, and that has a GPU."""
     torch = sys.modules.get("torch")
-    return Device() if torch is not None and torch.cuda.is_available() else Host()
+    return torch is not None and torch.cuda.is_available()
 
 
 def samples(work, clock, sets, rounds, calls=1, warm_up=WARM_UP):

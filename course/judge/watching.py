@@ -150,6 +150,7 @@ class Watch:
         self.findings = []
         self.told = set()
         self.scratch = os.path.realpath(os.getcwd())
+        self.libraries = libraries()
         running.poisoned_allocations()
         running.count_numpy()
         self.count_clocks()
@@ -206,7 +207,7 @@ class Watch:
             return None
         if isinstance(flags, int) and flags & WRITES:
             return "leaves_files"
-        trusted = (STDLIB, sysconfig.get_paths()["purelib"] + os.sep, *HARMLESS)
+        trusted = (STDLIB, sysconfig.get_paths()["purelib"] + os.sep, *self.libraries, *HARMLESS)
         return None if path.startswith(trusted) else "reads_files"
 
     def frame_of(self, event):
@@ -224,7 +225,7 @@ class Watch:
                 return None
             is_text = name.startswith("<") and not name.startswith("<frozen")
             inner = name.startswith(("<frozen", STDLIB)) and "site-packages" not in name
-            inner |= event == "open" and "/site-packages/numpy/" in name
+            inner |= event == "open" and name.startswith(running.NUMPY)
             direct = event in DIRECT and not name.endswith(("inspect.py", "traceback.py"))
             if not is_text and (not inner or direct):
                 return None
@@ -462,6 +463,16 @@ CALENDAR = {
 }
 #: Seconds to another time, and those that pass there from one look at a clock to the next
 YEARS, JUMP = 10 * 365 * 86_400, 12_347
+
+
+IMPORTED = ("numpy", "torch", "triton", "numba")
+
+
+def libraries():
+    """The folders in which NumPy and its like lie: not all are where this Python's packages are."""
+    files = [getattr(sys.modules.get(name), "__file__", None) for name in IMPORTED]
+    folders = {os.path.dirname(os.path.dirname(os.path.realpath(one))) for one in files if one}
+    return [folder + os.sep for folder in folders]
 
 
 def shown(arguments):

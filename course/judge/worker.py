@@ -57,6 +57,7 @@ class Unloadable(Exception):
 def load(message):
     """The candidate's callable, as `calling` calls it."""
     kind, entry = message["kind"], message["entry"]
+    sys.path[:] = [one for one in sys.path if one not in message["hidden"]]
     if kind == "pickle":
         value = pickle.loads(message["blob"])
         return value, value
@@ -205,7 +206,7 @@ def call(candidate, message, desk, watch):
 def prepared(candidate, message):
     """(what is timed, functions that give it fresh arguments)."""
     place = arrays.on_device if message["device_arrays"] else list
-    given = [place(map(arrays.argument_of, one)) for one in message["sets"]]
+    given = [place(list(map(arrays.argument_of, one))) for one in message["sets"]]
     sets = [lambda one=one: list(map(arrays.elsewhere, one)) for one in given]
     launch = message["launch"]
     return (lambda *given: launched(candidate, launch, given)()) if launch else candidate, sets
@@ -273,7 +274,7 @@ def serve(channel, scratch):
         nonce = message["nonce"]
         try:
             if message["do"] == "load":
-                clock = timed.clock() if message["timed"] else None
+                clock = timed.clock() if message["timed"] else timed.context()
                 watch = watching.Watch(message) if message["watched"] else watching.Blind()
                 sys.dont_write_bytecode = message["watched"]
                 if not message["watched"]:

@@ -3,9 +3,12 @@
 import utils  # noqa: F401  first: it puts Numba on this machine's engine
 
 # isort: split
+import importlib
 import json
 import os
+import sys
 import textwrap
+from dataclasses import replace
 
 import numba.cuda
 import numpy as np
@@ -26,6 +29,7 @@ from course.judge import (
     judge,
     judging,
     keeping,
+    on_gpu,
     right,
     sandbox,
     sum_of_products,
@@ -111,6 +115,75 @@ def test_a_right_candidate_is_timed_beside_its_rival(race, monkeypatch):
     report = judge(candidate, weighted, pair, demands, seed=3)
     assert report.right.verdict == "yes" and report.fast.verdict == verdict, str(report)
     assert report.fast.keys == keys, str(report)
+
+
+BARE = {
+    "CUDA C": on_gpu.SCALE_CU,
+    "Numba": on_gpu.SCALE_NUMBA,
+    "Triton": on_gpu.SCALE_TRITON,
+}
+
+
+@pytest.mark.parametrize("language", BARE)
+def test_a_bare_kernel_is_timed_with_arrays_that_are_copied_on_the_device(language, monkeypatch):
+    for module in (fast, right):  # arrays are the engine's there, and the clock the host's
+        monkeypatch.setattr(module, "has_gpu", lambda: True)
+    monkeypatch.setattr(fast, "times_of", fastest_of(fast.times_of))
+    task = on_gpu.bare(triton=language == "Triton")
+    demands = replace(task.demands, timed_size=1000, bytes=None, calls=1)
+    given = handed_in.of(BARE[language], demands)
+    with sandbox.Sandbox(given.modules, demands.seconds) as box:
+        assert judging.loaded(box, given, demands, timed=True) == []
+        trials = right.Trials(box, task.reference, task.inputs, demands, 1)
+        trials.ordinary()
+        answer = fast.answer(box, None, trials, [])
+    assert trials.reasons == [] and answer.keys == ("no_rival",), answer
+    assert answer.evidence["milliseconds"]["candidate"]["least"] > 0
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """A folder of PYTHONPATH, for processes of candidates that start now."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(sandbox.ROOT)]))
+    known = set(sandbox._nurseries)
+    yield tmp_path
+    for which in set(sandbox._nurseries) - known:
+        sandbox._nurseries.pop(which).close()
+
+
+def test_a_candidate_imports_what_whoever_asks_can_import(elsewhere):
+    (elsewhere / "a_library.py").write_text("def add(a, b):\n    return a + b\n")
+    (elsewhere / "colorsys.py").write_text("def twice(a):\n    return 2 * a\n")  # as a newer one
+    source = "import a_library, colorsys\nk = lambda a, b: a_library.add(colorsys.twice(a), b)\n"
+    report = judged(source, entry="k")
+    assert report.verdict == "accepted", str(report)
+
+
+def test_a_candidate_cannot_import_the_module_in_which_the_reference_lies(elsewhere, monkeypatch):
+    lines = "def reference(a, b):\n    return 2 * a + b\n"
+    (elsewhere / "a_task.py").write_text(lines)
+    monkeypatch.syspath_prepend(elsewhere)
+    monkeypatch.delitem(sys.modules, "a_task", raising=False)
+    reference = importlib.import_module("a_task").reference
+    text = "from a_task import reference\ndef kernel(a, b):\n    return reference(a, b)\n"
+    assert "does_not_load" in judged(text, reference).keys
+    assert judged(lines.replace("reference", "kernel"), reference).verdict == "accepted"
+
+
+NOWHERE_ELSE = """
+    import sys
+    if hasattr(sys.modules["numpy"].empty, "__wrapped__"):
+        def kernel(a, b):
+            return a + a + b
+    else:
+        raise RuntimeError("nobody watches")
+"""
+
+
+def test_what_does_not_load_unwatched_says_why():
+    report = judged(NOWHERE_ELSE)
+    said = next(one.says for one in report.reasons if one.key == "otherwise_alone")
+    assert "nobody watches" in said, said
 
 
 def test_the_engines_see_in_calls_once_more_what_a_gpu_does_not_tell():
