@@ -55,6 +55,8 @@ MISTAKES = {
 #: Calls whose launches are watched access by access, and the threads of such a launch
 TRACED = 4
 MOST_TRACED = 2048
+#: Seconds that each call takes at least
+LEAST = 1e-6
 #: Seconds of a call that can be made many times
 QUICK = 0.3
 #: Elements of a larger call's arrays; seconds that it may take; elements that never take long
@@ -89,7 +91,7 @@ class Tried:
     notes: dict = field(default_factory=dict)
     reason: Reason | None = None
     also: Reason | None = None  # what is wrong besides the values
-    seconds: float = 0.0  # by the clock, the way there and back included
+    seconds: float = 0.0  # the way there and back included, and no time in line for a core
     drawn: bool | None = None  # whether its size was drawn, or named by the task
 
     def rename(self, key):
@@ -169,13 +171,17 @@ class Trials:
         self.make(again, None, how)
         return again
 
+    def queued(self):
+        """Seconds for which the candidate's process or this one has stood in line for a core."""
+        return 1e-3 * (self.box.queued() + sandbox.queued())
+
     def make(self, tried, slot, how):
         """Make a call, and compare what comes with what is expected."""
         arguments = tried.arguments
         self.done.append(tried)
         if self.dead:
             return
-        begin = time.monotonic()
+        begin, in_line = time.monotonic(), self.queued()
         try:
             header, buffers = self.box.ask("call", **self.message(tried, slot, how))
         except Lost as lost:
@@ -186,7 +192,8 @@ class Trials:
             self.dead = True
             tried.reason = Reason.of("forged", f"{forged}.")
             return
-        tried.seconds = time.monotonic() - begin
+        took = time.monotonic() - begin
+        tried.seconds = max(took - (self.queued() - in_line), LEAST)
         try:
             if "error" in header:
                 tried.reason = self.failed(sandbox.error_of(header), tried)

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import textwrap
+import time
 from dataclasses import replace
 
 import numba.cuda
@@ -196,6 +197,16 @@ def test_the_engines_see_in_calls_once_more_what_a_gpu_does_not_tell():
         trials.ordinary()
         found = judging.on_engines(given, trials)
     assert [reason.key for reason in found] == ["uninitialized"]  # of a lane that is not done yet
+
+
+def test_a_call_is_not_called_slow_because_the_machine_is_busy(monkeypatch):
+    given = handed_in.of(plain, Demands(**FEW))
+    with sandbox.Sandbox(given.modules, 10) as box:
+        assert judging.loaded(box, given, Demands(**FEW)) == []
+        monkeypatch.setattr(box, "queued", lambda: 2e3 * time.monotonic())  # and all of it in line
+        trials = right.Trials(box, weighted, pair, Demands(**FEW), 1)
+        trials.ordinary()
+    assert {one.seconds for one in trials.done} == {right.LEAST}
 
 
 WRONG = {
