@@ -1006,6 +1006,46 @@ cudaDeviceSynchronize();
     assert done.stdout == "10\n" and done.stderr == ""
 
 
+HANDED_ON = """
+__global__ void on(int* data, int* out) {  // from warp 0 by warp 1 to warp 2
+  __shared__ int first, second;
+  if (threadIdx.x == 0) first = second = 0;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    data[0] = 2; __threadfence_block(); SET(first);
+  } else if (threadIdx.x == 32) {
+    while (!atomicAdd(&first, 0)) ;
+    __threadfence_block(); data[1] = data[0] + 3; __threadfence_block(); SET(second);
+  } else if (threadIdx.x == 64) {
+    while (!atomicAdd(&second, 0)) ;
+    __threadfence_block(); *out = data[0] + data[1];
+  }
+}
+__global__ void locked(int* sum, int* lock) {
+  if (threadIdx.x % 32) return;
+  while (atomicCAS(lock, 0, 1)) ;
+  __threadfence(); *sum += 1; __threadfence();
+  atomicExch(lock, 0);
+}
+int main() { int* p; cudaMallocManaged(&p, 20); p[3] = p[4] = 0; on<<<1, 96>>>(p, p + 2);
+  locked<<<2, 96>>>(p + 3, p + 4); cudaDeviceSynchronize(); printf("%d %d\\n", p[2], p[3]);
+  cudaFree(p); }"""
+
+
+def test_a_fence_orders_two_threads_of_a_block_where_a_flag_is_set_behind_it(tmp_path):
+    right = HANDED_ON.replace("SET(first)", "atomicExch(&first, 1)")
+    right = right.replace("SET(second)", "atomicExch(&second, 1)")
+    done = build_and_run(tmp_path, right, check=True)
+    assert (done.stdout, done.stderr) == ("7 6\n", "")
+    early = right.replace(
+        "data[0] = 2; __threadfence_block(); atomicExch(&first, 1);",
+        "atomicExch(&first, 1); data[0] = 2; __threadfence_block();",
+    )
+    assert early != right
+    done = build_and_run(tmp_path, early, check=True)
+    assert "[data-race]" in done.stderr
+
+
 def test_results_do_not_depend_on_the_number_of_cores(tmp_path):
     source = """
 __global__ void k(unsigned* out, unsigned* sum) {

@@ -40,6 +40,21 @@ released() {  // where something was changed -> the last fence before, of which 
     static auto* m = new std::unordered_map<const char*, unsigned>;
     return *m;
 }
+// Within a block a fence orders two threads only if something was changed after it, atomically or by
+// a volatile access, and the block has seen that in another thread: a flag, a counter.
+struct Sign {
+    unsigned long long block;
+    unsigned fence;  // the last one before
+    unsigned short tid;
+};
+static std::unordered_map<const char*, Sign>& signs() {  // by where they were set
+    static auto* m = new std::unordered_map<const char*, Sign>;
+    return *m;
+}
+static std::unordered_map<unsigned long long, unsigned>& handed_over() {  // block -> the last fence
+    static auto* m = new std::unordered_map<unsigned long long, unsigned>;
+    return *m;
+}
 static unsigned seen_generation = 0;
 bool any_fences = false, anything_pending = false;
 
@@ -52,6 +67,8 @@ void checks_begin_grid(Grid&) {
     heard().clear();
     learnt().clear();
     released().clear();
+    signs().clear();
+    handed_over().clear();
     seen_generation = 0;
 }
 void checks_begin_block(Block& b) {
@@ -90,17 +107,19 @@ static unsigned published(const Access& a, bool to_all) {
             return later->when;
     return 0;
 }
-// The last fence, for all blocks, that what this thread changes now will tell of.
-static unsigned last_fence(const Block& b, unsigned tid) {
-    unsigned when = fence_of(learnt(), b.linear);
+// The last fence of its block that what this thread changes now will tell of.
+static unsigned own_fence(const Block& b, unsigned tid, bool for_all_blocks) {
     auto block = fences().find(b.linear);
     if (block == fences().end())
-        return when;
+        return 0;
     unsigned meetings = meetings_of(b, tid);
     for (auto f = block->second.rbegin(); f != block->second.rend(); ++f)
-        if (f->for_all_blocks && meets(*f, tid, b.generation, meetings))
-            return std::max(when, f->when);
-    return when;
+        if ((f->for_all_blocks || !for_all_blocks) && meets(*f, tid, b.generation, meetings))
+            return f->when;
+    return 0;
+}
+static unsigned last_fence(const Block& b, unsigned tid) {  // the same for other blocks
+    return std::max(fence_of(learnt(), b.linear), own_fence(b, tid, true));
 }
 
 static std::unordered_set<size_t>& said() {
@@ -127,15 +146,27 @@ bool ordered(const Access& a, const Block& b, bool shared, bool needs_fence) {
     bool other_block = a.block != unsigned(b.linear);
     if (shared && other_block)
         return ordered_in_cluster(a, b) || ordered_by_fence(a, b, needs_fence);
-    if (published(a, other_block))
-        return !other_block || ordered_by_fence(a, b, needs_fence);
     if (other_block)
-        return false;
+        return published(a, true) && ordered_by_fence(a, b, needs_fence);
     if (a.tid == hot.tid || a.generation != b.generation)
         return true;
     if (b.async_ready && knows(b, a))
         return true;
-    return a.tid >> 5 == hot.tid >> 5 && a.meetings != meetings_of(b, a.tid);
+    if (a.tid >> 5 == hot.tid >> 5 && a.meetings != meetings_of(b, a.tid))
+        return true;
+    unsigned fenced = published(a, false);
+    return fenced && fence_of(handed_over(), b.linear) >= fenced;
+}
+
+// The same within the block.
+static void hand_over(const Use& use, const Block& b) {
+    Sign& sign = signs()[use.p];
+    if (sign.fence && sign.block == b.linear && sign.tid != hot.tid) {
+        unsigned& last = handed_over()[b.linear];
+        last = std::max(last, sign.fence);
+    }
+    if (use.writes && !use.looks)
+        sign = {b.linear, own_fence(b, hot.tid, false), (unsigned short)hot.tid};
 }
 
 // An access learns of the fences before what it finds, and a change tells of those before it. Not
@@ -144,6 +175,8 @@ void learn_and_tell(const Use& use) {
     if (!in_kernel() || fences().empty() || (hot.fiber && in_stack(use.p, hot.fiber)))
         return;
     Block& b = *hot.block;
+    if (use.atomic)
+        hand_over(use, b);
     unsigned& told = released()[use.p];
     if ((use.atomic || !use.writes) && told) {
         unsigned& last = heard()[b.linear];
@@ -180,6 +213,14 @@ static const char* cure_between_blocks(const Access& a, const Block& b) {
            "it goes on? If not, another order of the blocks breaks it";
 }
 
+// And within a block.
+static const char* cure_in_block(const Access& a) {
+    if (published(a, false))
+        return "The other one has a fence behind it, but a fence only orders what one thread does: "
+               "nobody waits for it. A __syncthreads() must stand between the two";
+    return "A __syncthreads() between the two, or an atomic operation, makes it right";
+}
+
 static void report_race(const Access& a, bool a_writes, bool writes, bool shared,
                         const void* code) {
     if (said_before(a.code, 1) | said_before(code, 2))
@@ -201,7 +242,7 @@ static void report_race(const Access& a, bool a_writes, bool writes, bool shared
            "line %d. %s",
            shared ? "shared" : "global", writes ? "writes" : "reads", who,
            a_writes ? "writes" : "reads", line,
-           same_block ? "A __syncthreads() between the two, or an atomic operation, makes it right"
+           same_block ? cure_in_block(a)
            : shared   ? "Blocks of a cluster wait for each other at cluster.sync() "
                         "(barrier.cluster.arrive and .wait)"
                       : cure_between_blocks(a, b));
