@@ -151,6 +151,34 @@ def decoded(
 
 decoded_if = with_mistakes(decoded)
 
+COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+OVERLOOKED = (
+    (
+        r"\A(?!.*\b__syncthreads\b).*\b__threadfence",
+        "The other warps may read before the new token is in memory. A fence only orders what one"
+        " thread does: nobody waits for it. What makes a whole block wait is `__syncthreads()`.",
+    ),
+    (
+        r"\bint\s+head\s*=\s*warp\s*;",
+        "The line `int head = warp` is still the starter's, so that blocks of other heads of keys"
+        " write to the same results. The group of key head h begins with query head `h * group`.",
+    ),
+    (
+        r"\bsequence\s*\*\s*length\b",
+        "Sequences lie `capacity` positions apart, however many keys are in them: with"
+        " `sequence * length` one sequence's place may be another's.",
+    ),
+)
+
+
+def overlooked(source: str) -> tuple[str, str] | None:
+    """(the sentence for a line that explains a race, no reason: only a run proves it), or None."""
+    code = COMMENTS.sub(" ", source)
+    for pattern, says in OVERLOOKED:
+        if re.search(pattern, code, re.DOTALL):
+            return says, ""
+    return None
+
 
 BY_HEAD = "(sequence * key_heads + key_head) * capacity + {})"  # another layout of the cache
 CACHED_APPEND = CACHED_CU[CACHED_CU.index("    if (warp == 0)") : CACHED_CU.index("    __syncth")]
@@ -187,6 +215,7 @@ CACHED = Exercise(
     solution=CACHED_CU,
     inputs=caches,
     reference=decoded,
+    slip=overlooked,
     rtol=1e-4,
     specials="finite",  # a weight of 0 times infinity is NaN
     shapes=(
@@ -216,6 +245,10 @@ CACHED = Exercise(
     wrong=(
         ("key_head * group + warp", "warp * key_heads + key_head", "wrong_value"),
         ("    __syncthreads();\n", "", "race"),
+        # A fence orders what one thread does: nobody waits for it
+        ("__syncthreads()", "__threadfence()", "race"),
+        ("__syncthreads()", "__threadfence_block()", "race"),
+        ("    }\n    __syncthreads();\n", "        __threadfence();\n    }\n", "race"),
         ("key <= length", "key < length", "wrong_value"),
         ("capacity + length)", "capacity + length - 1)", "wrong_value"),
         ("capacity + length)", "capacity + length + 1)", "wrong_value"),
@@ -260,6 +293,12 @@ CACHED = Exercise(
             "The new token is in the cache, but its query does not see it: the loop ends one key"
             " too early.",
             decoded_if(sees=0),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "A query sees one key too many: behind the new token, at position `length`, lies"
+            " garbage. (Is `length` changed, and the loop's end as well?)",
+            decoded_if(sees=2),
         ),
         Hypothesis(
             "wrong_value",
@@ -735,7 +774,6 @@ def row_not_multiplied(sequence, key, table, page, longest):
     return table.flat[sequence + key // page] * page + key % page
 
 
-COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 EXCHANGED = re.compile(r"\btable\s*\[[^][]*\bkey\s*%\s*page\s*\]")
 
 

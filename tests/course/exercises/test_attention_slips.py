@@ -92,6 +92,21 @@ SLIPS = [
     ),
     ("attention.online", [(UNSCALED[0], "new = np.float32(0)")], "is subtracted"),
     ("attention.cached", [("if (warp == 0)", "if (threadIdx.x == 0)")], "only the first number"),
+    ("attention.cached", [("__syncthreads()", "__threadfence()")], "nobody waits for it"),
+    ("attention.cached", [("key_head * group + warp", "warp")], "is still the starter's"),
+    (
+        "attention.cached",
+        [
+            ("sequence * capacity + length)", "sequence * length + length)"),
+            ("sequence * capacity + key)", "sequence * length + key)"),
+        ],
+        "`capacity` positions apart",
+    ),
+    (
+        "attention.cached",
+        [("__syncthreads();", "__syncthreads();\n    ++length;")],
+        "one key too many",
+    ),
     (
         "attention.cached",
         [("        values[place] = new_v[mine];\n    }\n    __syncthreads();\n", BARRIER_INSIDE)],
@@ -230,3 +245,26 @@ def test_flash_attention_that_takes_whole_tiles_gets_a_reason(seed, small):
         words in said
         for words in ("there is no mask", "left behind it is taken", "All 8 keys of each tile")
     )
+
+
+EACH_QUERY = """
+    int first = tile * height, unmasked = keys[sequence] / width, end = 0;
+    if (first >= queries[sequence])
+        unmasked = 0;
+    for (int i = first; i < min((tile + 1) * height, queries[sequence]); ++i) {
+        int sees = max(0, i + 1 + keys[sequence] - queries[sequence]);
+        unmasked = min(unmasked, sees / width);
+        end = max(end, (sees + width - 1) / width);
+    }
+"""
+
+
+@pytest.mark.parametrize("seed", [1, *MORE_SEEDS])
+def test_tiles_may_ask_each_query_and_read_the_lengths_again(seed, tmp_path):
+    exercise = EXERCISES["attention.tiles"]
+    head, tail = exercise.solution.index("        return;\n"), exercise.solution.rindex("    out[")
+    tail = exercise.solution.rindex("    out[", 0, tail)
+    answer = exercise.solution[:head] + "        return;\n" + EACH_QUERY + exercise.solution[tail:]
+    path = tmp_path / "answer.cu"
+    path.write_text(answer)
+    assert check_answer(exercise, path, seed).solved
