@@ -472,6 +472,9 @@ def turns(scheme: str, product: float, softmax: float, tiles: int = 3):
         width = pixels * (span.end - span.start)
         place = left + pixels * span.start, y + 72 * span.group
         drawing.box(*place, width, 24, fill=colour, line=svg.ON_COLOUR)
+        cycles = f"{span.end - span.start:,.0f}"
+        if width > 6 * len(cycles) + 6:
+            drawing.text(place[0] + width / 2, place[1] + 12, cycles, size=11, colour=svg.ON_COLOUR)
     drawing.line(left, 178, left + 560, 178, colour=svg.GREY)
     for cycle in range(0, int(last) + 1, TICK):
         x = left + pixels * cycle
@@ -575,14 +578,12 @@ def last_end(lengths: list[int], whose: list[int], sms: int) -> int:
 
 
 def last_ends(launched: list[int], whose: list[int], sms: int) -> None:
-    """Print when the last SM ends: as blocks are launched, the other way round, and as dealt out.
+    """Print when the last SM ends: as blocks are launched, and as they are dealt out.
 
     launched: how long each block runs. whose: of each block the SM that a learner gives it.
     """
-    turned = launched[::-1]
     ways = {
         "as launched": (launched, as_launched(launched, sms)),
-        "each head's last queries first": (turned, as_launched(turned, sms)),
         "dealt out by you": (launched, whose),
     }
     for way, (lengths, owners) in ways.items():
