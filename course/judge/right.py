@@ -55,14 +55,14 @@ MISTAKES = {
 #: Calls whose launches are watched access by access, and the threads of such a launch
 TRACED = 4
 MOST_TRACED = 2048
-#: Seconds that each call takes at least
-LEAST = 1e-6
 #: Seconds of a call that can be made many times
 QUICK = 0.3
 #: Elements of a larger call's arrays; seconds that it may take; elements that never take long
 MOST_ELEMENTS = 1 << 22
 LONG = 3
 SURE = 2048
+#: Calls of a size that are made once more before larger ones are left out
+AGAIN = 3
 #: A larger size is at least so many times the middle one
 WORTH = 1.5
 ROUND = 32
@@ -91,7 +91,7 @@ class Tried:
     notes: dict = field(default_factory=dict)
     reason: Reason | None = None
     also: Reason | None = None  # what is wrong besides the values
-    seconds: float = 0.0  # the way there and back included, and no time in line for a core
+    seconds: float = 0.0  # by the clock, the way there and back included
     drawn: bool | None = None  # whether its size was drawn, or named by the task
 
     def rename(self, key):
@@ -171,17 +171,13 @@ class Trials:
         self.make(again, None, how)
         return again
 
-    def queued(self):
-        """Seconds for which the candidate's process or this one has stood in line for a core."""
-        return 1e-3 * (self.box.queued() + sandbox.queued())
-
     def make(self, tried, slot, how):
         """Make a call, and compare what comes with what is expected."""
         arguments = tried.arguments
         self.done.append(tried)
         if self.dead:
             return
-        begin, in_line = time.monotonic(), self.queued()
+        begin = time.monotonic()
         try:
             header, buffers = self.box.ask("call", **self.message(tried, slot, how))
         except Lost as lost:
@@ -192,8 +188,7 @@ class Trials:
             self.dead = True
             tried.reason = Reason.of("forged", f"{forged}.")
             return
-        took = time.monotonic() - begin
-        tried.seconds = max(took - (self.queued() - in_line), LEAST)
+        tried.seconds = time.monotonic() - begin
         try:
             if "error" in header:
                 tried.reason = self.failed(sandbox.error_of(header), tried)
@@ -358,27 +353,42 @@ class Trials:
         known = [one for one in self.done if one.size == self.size and one.seconds]
         if not self.demands.large or not known or self.dead:
             return
-        last, power = min(known, key=lambda one: one.seconds), 1.0
-        long = []
+        last, earlier, long = min(known, key=lambda one: one.seconds), None, []
+        timed_again = None
         for size in self.larger_sizes():
             tried = Tried("", size, self.draw(size), drawn=True)
             times = max(1, volume(tried)) / max(1, volume(last))
             many = isinstance(size, tuple) and size[0] > MANY_ROWS
             if volume(tried) > MOST_ELEMENTS or many and known[0].notes.get("launches"):
                 continue
-            if volume(tried) > SURE and last.seconds * times**power > LONG:
-                continue
+            is_long = volume(tried) > SURE
+            if is_long and last.seconds * times ** growth(earlier, last) > LONG:
+                if timed_again is not last and last.seconds < QUICK:
+                    timed_again = last  # something else may have used the machine
+                    if not self.time_again(last):
+                        return
+                if last.seconds * times ** growth(earlier, last) > LONG:
+                    continue
             self.make(tried, None, {})
             if tried.reason is not None and "MemoryError" in tried.reason.says:
                 self.done.remove(tried)
             if tried.reason is not None:
                 return
             if times > WORTH:
-                power = max(1.0, math.log(tried.seconds / last.seconds) / math.log(times))
-                last = tried
+                earlier, last = last, tried
             long.append(tried)
         self.long_and_unusual(long)
         self.long_and_watched(long)
+
+    def time_again(self, tried):
+        """Make more calls of a size, the quickest of which tells its time; whether all are right."""
+        for _ in range(AGAIN):
+            again = Tried("", tried.size, self.draw(tried.size), drawn=True)
+            self.make(again, None, {})
+            if again.reason is not None:
+                return False
+            tried.seconds = min(tried.seconds, again.seconds)
+        return True
 
     def long_and_unusual(self, long):
         """Values that are seldom drawn, where the last axis is longest and the call is quick."""
@@ -673,6 +683,14 @@ def ending(status):
 def volume(tried):
     """How many elements a call's arrays have."""
     return sum(int(np.prod(shape[1])) for shape in shapes(tried.arguments) if type(shape) is tuple)
+
+
+def growth(before, after):
+    """The power of the number of elements by which calls take longer, by two of them."""
+    if before is None:
+        return 1.0
+    times = max(1, volume(after)) / max(1, volume(before))
+    return max(1.0, math.log(after.seconds / before.seconds) / math.log(times))
 
 
 def columns(tried):

@@ -248,7 +248,11 @@ class Sandbox:
 
     def queued(self):
         """Milliseconds that the process has stood in line for a core, as the kernel knows it."""
-        return queued(self.pid)
+        try:
+            told = Path(f"/proc/{self.pid}/schedstat").read_text().split()
+        except OSError:
+            return 0.0
+        return 1e-6 * int(told[1])
 
     def ask(self, do, patience=None, **message):
         """(header, buffers) of the reply to a message. Raises Lost, Forged."""
@@ -290,15 +294,6 @@ class Sandbox:
         except (OSError, ValueError):  # the nursery is gone, too
             status, self.pid = -signal.SIGKILL, None
         return Lost("timeout" if status == -signal.SIGXCPU else "ended", status)
-
-
-def queued(process="self"):
-    """Milliseconds that a process has stood in line for a core, this one or another."""
-    try:
-        told = Path(f"/proc/{process}/schedstat").read_text().split()
-    except OSError:
-        return 0.0
-    return 1e-6 * int(told[1])
 
 
 def pieces(data, sizes):
