@@ -381,7 +381,7 @@ class Trials:
         self.long_and_watched(long)
 
     def time_again(self, tried):
-        """Make more calls of a size, the quickest of which tells its time; whether all are right."""
+        """Make more calls of a size, whose quickest tells its time; whether all are right."""
         for _ in range(AGAIN):
             again = Tried("", tried.size, self.draw(tried.size), drawn=True)
             self.make(again, None, {})
