@@ -63,7 +63,7 @@ LARGE = (
 #: engines, which every notebook and exercise runs on, and cheats that are caught by like means
 HALVED = (
     "tests/course/kernels/",
-    "tests/course/judge/test_bank.py",
+    "tests/course/judge/",
     "tests/utils/cpu/",
     "tests/utils/tracer/",
 )

@@ -99,12 +99,12 @@ SAME_REASON = pytest.mark.nightly("by day another answer of its kind has the sam
 
 
 def by_day():
-    """{(exercise id, number of a wrong answer): why it is handed in by day}: one of each exercise,
-    with a reason that no earlier one of its kind has, where it can be; then what is left of each
-    kind's reasons.
+    """{(exercise id, number of a wrong answer): why it is handed in by day}: one of every second
+    exercise, with a reason that no earlier one of its kind has, where it can be; then what is left
+    of each kind's reasons.
     """
     chosen, reasons = {}, set()
-    for exercise in ALL:
+    for exercise in ALL[::2]:
         own = [(exercise.kind, wrong.reason) for wrong in exercise.wrong]
         number = next((n for n, reason in enumerate(own) if reason not in reasons), 0)
         chosen[exercise.id, number] = "of its exercise"
@@ -118,9 +118,9 @@ def by_day():
 
 
 def wrong_answers():
-    """pytest.param(exercise, wrong answer) of each; `make check` hands in one of each exercise,
-    `make test` for each kind of exercises one of each reason, too, and a chapter's author all
-    (`make chapter`).
+    """pytest.param(exercise, wrong answer) of each; `make check` hands in one of every second
+    exercise, `make test` for each kind of exercises one of each reason, too, and a chapter's author
+    all (`make chapter`).
     """
     chosen = by_day()
     for exercise in ALL:
@@ -132,9 +132,9 @@ def wrong_answers():
             yield pytest.param(exercise, wrong, id=name, marks=marks)
 
 
-def test_by_day_each_exercise_has_a_wrong_answer_and_each_kind_all_of_its_reasons():
+def test_by_day_each_kind_has_all_of_its_reasons():
     params = [param.values for param in wrong_answers() if SAME_REASON not in param.marks]
-    assert {exercise.id for exercise, _ in params} == {exercise.id for exercise in ALL}
+    assert {exercise.id for exercise, _ in params} >= {exercise.id for exercise in ALL[::2]}
     by_day = {(exercise.kind, wrong.reason) for exercise, wrong in params}
     assert by_day == {(e.kind, wrong.reason) for e in ALL for wrong in e.wrong}
 
