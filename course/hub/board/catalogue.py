@@ -14,7 +14,10 @@ from course.chapters import CHAPTERS, FOLDER
 
 EXERCISE = re.compile(r"exercises\.check\(\s*\"([\w.]+)\"")
 QUIZ = re.compile(r"exercises\.quiz\(\s*\"([\w.]+)\"")
-HEADING = re.compile(r"^#{1,3} (?:\d+ · )?(.+?)(?: \(\d+ min\))?\s*$", re.MULTILINE)
+#: Of a section, or of an exercise at whatever depth
+HEADING = re.compile(
+    r"^(?:#{1,3}|#+(?= Exercise · )) (?:\d+ · )?(.+?)(?: \(\d+ min\))?\s*$", re.MULTILINE
+)
 MARKS = re.compile(r"\[([^]]*)\]\([^)]*\)|[*`]|<!--.*?-->")  # of Markdown, in a line
 LONGEST_ANSWER = 1500  # characters of a recorded output that still fit on a slide
 LONGEST_CODE = 36  # lines of code that a room can still read
