@@ -133,6 +133,7 @@ NOT_MEASURED = {
     ("tensor_cores", "mma-feed-explain"): "the rates in NVIDIA's data sheets",
     ("tensor_cores", "tf32-predict"): "the rates in NVIDIA's data sheet, given for a prediction",
     ("tensor_cores", "clock-explain"): "a share of cycles, counted in the same paragraph",
+    ("attention", "turns-explain"): "two consumers share each unit of the model: arithmetic",
     ("attention", "break-heads-explain"): "half the work of a product: computed by the cell above",
     ("fusion", "softmax-three-why"): "a bound: four times 4 bytes per value, where a copy has two",
     ("low_precision", "int4-race-title"): "what the bytes let expect, before the race",

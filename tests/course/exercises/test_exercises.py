@@ -980,7 +980,7 @@ def test_the_advice_for_a_race_does_not_contradict_the_exercise(tmp_path, cuda_c
 def test_a_race_between_blocks_may_be_a_wrong_index(tmp_path, cuda_c_works):
     """An index that leads into another sequence's cache has no cure by atomics or a barrier."""
     exercise = exercises.EXERCISES["attention.cached"]
-    own, another = "(sequence * capacity + ", "(sequence * length + "
+    own, another = "(sequence * capacity + ", "(sequence * (length + 1) + "
     path = tmp_path / "answer.cu"
     path.write_text(exercise.solution.replace(own, another))
     assert OTHER_BLOCKS in repr(check_answer(exercise, path))
