@@ -529,7 +529,7 @@ def room(keys: int):
     filled(drawing, 10, 88, tiles, pixels * SHARED_MOST)
     drawing.text_from(10, 140, "shared memory (red: its end)", size=13)
     pitch = 330 / max(REGISTERS, most)
-    holds = [(name, pitch * count, svg.FAINT) for name, count in registers.items()]
+    holds = [(name, pitch * count, IDLE) for name, count in registers.items()]
     for group in range(CONSUMERS):
         left = 10 + 350 * group
         drawing.arrow(left + 240, 124, left + 240, 158)
