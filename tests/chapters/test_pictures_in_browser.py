@@ -14,7 +14,8 @@ THEMES = {"light": ("#fff", "#212121"), "dark": ("#111", "#fff")}
 CONTRASTS = """() => {
     const pen = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
     const linear = (part) => part > 0.04045 ? ((part + 0.055) / 1.055) ** 2.4 : part / 12.92;
-    const light = (colour) => {
+    const light = ([colour, opacity]) => {
+        pen.globalAlpha = opacity;
         pen.fillStyle = colour;
         if (colour !== "none") pen.fillRect(0, 0, 1, 1);
         const [red, green, blue] = [...pen.getImageData(0, 0, 1, 1).data]
@@ -29,10 +30,11 @@ CONTRASTS = """() => {
             .filter((each) => each.ownerSVGElement && !each.closest("text"));
         const unknown = !width || below.some((each) => each.matches("image"));
         if (unknown) return [cell, text.textContent, 21];
-        light(getComputedStyle(document.body).backgroundColor);
-        const fills = below.reverse().map((each) => getComputedStyle(each).fill);
-        const ground = ["none", ...fills].map(light).at(-1);
-        const ink = light(getComputedStyle(text).fill);
+        light([getComputedStyle(document.body).backgroundColor, 1]);
+        const fills = below.reverse().map((each) => getComputedStyle(each))
+            .map((style) => [style.fill, style.opacity * style.fillOpacity]);
+        const ground = [["none", 1], ...fills].map(light).at(-1);
+        const ink = light([getComputedStyle(text).fill, 1]);
         return [cell, text.textContent, Math.max(ink, ground) / Math.min(ink, ground)];
     });
 }"""
