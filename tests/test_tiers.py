@@ -137,6 +137,9 @@ def test_a_cell_does_less_by_day(name):
 def test_a_mark_without_a_reason_is_refused(run):
     tests = "import pytest\n\n@pytest.mark.nightly\ndef test_a(): pass\n"
     assert 'test_a: nightly("why") needs a reason' in run(tests, "--tier=test")
+    assert 'test_a: one_in(3, "why") needs a reason' in run(
+        tests.replace("nightly", "one_in(3)"), "--tier=test"
+    )
 
 
 def test_a_nights_inputs_are_new_said_and_repeated(run):

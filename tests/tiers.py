@@ -53,6 +53,8 @@ SAMPLED = (
     "tests/course/exercises/test_exercises.py",
     "tests/utils/cpu/test_conformance_cuda_c.py",
 )
+#: Marks that say why, and their form
+REASONED = {"nightly": 'nightly("why")', "one_in": 'one_in(3, "why")'}
 #: Files of hundreds of independent tests, whose parameters begin with a chapter's name: a worker
 #: takes those of one chapter, not all.
 LARGE = (
@@ -206,10 +208,11 @@ def is_fast(place: str) -> bool:
 
 def belongs(item, tier: str) -> bool:
     """Whether a tier runs a test. pytest.UsageError where a mark says no reason."""
-    mark = item.get_closest_marker("nightly")
-    if mark is not None:
-        if not (mark.args and isinstance(mark.args[0], str)):
-            raise pytest.UsageError(f'{item.nodeid}: nightly("why") needs a reason')
+    for name, form in REASONED.items():
+        mark = item.get_closest_marker(name)
+        if mark and not (mark.args and isinstance(mark.args[-1], str)):
+            raise pytest.UsageError(f"{item.nodeid}: {form} needs a reason")
+    if item.get_closest_marker("nightly"):
         return tier == "nightly"
     if waits(item):
         return tier == "nightly"
@@ -261,7 +264,7 @@ def pytest_collection_modifyitems(config, items):
     """Called by pytest once it has found all tests: leaves those of the tier and of the part."""
     index, count = config.option.shard
     in_tier = [item for item in items if belongs(item, config.option.tier)]
-    if config.option.tier != "nightly":
+    if config.option.tier == "test":  # `make check` is sampled by another mark
         in_tier = of_the_day(in_tier)
     units = list(dict.fromkeys(unit(item.nodeid) for item in in_tier))
     mine = set(units[index::count])
