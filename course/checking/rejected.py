@@ -13,7 +13,7 @@ from course.checking.diagnose import (
     diagnose,
     may_have_read_outside,
 )
-from course.checking.text import shown
+from course.checking.text import COMMENTS, shown
 from utils import has_gpu
 from utils.tools.diagnostics import unstyled
 
@@ -168,7 +168,7 @@ KINDS = {
 
 def barriers_in_branches(source):
     """Whether CUDA C has a `__syncthreads()`, and none that stands outside of `if` and `else`."""
-    source = re.sub(r"//[^\n]*|/\*.*?\*/", "", source, flags=re.DOTALL)
+    source = COMMENTS.sub("", source)
     inside, found = [], []
     for token in re.finditer(r"[{}]|__syncthreads\s*\(", source):
         before = re.split(r"[;{}]", source[: token.start()])[-1]

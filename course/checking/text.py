@@ -9,6 +9,9 @@ STRONG = re.compile(r"(?<![\w*])\*\*(?=[^\s*])([^*]+)(?<=[^\s*])\*\*(?![\w*])")
 #: Words between two stars; no product of two things
 EMPHASIS = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*]+)(?<=[^\s*])\*(?![\w*])")
 
+#: Of C and CUDA C
+COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+
 #: What a check offers who is stuck, of an exercise and a seed; a page that runs says it otherwise
 STUCK = 'Stuck? exercises.hint("{}")'
 AGAIN = "The same inputs again: check(..., seed={})"

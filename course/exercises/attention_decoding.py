@@ -14,6 +14,7 @@ from course.checking.model import (
     Launch,
     Out,
 )
+from course.checking.text import COMMENTS
 from utils.occupancy import ceil_div
 
 # ---- attention.cached: a new token's key and value, and a query against the cache
@@ -151,7 +152,6 @@ def decoded(
 
 decoded_if = with_mistakes(decoded)
 
-COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 OVERLOOKED = (
     (
         r"\A(?!.*\b__syncthreads\b).*\b__threadfence",

@@ -2,6 +2,8 @@
 
 import re
 
+from course.checking.text import COMMENTS
+
 READ_ONCE = (
     "On a GPU it would wait for ever: the loop reads the counter as if nobody else changed it, so a"
     " compiler reads it once, and keeps it in a register. Read it anew each time: by an atomic"
@@ -36,7 +38,6 @@ SET_BACK = (
     " come again. Leave it as it is: `expected` grows from barrier to barrier instead."
 )
 
-COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 MEETS = re.compile(r"__syncthreads\w*\s*\(|\bsync\s*\(|barrier\.sync|bar\.sync")
 COUNTS = re.compile(r"\batomic\w+\s*\(|\bfetch_\w+\s*\(|\b(?:red|atom)\.")
 PLAIN_COUNT = re.compile(r"\*\s*arrived\s*\+=|\+\+\s*\(?\*|\(\*\s*arrived\)\s*\+\+|\]\s*\+=\s*1")
