@@ -335,8 +335,10 @@ def factors_of(lane: int) -> list[tuple[int, int]]:
 
 
 def places(lane: int):
-    """A lane's places in a tile of 16 × 16: of the sums of two products, and of a left factor."""
-    sheets = {"sums of two products": sums_of(lane), "left factor of the next": factors_of(lane)}
+    """A lane's places in a tile of 16 × 16: of the scores that it gets, two `mma` side by side, and
+    of the weights that it hands to the product with V.
+    """
+    sheets = {"scores that it gets": sums_of(lane), "weights that it hands in": factors_of(lane)}
     said = "; ".join(f"{title}: {', '.join(map(str, own))}" for title, own in sheets.items())
     cell = 17
     wide = SIDE * cell

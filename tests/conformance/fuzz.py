@@ -2,11 +2,12 @@
 
     python -m tests.conformance.fuzz --kernels 1000 --seed 7
 
-prints the kernels whose result on the CPU engine differs, and counts. Each is drawn from its own
-number, so that one can be had again alone: `--only 7000012 --show`. A kernel has expressions of all
-widths with PTX's rules for shifts and conversions, branches, loops, switches, operations of whole
-warps and of parts, exchange through shared memory, atomics. Each statement is built twice, as C and
-as a function of NumPy arrays; the engine has no part in the second.
+prints the kernels whose result on the CPU engine differs, and counts; with `--gpu` nvcc builds them
+and a GPU runs them, which tries the rules below. Each is drawn from its own number, so that one can
+be had again alone: `--only 7000012 --show`. A kernel has expressions of all widths with PTX's rules
+for shifts and conversions, branches, loops, switches, operations of whole warps and of parts,
+exchange through shared memory, atomics. Each statement is built twice, as C and as a function of
+NumPy arrays; the engine has no part in the second.
 
 What a compiler may choose is left out: signed overflow, contracted products, payloads of NaN.
 """
@@ -15,6 +16,9 @@ import argparse
 import random
 import sys
 import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -591,15 +595,23 @@ def source(kernels):
     return "\n".join([PRELUDE, *texts, main])
 
 
-def differences(numbers, folder, check=False):
-    """{name: (printed, expected)} of the kernels of these numbers that differ on the CPU engine.
+def built_by_nvcc(source):
+    """The program, for the GPU of this machine."""
+    program = source.with_suffix(".nvcc")
+    completed(["nvcc", "-std=c++17", "-arch=native", "-o", program, source], check=True)
+    return program
+
+
+def differences(numbers, folder, build=build_program):
+    """{name: (printed, expected)} of the kernels of these numbers that differ.
 
     A message, too, is a difference: the kernels are right.
+    build: makes a program of a file; the CPU engine's, unless told otherwise.
     """
     kernels = [Kernel(number) for number in numbers]
     path = Path(folder) / f"fuzz_{numbers[0]}.cu"
     path.write_text(source(kernels))
-    done = completed([build_program(path, check=check)])
+    done = completed([build(path)])
     printed = dict(line.split() for line in done.stdout.splitlines())
     expected = {kernel.name: str(kernel.expected()) for kernel in kernels}
     wrong = {
@@ -610,6 +622,14 @@ def differences(numbers, folder, check=False):
     return wrong | ({"alarm": (done.stderr[:1000], "")} if done.stderr else {})
 
 
+def some(numbers, build, end):
+    """How many were tried, and `differences`; nothing is begun after `end`."""
+    if time.monotonic() > end:
+        return 0, {}
+    with tempfile.TemporaryDirectory() as folder:
+        return len(numbers), differences(numbers, folder, build)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--kernels", type=int, default=600)
@@ -617,20 +637,25 @@ def main():
     parser.add_argument("--only", type=int, help="the number of one kernel")
     parser.add_argument("--show", action="store_true", help="print the source")
     parser.add_argument("--check", action="store_true", help="under the slow checks")
+    parser.add_argument("--gpu", action="store_true", help="built by nvcc, run by the GPU")
+    parser.add_argument("--jobs", type=int, default=1, help="so many at a time")
+    parser.add_argument("--seconds", type=float, default=1e9, help="begin nothing after so many")
     given = parser.parse_args()
     first = given.seed * 1_000_000
     numbers = [given.only] if given.only else range(first, first + given.kernels)
     if given.show:
         print(source([Kernel(number) for number in numbers]))
-    found = 0
-    with tempfile.TemporaryDirectory() as folder:
-        for start in range(0, len(numbers), TOGETHER):
-            for name, (printed, expected) in differences(
-                numbers[start : start + TOGETHER], folder, given.check
-            ).items():
-                found += 1
+    build = built_by_nvcc if given.gpu else partial(build_program, check=given.check)
+    parts = [numbers[start : start + TOGETHER] for start in range(0, len(numbers), TOGETHER)]
+    tried = found = 0
+    with ProcessPoolExecutor(given.jobs) as pool:
+        end = time.monotonic() + given.seconds
+        for count, wrong in pool.map(partial(some, build=build, end=end), parts):
+            tried += count
+            found += len(wrong)
+            for name, (printed, expected) in wrong.items():
                 print(f"{name}: printed {printed}, expected {expected}", flush=True)
-    print(f"{len(numbers)} kernels, {found} differences")
+    print(f"{tried} kernels, {found} differences")
     return found > 0
 
 

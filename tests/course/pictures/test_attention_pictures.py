@@ -130,7 +130,7 @@ def test_sums_lie_where_the_next_left_factor_has_to_lie():
         asked = [place(lane, register, half) for register in range(4) for half in range(2)]
         assert pictures.factors_of(lane) == asked
     assert pictures.places(6).svg().count(">7</text>") == 2
-    assert "left factor of the next: (1, 4), (1, 5), (9, 4)" in pictures.places(6).alt
+    assert "weights that it hands in: (1, 4), (1, 5), (9, 4)" in pictures.places(6).alt
 
 
 @pytest.mark.parametrize("scheme", pictures.SCHEMES)

@@ -225,6 +225,19 @@ def test_what_a_random_kernel_must_give_is_worked_out_by_the_rules():
     assert kernel.expected() != fuzz.Kernel(8).expected()
 
 
+def test_random_kernels_are_built_by_whom_one_asks_for_and_not_after_the_end():
+    asked = []
+
+    def build(source):
+        asked.append(source.read_text().count("__global__"))
+        return "true"
+
+    tried, wrong = fuzz.some(range(3), build, end=float("inf"))
+    assert (tried, asked, list(wrong)) == (3, [3], ["k0", "k1", "k2"])
+    assert fuzz.some(range(3), build, end=0) == (0, {})
+    assert asked == [3]
+
+
 def test_recording_needs_a_gpu(monkeypatch):
     from tests.conformance import record
 
