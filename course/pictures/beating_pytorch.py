@@ -4,6 +4,7 @@ the race, the waterfall, where the time goes.
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from types import MappingProxyType
 
 import numpy as np
@@ -159,7 +160,7 @@ KERNELS = (
     ("head", 9, 11, 5, 2 * HIDDEN, HIDDEN),
     ("fc1_backward", 6, 8, 6, HIDDEN + POOLED, POOLED),
     ("conv_backward_input", 0, 7, 7, IMAGE + Y2 + POOLED, 0),
-    ("conv_backward_weights", 3, 7, 8, IMAGE + Y2 + POOLED, 0),
+    ("conv_backward_weights", 0, 7, 8, IMAGE + Y2 + POOLED, 0),
     ("update", 0, 10, 9, 0, 0),
 )
 
@@ -216,12 +217,11 @@ def kernel_map(kernels: int = len(KERNELS)):
         fontsize=MAP_LETTERS,
         color=ALARM,
     )
-    count = "kernel" if kernels == 1 else "kernels"
     so_far = sum(read + written for *_, read, written in ran)
     axes.text(
         -0.1,
         1.85,
-        f"ours, forward, then backward: after {kernels} {count} {size(so_far)} have moved",
+        f"ours, forward, then backward: after {_kernels(kernels)} {size(so_far)} have moved",
         fontsize=MAP_LETTERS,
         color=INK,
     )
@@ -231,6 +231,11 @@ def kernel_map(kernels: int = len(KERNELS)):
     )
     axes.set_axis_off()
     return fig
+
+
+def _kernels(count: int) -> str:
+    """ "1 kernel", "8 kernels"."""
+    return f"{count} kernel" + ("" if count == 1 else "s")
 
 
 def _box(axes, first, last, row, name, colour, line=0.6):
@@ -402,14 +407,35 @@ def race_chart():
 # ---- where the time goes
 
 
-def modes_at(entries: Mapping[str, dict], batch: int) -> dict[str, float]:
-    """{PyTorch's mode: microseconds a step} at a batch size, from the entries of `race`."""
+#: PyTorch's modes that are told apart before the race: one change from each to the next, or two.
+FEW_MODES = (
+    "eager_fp32",
+    "eager_bf16",
+    "compile_tf32",
+    "graph_fp32",
+    "graph_compile_bf16_channels_last",
+    "graph_max_autotune_bf16_channels_last",
+)
+
+
+def modes_at(entries: Mapping[str, dict], batch: int, few: bool = False) -> dict[str, float]:
+    """{PyTorch's mode: microseconds a step} at a batch size, from the entries of `race`.
+
+    few: of FEW_MODES alone, without their memory format.
+    """
     prefix = f"{batch}/pytorch/"
-    return {
-        name.removeprefix(prefix).replace("_", " "): entry["value"]
+    times = {
+        name.removeprefix(prefix): entry["value"]
         for name, entry in entries.items()
         if name.startswith(prefix)
     }
+    if few:
+        times = {
+            name.removesuffix("_channels_last"): time
+            for name, time in times.items()
+            if name in FEW_MODES
+        }
+    return {name.replace("_", " "): time for name, time in times.items()}
 
 
 def best_times(entries: Mapping[str, dict]) -> dict[int, float]:
@@ -448,10 +474,12 @@ def bars(
     unit: str = "µs",
     share: bool = True,
     axis: str = "",
+    digits: int = 1,
 ):
     """A bar for each part, the longest first, with its `share` of all.
 
-    what: for those who cannot see it. axis: what the axis says, if not "µs per step".
+    what: for those who cannot see it. axis: what the axis says, if not "µs per step". digits:
+    behind the point.
     """
     if not parts:
         return nothing(what)
@@ -460,7 +488,8 @@ def bars(
     fig, axes = chart(
         8,
         0.9 + 0.32 * len(parts),
-        alt=f"{what}: " + ", ".join(f"{name} {value:,.0f} {unit}" for name, value in parts.items()),
+        alt=f"{what}: "
+        + ", ".join(f"{name} {value:,.{digits - 1}f} {unit}" for name, value in parts.items()),
     )
     axes.barh(
         list(parts),
@@ -469,7 +498,7 @@ def bars(
         height=0.65,
     )
     for row, value in enumerate(parts.values()):
-        text = f" {value:,.1f} {unit}" + (f" · {value / total:.0%}" if share else "")
+        text = f" {value:,.{digits}f} {unit}" + (f" · {value / total:.0%}" if share else "")
         word(axes, value + GAP * max(parts.values()), row, text, ha="left")
     axes.set_xlim(0, 1.27 * max(parts.values()))
     axes.invert_yaxis()
@@ -552,7 +581,7 @@ def your_waterfall(rows: Sequence):
         return nothing("Your waterfall")
     said = "; ".join(
         f"{row.label}: {row.launches} launches, {row.kilobytes:,.0f} kB"
-        + (f", {len(row.mine)} kernels of yours" if row.mine else "")
+        + (f", {_kernels(len(row.mine))} of yours" if row.mine else "")
         for row in rows
     )
     values = {
@@ -756,6 +785,25 @@ def ablation():
     return fig
 
 
+def saved() -> Table:
+    """Microseconds that each idea saves at batch 64: when it was added, and now.
+
+    The first is a step of the waterfall, the second what the finished step takes longer without it.
+    """
+    ladder, without = recorded("mnist/waterfall/"), recorded("mnist/ablation/64/")
+    names = sorted(ladder, key=lambda name: int(name.split("_")[0]))
+    rows = []
+    for before, name in pairwise(names):
+        idea = name.split("_", 1)[1]
+        key = idea.removesuffix("_tf32")
+        if key in without:
+            added = ladder[before]["value"] - ladder[name]["value"]
+            now = without[key]["value"] - without["nothing"]["value"]
+            rows.append([key.replace("_", " "), f"{added:.1f}", f"{now:.1f}"])
+    head = ["µs saved at batch 64", "when it was added", "in the finished step"]
+    return Table(head, rows, origin({**ladder, **without}))
+
+
 def _longer_without(entries):
     """{batch: {idea: (how much longer the step takes without it, spread)}}, as shares."""
     longer = {}
@@ -880,6 +928,7 @@ def program_bars():
         unit="s",
         share=False,
         axis="seconds, from the command to the prompt",
+        digits=2,
     )
 
 

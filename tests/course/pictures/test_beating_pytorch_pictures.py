@@ -288,7 +288,13 @@ def test_a_pixel_stands_in_the_matrix_once_for_each_window(pixel, copies):
 def test_pytorchs_modes_and_best_times_at_a_batch_size(some):
     race = beating_pytorch.race()
     assert beating_pytorch.modes_at(race, 64) == {"eager fp32": 640.0, "graph tf32": 256.0}
+    assert beating_pytorch.modes_at(race, 64, few=True) == {"eager fp32": 640.0}
     assert beating_pytorch.best_times(race) == {64: 256.0, 256: 1024.0}
+
+
+def test_the_few_modes_are_recorded():
+    told = beating_pytorch.modes_at(beating_pytorch.race(gpu=RECORDED_ON), 64, few=True)
+    assert len(told) == len(beating_pytorch.FEW_MODES)
 
 
 def test_the_learners_waterfall_tells_ours_from_theirs():
@@ -297,7 +303,7 @@ def test_the_learners_waterfall_tells_ours_from_theirs():
         SimpleNamespace(label="less", launches=20, kilobytes=756.0, mine=("a",)),
     ]
     fig = beating_pytorch.your_waterfall(rows)
-    assert "less: 20 launches, 756 kB, 1 kernels of yours" in fig.alt
+    assert "less: 20 launches, 756 kB, 1 kernel of yours" in fig.alt
     titles = [axes.get_title(loc="left") for axes in fig.axes]
     assert titles == ["launches", "kB per digit"]
     assert [text.get_text() for text in fig.axes[1].texts] == ["2,982", "756"]
@@ -346,6 +352,24 @@ def test_an_ablation_says_how_much_longer_a_step_takes(some, monkeypatch):
     assert [text.get_text() for text in many.texts] == ["+50%"] * 3  # their spread is a thousandth
     cut, longest, _ = (bar.get_width() for bar in few.patches)
     assert cut < 2 * longest and longest == pytest.approx(0.2)
+
+
+def test_what_an_idea_saves_stands_beside_what_it_saved(monkeypatch):
+    ladder = {"0_units": 900.0, "1_tensor_cores_tf32": 300.0, "2_two_branches": 295.5, "10_a": 50.0}
+    without = {"nothing": 50.0, "tensor_cores": 170.0, "two_branches": 57.8}
+    found = [entry(f"mnist/waterfall/{name}", us) for name, us in ladder.items()]
+    found += [entry(f"mnist/ablation/64/{name}", us) for name, us in without.items()]
+    monkeypatch.setattr(results, "load", lambda: found)
+    rows = beating_pytorch.saved().rows
+    assert rows == [["tensor cores", "600.0", "120.0"], ["two branches", "4.5", "7.8"]]
+
+
+def test_the_map_shows_a_kernel_under_the_layers_that_it_computes_again():
+    """Both convolutions' backward kernels make the first block again, from the pixels."""
+    rows = {name: (first, last) for name, first, last, *_ in beating_pytorch.KERNELS}
+    again = [name for name in rows if beating_pytorch.LAYERS_OF[name].get("conv1")]
+    assert again == ["conv_forward", "conv_backward_input", "conv_backward_weights"]
+    assert all(rows[name][0] == 0 for name in again)
 
 
 def test_the_front_pages_film_stops_at_a_race_and_its_cure_has_none():
