@@ -135,6 +135,8 @@ def slopes(
     by_logarithm=False,
     apart=False,
     weighted=True,
+    inner=True,
+    base=math.e,
     of=None,
 ):
     """The gradient of q, or with a mistake.
@@ -142,19 +144,22 @@ def slopes(
     less: what is taken from dP. inside, outside: whether the scale is in the scores, and in the
     result. divided: whether lse is taken from a score. by_logarithm: whether a weight is divided by
     lse itself in place of that. apart: whether it is divided by exp(lse). weighted: whether P
-    stands before dP - D.
+    stands before dP - D. inner: whether D is taken from dP, and not from P dP. base: of the powers.
     of: "values" for dS times v, "keys" for dP from k.
     """
     q, k, v, dout, out, lse = (x.astype(np.float64) for x in (q, k, v, dout, out, lse))
     scores = (scale if inside else 1) * q @ k.T
-    pulled = dout @ (k if of == "keys" else v).T - less(q, dout, out)[:, None]
+    gained = dout @ (k if of == "keys" else v).T
+    mean = less(q, dout, out)[:, None]
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # far from 0, and lse of 0
-        weights = np.exp(scores - (lse[:, None] if divided else 0))
+        weights = base ** (scores - (lse[:, None] if divided else 0))
         if by_logarithm:
             weights = np.exp(scores) / lse[:, None]
         if apart:
             weights = np.exp(scores) / np.exp(lse[:, None])
-        ds = (weights if weighted else 1) * pulled
+        if not weighted:
+            weights = 1
+        ds = weights * (gained - mean) if inner else weights * gained - mean
         return (scale if outside else 1) * ds @ (v if of == "values" else k)
 
 
@@ -245,6 +250,8 @@ def slope(dq, q, k, v, dout, out, lse, scale):
             "wrong_value",
         ),
         ("weight * (dp - delta)", "dp - delta", "wrong_value"),
+        ("weight * (dp - delta)", "weight * dp - delta", "wrong_value"),
+        ("math.exp(scale * score - lse[i])", "2.0 ** (scale * score - lse[i])", "wrong_value"),
         ("ds * k[key, x]", "ds * v[key, x]", "wrong_value"),
         ("dout[i, x] * v[key, x]", "dout[i, x] * k[key, x]", "wrong_value"),
         ("(dp - delta)", "(dp + delta)", "wrong_value"),
@@ -292,6 +299,17 @@ def slope(dq, q, k, v, dout, out, lse, scale):
             "wrong_value",
             "The weight is missing: dS is P times (dP - D).",
             slopes_if(weighted=False),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "D is taken from P times dP. It is taken from dP, and the weight multiplies both: dS is"
+            " P times (dP - D).",
+            slopes_if(inner=False),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "These are powers of 2, and lse is a natural logarithm: take `math.exp`.",
+            slopes_if(base=2.0),
         ),
         Hypothesis(
             "wrong_value",

@@ -774,21 +774,30 @@ def row_not_multiplied(sequence, key, table, page, longest):
     return table.flat[sequence + key // page] * page + key % page
 
 
-EXCHANGED = re.compile(r"\btable\s*\[[^][]*\bkey\s*%\s*page\s*\]")
-
-
-def exchanged(source: str) -> tuple[str, str] | None:
-    """(the sentence for / and % that have changed places, its reason), or None.
-
-    What such a kernel reads may lie behind the pool's end, so that its values tell little.
-    """
-    if not EXCHANGED.search(COMMENTS.sub(" ", source)):
-        return None
-    says = (
+MISREAD = (
+    (
+        r"\btable\s*\[[^][]*\bkey\s*%\s*page\s*\]",
         "/ and % change places: `key / page` says which of the sequence's pages it is, and so the"
-        " entry of the table; `key % page` says in which slot of that page."
-    )
-    return says, "wrong_value"
+        " entry of the table; `key % page` says in which slot of that page.",
+    ),
+    (
+        r"\btable\s*(\[|\+)[^][]*\b(sequence\s*\*\s*longest|longest\s*\*\s*sequence)\b",
+        "A sequence's row of the table has `pages` entries, one for each page, and not `longest`:"
+        " it begins at `sequence * pages`.",
+    ),
+)
+
+
+def misread(source: str) -> tuple[str, str] | None:
+    """(the sentence for a line that looks into the table at a wrong place, its reason), or None.
+
+    What such a kernel reads may lie behind an array's end, so that its values tell little.
+    """
+    code = COMMENTS.sub(" ", source)
+    for pattern, says in MISREAD:
+        if re.search(pattern, code):
+            return says, "wrong_value"
+    return None
 
 
 def looked_up(
@@ -866,7 +875,7 @@ __global__ void score(float* scores, const float* q, const float* keys, const in
     solution=PAGED_CU,
     inputs=some_pages,
     reference=looked_up,
-    slip=exchanged,
+    slip=misread,
     specials="finite",  # the -inf of the result says that there is no key
     shapes=(
         (3, 20, 4, 4),
@@ -899,6 +908,7 @@ __global__ void score(float* scores, const float* q, const float* keys, const in
             "sequence * (longest / page) + key / page",
             "wrong_value",
         ),
+        ("sequence * pages + key / page", "sequence * longest + key / page", "wrong_value"),
         (
             "key < lengths[sequence]",
             "key / page * page < lengths[sequence]",

@@ -392,7 +392,7 @@ def flash(out, q, k, v, scale, causal):
                 largest = new
     if i < queries:
         for x in range(4):
-            out[i, x] = result[x] / total if total > 0 else np.float32(0)
+            out[i, x] = result[x] / total if total != 0 else np.float32(0)
 
 
 def heads_of_rows(rng, shape):
@@ -464,10 +464,23 @@ def begun_at_0(out, q, k, v, scale, causal):
     return answer
 
 
-def upside_down(out, q, k, v, scale, causal):
-    """What comes out if the factor is exp(new - largest), and sums that are NaN are not hidden."""
-    with np.errstate(all="ignore"):
-        return one_head(out, q, k, v, scale, causal, upside_down=True, empty=np.nan)
+def upside_down(without):
+    """What comes out if the factor is exp(new - largest): NaN, from the first key on.
+
+    without: the result of a query that sees no key.
+    """
+
+    def output(out, q, k, v, scale, causal):
+        answer = np.full(out.shape, np.nan)
+        answer[: keyless(q, k, causal)] = without
+        return answer
+
+    return output
+
+
+def keyless(q, k, causal):
+    """How many queries see no key: the first ones."""
+    return max(0, len(q) - len(k)) if causal or not len(k) else 0
 
 
 def nothing_subtracted(out, q, k, v, scale, causal):
@@ -478,8 +491,7 @@ def nothing_subtracted(out, q, k, v, scale, causal):
 def nan_without_keys(out, q, k, v, scale, causal):
     """What comes out if a query that sees no key divides 0 by 0."""
     answer = one_head(out, q, k, v, scale, causal)
-    without = len(q) - len(k) if causal or not len(k) else 0
-    answer[: max(0, without)] = np.nan
+    answer[: keyless(q, k, causal)] = np.nan
     return answer
 
 
@@ -504,6 +516,14 @@ def left_behind(rows_of_keys, rows):
     """What a last tile of so few keys still holds of the tile before; nothing where it is first."""
     first = len(rows_of_keys) - TILE
     return rows_of_keys[first : first + rows] if first >= 0 else rows_of_keys[:0]
+
+
+def one_too_many(out, q, k, v, scale, causal):
+    """What comes out if a query takes sees + 1 keys, of a last tile's tail one that was left."""
+    queries, keys = len(q), len(k)
+    k, v = (np.concatenate([these, left_behind(these, min(1, -keys % TILE))]) for these in (k, v))
+    scores = scores_of(q, k, scale, causal, lambda row, *_: row + 2 + keys - queries)
+    return walked(scores, v, 1.0)
 
 
 def few_threads(shape):
@@ -595,7 +615,7 @@ def flash(out, q, k, v, scale, causal):
         # 3. your code: of the tile, the keys that query i sees; nobody loads before all are done
     if i < queries:
         for x in range(4):
-            out[i, x] = result[x] / total if total > 0 else np.float32(0)
+            out[i, x] = result[x] / total if total != 0 else np.float32(0)
 """,
     solution=flash,
     inputs=heads_of_rows,
@@ -651,6 +671,7 @@ def flash(out, q, k, v, scale, causal):
             "range(8)",
             "wrong_value",
         ),
+        ("range(min(8, sees - first))", "range(min(8, sees + 1 - first))", "wrong_value"),
         (SYNC + FLASH_LOAD, FLASH_LOAD, "race"),
         (FLASH_LOAD + SYNC, FLASH_LOAD, "race"),
         (
@@ -679,7 +700,7 @@ def flash(out, q, k, v, scale, causal):
         ("math.exp(largest - new)", "math.exp(new - largest)", "wrong_value"),
         ("np.float32(-math.inf)", "np.float32(0)", "wrong_value"),
         (
-            "result[x] / total if total > 0 else np.float32(0)",
+            "result[x] / total if total != 0 else np.float32(0)",
             "result[x] / np.float32(total)",
             "wrong_value",
         ),
@@ -705,6 +726,12 @@ def flash(out, q, k, v, scale, causal):
             "wrong_value",
             "A causal query sees one key too many: the last one is key i + keys - queries.",
             head_if(sees=lambda row, queries, keys: row + 2 + keys - queries),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Every query takes one key too many: it sees the first `sees` keys, 0 to sees - 1. Of"
+            " the last tile that is what the tile before left.",
+            one_too_many,
         ),
         Hypothesis(
             "wrong_value",
@@ -802,18 +829,18 @@ def flash(out, q, k, v, scale, causal):
             "A query that sees no key gets NaN, which is 0 / 0. Its result is 0.",
             nan_without_keys,
         ),
-        Hypothesis(
-            "wrong_value",
-            "Every result is NaN. Is the factor upside down? At a row's first key `largest` is"
-            " -inf: exp(new - largest) is infinite there, and 0 times infinity stays NaN. Old sums"
-            " shrink by exp(largest - new).",
-            upside_down,
+        *(
+            Hypothesis(
+                "wrong_value",
+                "The factor is upside down: old sums shrink by exp(largest - new). At a row's first"
+                " key exp(new - largest) is infinite, and 0 times infinity stays NaN.",
+                upside_down(without),
+            )
+            for without in (0, np.nan)
         ),
         Hypothesis(
             "wrong_value",
-            "Every result is 0: no key gets into the sums. Or, if you add some, the factor is"
-            " upside down: at a row's first key exp(new - largest) is infinite, 0 times infinity is"
-            " NaN, and NaN is not above 0. Old sums shrink by exp(largest - new).",
+            "Every result is 0: no key gets into the sums.",
             lambda out, q, k, v, scale, causal: np.zeros(out.shape),
         ),
     ),

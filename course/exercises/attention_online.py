@@ -105,12 +105,14 @@ def walked(
     rescale_result=True,
     upside_down=False,
     unscaled=False,
+    bare=False,
     empty=0,
 ):
     """The same by online softmax in tiles, with a mistake where an option says so.
 
     upside_down: the factor is exp(new - old). unscaled: the largest is one of the scores as they
-    came. empty: the result where no sum is above 0.
+    came. bare: so is each score of which there is a weight. empty: the result where no sum is
+    above 0.
     """
     given = scores.astype(np.float64)
     scores = scale * given
@@ -123,7 +125,7 @@ def walked(
         compared = given[:, first : first + tile] if unscaled else part
         new = np.maximum(largest, compared.max(1, keepdims=True))
         shift = np.where(np.isinf(new), 0, new)
-        weights = np.exp(part - shift)
+        weights = np.exp((given[:, first : first + tile] if bare else part) - shift)
         factor = np.exp(shift - largest if upside_down else largest - shift)
         if unscaled:  # what overflows in a kernel, and what becomes 0
             weights, factor = (x.astype(np.float32).astype(np.float64) for x in (weights, factor))
@@ -151,6 +153,12 @@ def unscaled_largest(out, scores, values, scale):
     """What comes out if the largest score is taken before the scale, and weights after it."""
     with np.errstate(all="ignore"):
         return walked(scores, values, scale, unscaled=True)
+
+
+def unscaled_weights(out, scores, values, scale):
+    """What comes out if the scale is in the largest score, and not in the weights."""
+    with np.errstate(all="ignore"):
+        return walked(scores, values, scale, bare=True)
 
 
 def unshifted(out, scores, values, scale):
@@ -279,6 +287,7 @@ def attend(out, scores, values, scale):
     reference=attended,
     rtol=1e-4,
     specials="finite",  # scores are infinite already, and a weight of 0 times infinity is NaN
+    powers=(-100, 99),  # no score lies below -1e30: the largest may begin there
     shapes=(
         (6, 24, 3),
         (1, 1, 1),
@@ -326,6 +335,11 @@ def attend(out, scores, values, scale):
         (
             "new = max(new, scores[row, key] * scale)",
             "new = max(new, scores[row, key])",
+            "wrong_value",
+        ),
+        (
+            "math.exp(scores[row, key] * scale - new)",
+            "math.exp(scores[row, key] - new)",
             "wrong_value",
         ),
         ("math.exp(largest - new)", "math.exp(new - largest)", "wrong_value"),
@@ -408,6 +422,12 @@ def attend(out, scores, values, scale):
             "The largest score is taken before it is scaled, and the weights are of scaled scores:"
             " then exp(scale * score - largest) leaves what a number can hold.",
             unscaled_largest,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The largest score is scaled, and the scores in the weights are not: a weight is"
+            " exp(scale * score - largest).",
+            unscaled_weights,
         ),
         Hypothesis(
             "wrong_value",

@@ -36,13 +36,18 @@ FORGOTTEN = [
     ("total * factor + weight", "total + weight"),
     ("result[x] * factor +", "result[x] +"),
 ]
-GUARDED_ROW = "result[x] / total if total > 0 else np.float32(0)"
+GUARDED_ROW = "result[x] / total if total != 0 else np.float32(0)"
 UNSCALED = ("new = max(new, scores[row, key] * scale)", "new = max(new, scores[row, key])")
 AHEAD = "int ahead = keys[sequence] - queries[sequence];"
 PLACE = "((sequence * capacity + key) * key_heads + key_head) * DIM + lane"
 BARRIER_INSIDE = "        values[place] = new_v[mine];\n        __syncthreads();\n    }\n"
 SLIPS = [
     ("attention.online", [UNSCALED], "taken before it is scaled"),
+    (
+        "attention.online",
+        [("math.exp(scores[row, key] * scale - new)", "math.exp(scores[row, key] - new)")],
+        "and the scores in the weights are not",
+    ),
     ("attention.online", [FACTOR], "The factor is upside down"),
     (
         "attention.online",
@@ -53,6 +58,16 @@ SLIPS = [
         "attention.slope",
         [("math.exp(scale * score - lse[i])", "math.exp(scale * score) / lse[i]")],
         "which is the *logarithm* of the row's sum",
+    ),
+    (
+        "attention.slope",
+        [("weight * (dp - delta)", "weight * dp - delta")],
+        "the weight multiplies both",
+    ),
+    (
+        "attention.slope",
+        [("math.exp(scale * score - lse[i])", "2.0 ** (scale * score - lse[i])")],
+        "These are powers of 2",
     ),
     ("attention.cached", [(PLACE, "lane")], "Every key is read where the cache begins"),
     (
@@ -89,6 +104,11 @@ SLIPS = [
         "attention.paged",
         [("sequence * pages + key / page", "sequence + key / page")],
         "s * pages of the table",
+    ),
+    (
+        "attention.paged",
+        [("sequence * pages + key / page", "sequence * longest + key / page")],
+        "it begins at `sequence * pages`",
     ),
     ("attention.online", [(UNSCALED[0], "new = np.float32(0)")], "is subtracted"),
     ("attention.cached", [("if (warp == 0)", "if (threadIdx.x == 0)")], "only the first number"),
@@ -140,14 +160,19 @@ SLIPS = [
         ],
         "change places",
     ),
+    (
+        "attention.flash",
+        [("range(min(8, sees - first))", "range(min(8, sees + 1 - first))")],
+        "takes one key too many",
+    ),
     ("attention.flash", [ZEROS_BEHIND, ALL_BUT_CAUSAL], "no zeros behind"),
     ("attention.flash", [("np.float32(-math.inf)", "np.float32(0)")], "begin at -inf"),
     ("attention.flash", FORGOTTEN, "Neither the sum of weights nor that of values is rescaled"),
-    ("attention.flash", [FACTOR], "the factor is upside down"),
+    ("attention.flash", [FACTOR], "The factor is upside down"),
     (
         "attention.flash",
         [FACTOR, (GUARDED_ROW, "result[x] / np.float32(total)")],
-        "Is the factor upside down",
+        "The factor is upside down",
     ),
     ("attention.slope", [("result[x] += scale", "result[x] = scale")], "Only the last key"),
     ("attention.deal", [("        busy[sm] += lengths[tile]\n", "")], "All tiles go to one SM"),
@@ -206,7 +231,24 @@ def test_a_starter_that_adds_nothing_is_told_nothing_untrue(seed, small):
     """Of flash attention: it begins at -inf, and takes no zeros behind the last key for keys."""
     exercise = small(EXERCISES["attention.flash"])
     said = said_of(exercise, starter_of(exercise), seed)
-    assert "no key gets into the sums" in said and "begin at -inf" not in said
+    assert "no key gets into the sums" in said
+    assert "begin at -inf" not in said and "factor" not in said
+
+
+#: Of online softmax: the largest score begins far below all, and the scale is outside of it
+BEGUN_LOW = [
+    ("np.float32(-math.inf)", "np.float32(-1e30)"),
+    ("if new != -math.inf:", "if True:"),
+    ("new = max(new, scores[row, key] * scale)", "new = max(new, scores[row, key])"),
+    ("math.exp(largest - new)", "math.exp(scale * (largest - new))"),
+    ("math.exp(scores[row, key] * scale - new)", "math.exp(scale * (scores[row, key] - new))"),
+]
+
+
+@pytest.mark.parametrize("seed", [1, *MORE_SEEDS])
+def test_the_largest_score_may_begin_at_a_number_below_all_others(seed, small):
+    exercise = small(EXERCISES["attention.online"])
+    assert check_answer(exercise, changed(exercise.solution, *BEGUN_LOW), seed).solved
 
 
 @pytest.mark.parametrize("seed", [1, *MORE_SEEDS])
