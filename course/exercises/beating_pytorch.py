@@ -403,7 +403,7 @@ __global__ void patch_moments(double* moments, const unsigned char* images, int 
 PATCH_MOMENTS = Exercise(
     id="beating_pytorch.patch_moments",
     title="A digit is read once",
-    minutes=18,
+    minutes=24,
     task=(
         "The starter is right and slow: each of its 272 sums reads every digit from global memory,"
         " and all blocks but two have nothing to do. Let a block take a whole digit into shared"

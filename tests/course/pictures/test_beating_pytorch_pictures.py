@@ -151,6 +151,19 @@ def test_the_solved_trainer_stands_beside_pytorchs_best(some, monkeypatch):
     assert "98.97%" in table.note and "G, 2026-01-31" in table.note
 
 
+def test_the_gate_has_a_row_of_the_solved_trainer_of_its_gpu(monkeypatch):
+    gate = [entry("mnist/accuracy/pytorch", 0.99, "1"), entry("mnist/accuracy/ours", 0.98, "1")]
+    solved = entry("mnist/yours/accuracy", 0.97, "1")
+    monkeypatch.setattr(engine, "gpu", lambda: None)
+    for gpu, rows in ("G", 3), ("another", 2):
+        found = [*gate, {**solved, "gpu": gpu}]
+        monkeypatch.setattr(results, "load", lambda found=found: found)
+        monkeypatch.setattr(results, "everything", lambda found=found: found)
+        table = beating_pytorch.gate_table()
+        assert len(table.rows) == rows
+        assert ("97.00%" in repr(table)) == (gpu == "G")
+
+
 def test_the_waterfall_shows_each_change(some):
     fig = beating_pytorch.waterfall(
         {"first": 100.0, "better": 25.0, "worse": 30.0}, title="", predicted={"better": 20.0}
