@@ -302,7 +302,7 @@ __global__ void bn_relu_pool(float* out, const float* y, const float* scale, con
 
 # ---- the sockets: kernels of the learner's that train in the fast trainer (sockets.cuh)
 
-THREADS = 256  # of their blocks
+THREADS = slips.THREADS  # of their blocks
 MANY_BLOCKS = 32  # so many that a thread too many in each of them counts as a warp
 
 
@@ -480,8 +480,27 @@ PATCH_MOMENTS = Exercise(
         ),
         Hypothesis(
             "wrong_value",
-            "Pooling windows begin two pixels apart, not at every pixel.",
+            "Windows begin two pixels apart, and not at every pixel.",
             lambda moments, images, batch: slips.moments_in_other_windows(images, apart=1),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Windows begin two pixels apart, and not at every pixel.",
+            lambda moments, images, batch: slips.moments_in_other_windows(
+                images, apart=1, behind=2
+            ),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "One of the two pixels of a product is the plain byte. 33 must be taken from both.",
+            slips.plain_byte_first,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Sums that a block has added to `moments` are added once more with its next digit. Add"
+            " them once, after the last digit, or begin each digit at 0.",
+            slips.added_after_each_digit,
+            by_blocks=True,
         ),
         Hypothesis(
             "wrong_value",
@@ -602,6 +621,17 @@ CONV1_POOL = Exercise(
             "wrong_value",
             "The shift is missing: scale[c] * sum + shift[c].",
             slips.pooled_by(lambda scale, shift: (scale, np.zeros(32))),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The shift is scaled, too: scale[c] * sum + shift[c] has no bracket around the sum and"
+            " the shift.",
+            slips.pooled_by(lambda scale, shift: (scale, scale * shift)),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The last tap is missing: there are nine, t from 0 to 8.",
+            slips.pooled_with(slips.eight_taps),
         ),
         Hypothesis(
             "wrong_value",
@@ -819,7 +849,7 @@ HEAD = Exercise(
             "Softmax: expf(z[k] - largest) / sum, where sum is that of the ten exponentials. All"
             " lanes hold all ten logits, so each does the same, and no lane has to wait."
         ),
-        "The loss is logf(sum) + largest - z[labels[n]]; both it and the gradients are over batch.",
+        "The loss is logf(sum) + largest - z[labels[n]]. Divide it and the gradients by batch.",
     ),
     wrong=(
         ("z[k] = sum_of_warp(z[k]) + bias[k];", "z[k] += bias[k];", "wrong_value"),
@@ -914,6 +944,18 @@ HEAD = Exercise(
         ),
         Hypothesis(
             "wrong_value",
+            "Where all ten logits are far below 0, all their exponentials are 0. Subtract the"
+            " largest of the ten: it may be negative, so it must not begin at 0.",
+            slips.subtracted_from_0_on,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The 1 at the label is subtracted after the division: softmax less 1 is divided by the"
+            " batch as a whole.",
+            slips.label_not_divided,
+        ),
+        Hypothesis(
+            "wrong_value",
             "`gradient` and `loss` are 0, so the lines that follow add zeros.",
             lambda **given: head_of(**given) * 0,
         ),
@@ -1005,7 +1047,7 @@ __global__ void update(float* weights, const float* parts, int count, int splits
     hints=(
         (
             "`for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x *"
-            " blockDim.x)`: the lanes of a warp lie side by side."
+            " blockDim.x)`: each weight is one thread's."
         ),
         "Part s of weight i is parts[s * count + i]. Downhill is minus.",
     ),
@@ -1022,6 +1064,17 @@ __global__ void update(float* weights, const float* parts, int count, int splits
             "wrong_value",
             "Only the first part is taken: a weight's gradient is the sum of all `splits`.",
             slips.update_of(lambda parts: parts[0]),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The first part is taken `splits` times: part s of weight i is parts[s * count + i].",
+            slips.update_of(lambda parts: len(parts) * parts[0]),
+        ),
+        Hypothesis(
+            "wrong_value",
+            "The gradient goes on from one weight of a thread to its next: each begins at 0.",
+            slips.gradient_goes_on,
+            by_blocks=True,
         ),
         Hypothesis(
             "wrong_value",
@@ -1149,8 +1202,8 @@ SPLIT_SUMS = Exercise(
     probe=(1, 96, 4),
     hints=(
         (
-            "Two lines change: the loop, and the line behind it. Part 0 may take products 0,"
-            " splits, 2 * splits ..., and part 1 those behind them."
+            "The early `return` goes, and two lines change: the loop, and the line that stores."
+            " Part 0 may take products 0, splits, 2 * splits ..., and part 1 those behind them."
         ),
         "All blocks of a digit add to the same `out[n * 128 + o]`: `atomicAdd`.",
     ),
@@ -1184,6 +1237,17 @@ SPLIT_SUMS = Exercise(
             "wrong_value",
             "Only the first part is in the sum: do the other blocks still return at once?",
             slips.first_part_alone,
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Every block begins at product 0 and takes the same ones: part p begins at p.",
+            lambda **given: slips.first_part_alone(**given) * given["splits"],
+        ),
+        Hypothesis(
+            "wrong_value",
+            "Two parts overlap by a product: where one ends, the next begins, and it is there"
+            " twice. A part ends before its end, with `<`.",
+            slips.overlapping,
         ),
         Hypothesis(
             "wrong_value",

@@ -7,6 +7,8 @@ import numpy as np
 
 from course.kernels.mnist_cnn.sockets import BORDER, HEAD_ROWS, MIDDLE, head_of, pooled_of
 
+THREADS = 256  # of a socket's blocks
+
 # ---- bn_relu_pool
 
 
@@ -83,17 +85,39 @@ def in_places(offset):
 # ---- patch_moments
 
 
-def moments_in_other_windows(images, border=BORDER, apart=2, before=1, less=MIDDLE):
+def moments_in_other_windows(images, border=BORDER, apart=2, before=1, less=MIDDLE, behind=None):
     """The moments with another border, of windows that lie closer together or begin with another
-    number of pixels before the image, or of bytes from which something else is taken.
+    number of pixels before the image and end with another behind it, or of bytes from which
+    something else is taken.
     """
-    around = before, 2 - before
+    q = windows_in(images, border, apart, before, less, behind)
+    return np.vstack([q.T @ q, q.sum(0)])
+
+
+def windows_in(images, border=BORDER, apart=2, before=1, less=MIDDLE, behind=None):
+    """The 16 pixels of each window, of all images."""
+    around = before, 2 - before if behind is None else behind
     bordered = np.pad(
         images.astype(np.float64) - less, ((0, 0), around, around), constant_values=border
     )
     view = np.lib.stride_tricks.sliding_window_view(bordered, (4, 4), axis=(1, 2))
-    q = view[:, ::apart, ::apart].reshape(-1, 16)
-    return np.vstack([q.T @ q, q.sum(0)])
+    return view[:, ::apart, ::apart].reshape(-1, 16)
+
+
+def plain_byte_first(moments, images, batch):
+    """The moments with products of a plain byte and a pixel; a border has no byte, and counts the
+    same in both.
+    """
+    q = windows_in(images)
+    plain = windows_in(images, less=0)
+    return np.vstack([plain.T @ q, q.sum(0)])
+
+
+def added_after_each_digit(moments, images, batch, blocks):
+    """The moments of blocks that add to the array after each digit what they have so far."""
+    of_digits = [moments_in_other_windows(images[n : n + 1]) for n in range(batch)]
+    of_blocks = (np.cumsum(of_digits[block::blocks], axis=0) for block in range(blocks))
+    return sum(sums.sum(0) for sums in of_blocks if len(sums))
 
 
 def singles_times(factor):
@@ -125,6 +149,11 @@ def pooled_with(other):
         return pooled_of(pooled, images, of_them, scale, shift, batch)
 
     return changed
+
+
+def eight_taps(weights):
+    """The weights of all channels, the last tap of each being 0."""
+    return weights.reshape(32, 9) * (np.arange(9) < 8)
 
 
 def first_channel_alone(weights):
@@ -268,9 +297,28 @@ def logarithm_of_softmax(out, hidden, w, bias, labels, batch):
 
 
 def nothing_subtracted(out, hidden, w, bias, labels, batch):
-    """With float32's exponentials of the logits as they are."""
+    """With float32's exponentials of the logits as they are, where one of them is infinite.
+
+    Where all are 0, it is as if what is subtracted began at 0: that has a guess of its own.
+    """
     h, weights = in_float64(hidden, w)
     logits = h @ weights.T + bias
+    if (logits.max(1) < 0).all():
+        return head_of(out, hidden, w, bias, labels, batch)
+    return less(np.zeros((len(logits), 1)), out, hidden, w, bias, labels, batch)
+
+
+def subtracted_from_0_on(out, hidden, w, bias, labels, batch):
+    """With the largest logit sought from 0 on."""
+    h, weights = in_float64(hidden, w)
+    largest = (h @ weights.T + bias).max(1, keepdims=True)
+    return less(np.maximum(largest, 0), out, hidden, w, bias, labels, batch)
+
+
+def less(subtracted, out, hidden, w, bias, labels, batch):
+    """With float32's exponentials of the logits less what is `subtracted`, for each digit."""
+    h, weights = in_float64(hidden, w)
+    logits = h @ weights.T + bias - subtracted
     with np.errstate(all="ignore"):
         powers = np.exp(logits.astype(np.float32))
         total = powers.sum(1, keepdims=True)
@@ -279,6 +327,13 @@ def nothing_subtracted(out, hidden, w, bias, labels, batch):
         result = with_gradient(gradient, out, hidden, w, bias, labels, batch)
     result[11, 10] = losses.sum() / batch
     return result
+
+
+def label_not_divided(out, hidden, w, bias, labels, batch):
+    """With the 1 at the label subtracted after the division by the batch."""
+    h, weights = in_float64(hidden, w)
+    gradient = softmax_of(h @ weights.T + bias) / batch - (np.arange(10) == labels[:, None])
+    return with_gradient(gradient, out, hidden, w, bias, labels, batch)
 
 
 def gradients_times(factor, out, hidden, w, bias, labels, batch):
@@ -342,6 +397,16 @@ def update_of(parts_of=lambda parts: parts.sum(0), sign=1):
     return changed
 
 
+def gradient_goes_on(weights, parts, count, splits, rate, blocks):
+    """With a gradient that is not put back to 0 between the weights of a thread."""
+    gradient = parts.astype(np.float64).sum(0)
+    threads = blocks * THREADS
+    for first in range(threads, count, threads):
+        part = slice(first, first + threads)
+        gradient[part] += gradient[first - threads : first][: len(gradient[part])]
+    return weights.astype(np.float64) - rate * gradient
+
+
 def without_rate(weights, parts, count, splits, rate):
     """A step as large as the gradient."""
     return weights.astype(np.float64) - parts.astype(np.float64).sum(0)
@@ -377,3 +442,11 @@ def to_the_end(out, x, w, inputs, splits):
 def sixty_four_each(out, x, w, inputs, splits):
     """With 64 inputs for each part."""
     return summed(out, x[:, : 64 * splits], w[: 64 * splits], inputs, splits)
+
+
+def overlapping(out, x, w, inputs, splits):
+    """With parts that take the first product of the next one, too."""
+    share = -(-inputs // splits)
+    again = np.arange(inputs) % share == 0
+    again[0] = False
+    return summed(out, x * (1 + again), w, inputs, splits)

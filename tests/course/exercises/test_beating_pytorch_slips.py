@@ -19,6 +19,21 @@ FOUR_OF_A_LANE = (
     "            for (int j = lane; j < 128; j += 32)\n"
     "                z[k] += w[k * 128 + j] * h[j];\n"
 )
+X_LOOP = "int x = 0; x < 28; x += 2"  # over the windows of a line
+FILLS = "            pixels[i / 30][i % 30] = pixel_at(&images[n * 784], i / 30 - 1, i % 30 - 1);\n"
+PLAIN_BYTES = """
+        for (int i = threadIdx.x; i < 30 * 30; i += blockDim.x) {
+            int y = i / 30 - 1, x = i % 30 - 1;
+            bool inside = y >= 0 && y < 28 && x >= 0 && x < 28;
+            plain[i / 30][i % 30] = inside ? images[n * 784 + y * 28 + x] : 0.328125f;
+        }
+"""
+ADDS = (
+    "    atomicAdd(&moments[a * 16 + b], products);\n"
+    "    if (a == 0)\n"
+    "        atomicAdd(&moments[16 * 16 + b], singles);\n"
+)
+FROM_THE_FIRST = "largest = z[0], sum = 0"
 EVERY_DIGIT = "int n = 0; n < batch; ++n"
 SHARE = "(inputs + splits - 1) / splits"
 STRIDED = "int i = part; i < inputs; i += splits"
@@ -51,6 +66,33 @@ SLIPS = {
         ([("    if (a == 0)\n", "")], "Row 16 is 16 times as large"),
         ([("n < batch; n += gridDim.x", "n < batch; n += batch")], "takes one digit and ends"),
         ([("int n = blockIdx.x; n < batch; n += gridDim.x", EVERY_DIGIT)], "adds up every digit"),
+        (
+            [("y = 0; y < 28; y += 2", "y = 0; y < 27; ++y"), (X_LOOP, "int x = 0; x < 27; ++x")],
+            "and not at every pixel",
+        ),
+        (
+            [
+                ("[30][30]", "[31][31]"),
+                ("i < 30 * 30", "i < 31 * 31"),
+                ("pixels[i / 30][i % 30]", "pixels[i / 31][i % 31]"),
+                ("i / 30 - 1, i % 30 - 1", "i / 31 - 1, i % 31 - 1"),
+                ("y = 0; y < 28; y += 2", "y = 0; y < 28; ++y"),
+                (X_LOOP, "int x = 0; x < 28; ++x"),
+            ],
+            "and not at every pixel",
+        ),
+        (
+            [
+                ("[30][30];", "[30][30], plain[30][30];"),
+                (FILLS, f"{FILLS}{PLAIN_BYTES}"),
+                ("products += pixels", "products += plain"),
+            ],
+            "One of the two pixels of a product is the plain byte",
+        ),
+        (
+            [(f"    }}\n{ADDS}", f"{ADDS}    }}\n")],
+            "added once more with its next digit",
+        ),
     ],
     "conv1_pool": [
         ([("2 * x + k % 2", "x + k % 2")], "begin two pixels apart"),
@@ -61,6 +103,11 @@ SLIPS = {
         ([(": 0.328125f", ": 0")], "counts as 0.328125, not as 0"),
         ([(" - 33.0f", "")], "33 must be taken from each byte"),
         ([("scale[c] * sum + shift[c]", "sum + shift[c]")], "The scale is missing"),
+        (
+            [("scale[c] * sum + shift[c]", "scale[c] * (sum + shift[c])")],
+            "The shift is scaled, too",
+        ),
+        ([("t < 9", "t < 8")], "The last tap is missing"),
         ([("* sum + shift", "* fmaxf(sum, 0) + shift")], "The ReLU stands before batch norm"),
         ([("t % 3 - 1", "t % 3")], "begin in the output's own column"),
         ([("t / 3 - 1", "t / 3")], "begin in the output's own line"),
@@ -81,11 +128,32 @@ SLIPS = {
             [("labels[n])) / batch", "labels[n]))"), ("[labels[n]]) / batch", "[labels[n]])")],
             "Neither the gradients nor the loss",
         ),
+        ([(FROM_THE_FIRST, "largest = 0, sum = 0")], "it must not begin at 0"),
+        (
+            [
+                ("sum += expf(z[k] - largest)", "sum += expf(z[k])"),
+                ("(expf(z[k] - largest) /", "(expf(z[k]) /"),
+                ("logf(sum) + largest -", "logf(sum) -"),
+            ],
+            "Nothing is subtracted before `expf`",
+        ),
+        (
+            [("/ sum - (k == labels[n])) / batch", "/ sum / batch - (k == labels[n]))")],
+            "subtracted after the division",
+        ),
     ],
     "update": [
         ([("rate * gradient", "gradient")], "The rate is missing"),
         ([("gradient += parts", "gradient = parts")], "Only the last part is taken"),
         ([("weights[i] -= rate", "weights[i] = -rate")], "what is stored is the step alone"),
+        ([("parts[s * count + i]", "parts[i]")], "The first part is taken `splits` times"),
+        (
+            [
+                ("        float gradient = 0;\n", ""),
+                ("    for (int i", "    float gradient = 0;\n    for (int i"),
+            ],
+            "goes on from one weight of a thread to its next",
+        ),
     ],
     "split_sums": [
         ([(STRIDED, "int i = 0; i < inputs; ++i")], "as many times as there are parts"),
@@ -102,6 +170,16 @@ SLIPS = {
         ),
         ([("w[i * 128 + o]", "w[o * inputs + i]")], "read as [128][inputs]"),
         ([(STRIDED, f"int i = part * ({SHARE}); i < inputs; ++i")], "goes on to the end"),
+        ([(STRIDED, "int i = 0; i < inputs; i += splits")], "begins at product 0"),
+        (
+            [
+                (
+                    STRIDED,
+                    f"int i = part * ({SHARE}); i < inputs && i <= (part + 1) * ({SHARE}); ++i",
+                )
+            ],
+            "Two parts overlap by a product",
+        ),
         (
             [(STRIDED, "int i = part * 64; i < inputs && i < part * 64 + 64; ++i")],
             "the rest belongs to no part",
