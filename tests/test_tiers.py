@@ -64,12 +64,18 @@ def test_of_many_parameters_the_same_third_runs_by_day(run):
     assert len(passed(run(FAMILY, "--tier=nightly"))) == 90
 
 
-def test_where_parameters_are_halved_each_test_has_one_of_them():
-    names = [f"{tiers.HALVED[0]}test_a.py::test_{n}" for n in ("b[1]", "b[2]", "b[3]", "c[1]", "d")]
-    names.append("tests/test_a.py::test_b[1]")
-    items = [SimpleNamespace(nodeid=name, get_closest_marker=lambda _: None) for name in names]
-    assert [item.nodeid for item in tiers.of_the_day(items)] == [names[n] for n in (0, 2, 3, 4, 5)]
-    assert all((ROOT / place).exists() for place in tiers.HALVED)
+def test_of_a_folder_a_share_of_each_tests_parameters_runs_by_day():
+    place, count = next(iter(tiers.SHARES.items()))
+    many = [f"{place}test_a.py::test_b[{n}]" for n in range(count + 1)]
+    single = [f"{place}test_a.py::test_{name}" for name in ("c[1]", "d")]
+    elsewhere = [f"tests/test_a.py::test_b[{n}]" for n in range(2)]
+    items = [
+        SimpleNamespace(nodeid=name, get_closest_marker=lambda _: None)
+        for name in (*many, *single, *elsewhere)
+    ]
+    chosen = [item.nodeid for item in tiers.of_the_day(items)]
+    assert chosen == [many[0], many[count], *single, *elsewhere]
+    assert all((ROOT / place).exists() for place in tiers.SHARES)
 
 
 def test_nothing_is_left_out_without_being_asked(run):

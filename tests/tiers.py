@@ -7,7 +7,7 @@
 A test marked `nightly("why")` says what another one says, too, at another order of threads, size or
 place, or asks a browser once more: `make test` leaves it out. Of a test with many parameters, each
 a program or an answer of its own, it runs one in three where it is marked `one_in(3, "why")`, and
-one in two in the folders of HALVED: always the same ones, the first among them. `make nightly`
+as many as SHARES has it for a folder: always the same ones, the first among them. `make nightly`
 leaves out nothing. Without this plugin pytest runs what it is given, whole.
 
 What stands beside a clock, an estimate, takes longer than many a cell: by day notebooks leave it
@@ -61,14 +61,16 @@ LARGE = (
     "tests/course/exercises/test_exercises.py",
     "tests/course/exercises/test_more_answers.py",
 )
-#: Where of each test's parameters by day every second is taken: kernels that notebooks run, too,
-#: engines, which every notebook and exercise runs on, and cheats that are caught by like means
-HALVED = (
-    "tests/course/kernels/",
-    "tests/course/judge/",
-    "tests/utils/cpu/",
-    "tests/utils/tracer/",
-)
+#: Of each test's parameters by day one in so many is taken: of kernels that notebooks run, too, of
+#: engines, which every notebook and exercise runs on, of cheats that are caught by like means
+SHARES = {
+    "tests/course/kernels/": 3,
+    "tests/course/judge/": 3,
+    "tests/utils/cpu/": 3,
+    "tests/utils/tracer/": 3,
+    "tests/course/extensions/": 2,
+    "tests/course/libraries/": 2,
+}
 #: As in utils/timing.py, which would load NumPy before a worker's threads are counted
 NO_ESTIMATES = "CUDA_COURSE_NO_ESTIMATES"
 #: As in utils/cpu/cuda_c/compiler.py, and the level by day
@@ -100,7 +102,8 @@ AT_NIGHT = {
         "tests/course/kernels/reductions/test_scans.py",
     ),
     "11_matmul.ipynb": dict.fromkeys(
-        ("cp-async-climb", "vector-climb"), "tests/course/kernels/matmul/test_float32_kernels.py"
+        ("cp-async-climb", "vector-climb", "warp-climb", "numba-code", "unsigned-climb"),
+        "tests/course/kernels/matmul/test_float32_kernels.py",
     ),
     "12_tensor_cores.ipynb": dict.fromkeys(  # kernels as they stand are tried with all checks
         ("break-barrier", "break-tiles", "break-mma", "break-wait"),
@@ -119,18 +122,20 @@ AT_NIGHT = {
         "tests/course/extensions/test_extensions.py",
     ),
     "19_mnist_cnn.ipynb": dict.fromkeys(  # what came of a whole training; by day of one step
-        ("torch-train-run", "run-check", "curve", "rounding-run", "speed", "break-stream"),
+        ("torch-train-run", "run-check", "curve", "rounding-run", "speed", "break-stream")
+        + ("misread",),
         "tests/course/kernels/mnist_cnn/test_naive_trainer.py",
     ),
     "20_beating_pytorch.ipynb": {
         "break-lanes": "tests/course/kernels/mnist_cnn/test_steps.py",
+        "break-mma": "tests/course/kernels/mnist_cnn/test_steps.py",
         "right-table": "tests/course/kernels/mnist_cnn/test_fast.py",
         "right-shown": "tests/course/kernels/mnist_cnn/test_fast.py",
         "learn": "tests/course/kernels/mnist_cnn/test_sockets.py",  # ten steps; by day two
     },
-    "21_many_gpus.ipynb": {
-        "break-order": "tests/course/kernels/many_gpus/test_trying.py",
-    }
+    "21_many_gpus.ipynb": dict.fromkeys(
+        ("break-order", "break-flags"), "tests/course/kernels/many_gpus/test_trying.py"
+    )
     | dict.fromkeys(  # all ways of cutting a training, by two ranks
         ("buckets-code", "zero-code", "cuts-run", "zero-bytes", "pipeline"),
         "tests/course/kernels/many_gpus/test_cuts.py",
@@ -144,7 +149,8 @@ AT_NIGHT = {
         "tests/course/kernels/attention/test_attention.py",
     ),
     "23_language_model.ipynb": dict.fromkeys(  # kernels as they stand are tried once
-        ("break-cache", "gemv-try"), "tests/course/kernels/language_model/test_trying.py"
+        ("break-cache", "gemv-try", "decoded"),
+        "tests/course/kernels/language_model/test_trying.py",
     ),
     "25_not_written.ipynb": dict.fromkeys(  # envelopes that the judge opens
         (*(f"opened-{number}" for number in range(1, 13) if number != 2), "pattern-one")
@@ -159,6 +165,7 @@ LESS = {
     "19_mnist_cnn.ipynb": {"run": ("lr={lr}", "lr={lr} steps=8")},
     "23_language_model.ipynb": {
         "train": ("cpu=100", "cpu=40"),
+        "first-loss": ("text.chapters()", "text.chapters()[:100_000]"),
         "break-peek": ("lessons, 60", "lessons, 20"),
     },
 }
@@ -229,7 +236,8 @@ def of_the_day(items) -> list:
     for item in items:
         test, is_one_of_many, _ = item.nodeid.partition("[")
         mark = item.get_closest_marker("one_in")
-        count = mark.args[0] if mark else 2 if test.startswith(HALVED) else 1
+        shares = (count for place, count in SHARES.items() if test.startswith(place))
+        count = mark.args[0] if mark else next(shares, 1)
         if not is_one_of_many or numbers[test] % count == 0:
             chosen.append(item)
         numbers[test] += 1

@@ -37,6 +37,9 @@ def limits():
         pytest.skip("memory is limited on Linux without a GPU, whose driver maps memory, too")
 
 
+BY_THE_SAME_LIMIT = pytest.mark.nightly("by day in CUDA C, by the same limit of a process")
+
+
 @pytest.mark.parametrize(
     "id, name, source",
     [
@@ -46,7 +49,7 @@ def limits():
             ROTATE.replace("    int x =", IN_A_KERNEL + "    int x =", 1),
         ),
         ("first_kernels.rotate", "rotate.cu", BEFORE_IT + ROTATE),
-        ("c_for_cuda.allocate", "allocate.cpp", IN_CPP),
+        pytest.param("c_for_cuda.allocate", "allocate.cpp", IN_CPP, marks=BY_THE_SAME_LIMIT),
     ],
     ids=["in the kernel", "before the launch", "in C++"],
 )

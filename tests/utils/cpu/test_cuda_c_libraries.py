@@ -21,6 +21,7 @@ from utils.cpu.cuda_c.library import Library
 
 cpp_compiler()
 
+AS_CHAPTERS_CALL_THEM = pytest.mark.nightly("by day as chapters do: tests/course/libraries")
 RANDOM = np.random.default_rng(5)
 KERNELS = """
 #include <cuda_bf16.h>
@@ -374,6 +375,7 @@ int main() {
     ]
 
 
+@AS_CHAPTERS_CALL_THEM
 def test_gemm_of_many_sizes(tmp_path):
     # All transpositions, sizes around those of the tiles, padded leading dimensions, alpha and
     # beta, against plain sums.
@@ -459,6 +461,7 @@ k,
     assert printed == "0 1 0 1 1\n"
 
 
+@AS_CHAPTERS_CALL_THEM
 def test_every_algorithm_of_cublas_multiplies(tmp_path):
     printed = run_program(
         tmp_path,
@@ -485,6 +488,7 @@ int main() {
     assert printed == "-1 22 23 22 99 22 115 22 "
 
 
+@AS_CHAPTERS_CALL_THEM
 def test_matmul_with_gelu_in_half_precision(tmp_path):
     printed = run_program(
         tmp_path,
@@ -630,6 +634,7 @@ int main() {
     ]
 
 
+@AS_CHAPTERS_CALL_THEM
 def test_names_of_other_versions(tmp_path):
     printed = run_program(
         tmp_path,
@@ -699,6 +704,7 @@ def test_a_wrong_pointer_is_told_with_the_call_of_the_library(tmp_path, check):
     assert ("in the work of cublasScopy\n" if check else behind) in said, said
 
 
+@AS_CHAPTERS_CALL_THEM
 def test_headers_survive_the_programs_macros(tmp_path):
     letters = [chr(c) for c in (*range(ord("A"), ord("Z") + 1), *range(ord("a"), ord("z") + 1))]
     macros = letters + "BLOCK TILE WIDTH SIZE size count rows tile alpha sum block".split()
@@ -792,6 +798,7 @@ int main() {
 """
 
 
+@AS_CHAPTERS_CALL_THEM
 def test_what_public_programs_count_on_builds(tmp_path):
     path = tmp_path / "program.cu"
     path.write_text("#include <cstdio>\n" + COUNTED_ON)

@@ -1,7 +1,6 @@
 """Integers of Numba kernels keep their widths without a GPU, and floats their promotions."""
 
 import ast
-import itertools
 import json
 import sys
 
@@ -23,10 +22,14 @@ WAYS = list(numba_cases.WAYS)
 
 
 @pytest.fixture(scope="module")
-def printed(tmp_path_factory):
-    """What the program of each pair of types, and each way to come to them, prints."""
+def printed(tmp_path_factory, request):
+    """What the program of a pair of types, and a way to come to them, prints: of those asked for,
+    in one process.
+    """
     folder = tmp_path_factory.mktemp("rules")
-    for pair, way in itertools.product(PAIRS, WAYS):
+    asked = [getattr(item, "callspec", None) for item in request.session.items]
+    asked = [of.params for of in asked if of and {"pair", "way"} <= of.params.keys()]
+    for pair, way in {(of["pair"], of["way"]) for of in asked}:
         name = "_".join([*pair, way])
         (folder / f"{name}.py").write_text(numba_cases.program(pair, way))
     command = [sys.executable, "-m", "tests.conformance.numba.run", str(folder)]

@@ -147,6 +147,7 @@ def test_pytorch_learns_the_ledgers_batch_by_the_same_steps():
         weights = {name: value.astype(np.float32) for name, value in moved.items()}
 
 
+@pytest.mark.nightly("by day its gradients are autograd's, and its steps SGD's: test_fast.py")
 def test_the_finished_trainer_learns_the_ledgers_batch_as_pytorch_does():
     ledger = Ledger(*problem(3))
     good = {"head": sockets.SOCKETS["head"].good}
