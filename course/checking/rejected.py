@@ -56,6 +56,13 @@ IN_A_BRANCH = (
     " A __syncthreads() inside a branch makes only those threads wait that come to it: move it"
     " behind the branch, where all threads of the block come"
 )
+#: And where both are in one line and the memory is global, such as `out[i] += part`
+IN_ONE_LINE = (
+    " Both are in one line, and a barrier stands between lines. If these threads do the same work,"
+    " give each of them elements of its own; if each has a part to add, an atomic operation makes"
+    " it right"
+)
+ONE_LINE = re.compile(r":(\d+): .* the same global memory .* in line \1\.")
 #: What it says of one between two blocks: no cure where an index leads to another block's place
 BLOCKS_CURES = "use atomic operations, or two kernels"
 OTHER_BLOCKS = (
@@ -205,6 +212,8 @@ def reject_mistake(failure, kinds=KINDS, exercise=None, source=""):
                 lines.append(OTHER_BARRIERS)
             elif BARRIER_CURES in part[1] and barriers_in_branches(source):
                 lines = [line.replace(BARRIER_CURES, IN_A_BRANCH) for line in lines]
+            elif BARRIER_CURES in part[1] and ONE_LINE.search(part[1]):
+                lines = [line.replace(BARRIER_CURES, IN_ONE_LINE) for line in lines]
             elif BLOCKS_CURES in part[1]:
                 lines.append(OTHER_BLOCKS)
             in_a_loop = part[2] == "deadlock" and "waits in this loop" in part[0]

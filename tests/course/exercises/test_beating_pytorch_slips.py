@@ -33,6 +33,9 @@ ADDS = (
     "    if (a == 0)\n"
     "        atomicAdd(&moments[16 * 16 + b], singles);\n"
 )
+OWN_WEIGHTS = (
+    "int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x"
+)
 FROM_THE_FIRST = "largest = z[0], sum = 0"
 EVERY_DIGIT = "int n = 0; n < batch; ++n"
 SHARE = "(inputs + splits - 1) / splits"
@@ -147,6 +150,7 @@ SLIPS = {
         ([("gradient += parts", "gradient = parts")], "Only the last part is taken"),
         ([("weights[i] -= rate", "weights[i] = -rate")], "what is stored is the step alone"),
         ([("parts[s * count + i]", "parts[i]")], "The first part is taken `splits` times"),
+        ([(OWN_WEIGHTS, "int i = 0; i < count; ++i")], "give each of them elements of its own"),
         (
             [
                 ("        float gradient = 0;\n", ""),
