@@ -11,10 +11,27 @@ from course.kernels.mnist_cnn.sockets import SOCKETS, head_of, pooled_of
 
 # ---- bn_relu_pool: three layers forward in one pass
 
-BN_RELU_POOL_CU = """
+PLAIN_BN_RELU_POOL = """
 // Batch norm (as scale and shift of each channel), ReLU and 2x2 max-pooling in one pass.
 // y [rows, width, channels], out [rows / 2, width / 2, channels].
-// width is even, channels a multiple of 4.
+__global__ void bn_relu_pool(float* out, const float* y, const float* scale, const float* shift,
+                             int rows, int width, int channels) {
+    int total = rows / 2 * (width / 2) * channels;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < total; i += gridDim.x * blockDim.x) {
+        int c = i % channels;
+        int x = i / channels % (width / 2);
+        int row = i / channels / (width / 2);
+        float best = 0;
+        for (int k = 0; k < 4; ++k) {
+            float v = y[((2 * row + k / 2) * width + 2 * x + k % 2) * channels + c];
+            best = fmaxf(best, scale[c] * v + shift[c]);
+        }
+        out[i] = best;
+    }
+}
+"""
+FOUR_AT_A_TIME = """
+// Right, too: four channels in one load.
 __global__ void bn_relu_pool(float* out, const float* y, const float* scale, const float* shift,
                              int rows, int width, int channels) {
     const float4* in = reinterpret_cast<const float4*>(y);
@@ -35,24 +52,6 @@ __global__ void bn_relu_pool(float* out, const float* y, const float* scale, con
             best.w = fmaxf(best.w, fmaf(s.w, v.w, t.w));
         }
         reinterpret_cast<float4*>(out)[i] = best;
-    }
-}
-"""
-
-PLAIN_BN_RELU_POOL = """
-__global__ void bn_relu_pool(float* out, const float* y, const float* scale, const float* shift,
-                             int rows, int width, int channels) {
-    int total = rows / 2 * (width / 2) * channels;
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < total; i += gridDim.x * blockDim.x) {
-        int c = i % channels;
-        int x = i / channels % (width / 2);
-        int row = i / channels / (width / 2);
-        float best = 0;
-        for (int k = 0; k < 4; ++k) {
-            float v = y[((2 * row + k / 2) * width + 2 * x + k % 2) * channels + c];
-            best = fmaxf(best, scale[c] * v + shift[c]);
-        }
-        out[i] = best;
     }
 }
 """
@@ -121,7 +120,7 @@ __global__ void bn_relu_pool(float* out, const float* y, const float* scale, con
     }
 }
 """,
-    solution=BN_RELU_POOL_CU,
+    solution=PLAIN_BN_RELU_POOL,
     inputs=feature_maps,
     reference=slips.pooled,
     specials="finite",
@@ -146,7 +145,6 @@ __global__ void bn_relu_pool(float* out, const float* y, const float* scale, con
     other_block=(96, 1, 1),
     is_square=lambda s: s[0] == s[1],
     swapped=(0, 1),
-    effort=8,  # a float at a time, and scales read again, are right, too
     hints=(
         (
             "From a value to its right neighbour in the same channel it is `channels` numbers, and"

@@ -190,7 +190,6 @@ SLIPS = {
         ),
     ],
 }
-BASES = {"bn_relu_pool": beating_pytorch.PLAIN_BN_RELU_POOL}  # the solution takes four at a time
 ANOTHER = pytest.mark.nightly("by day one mistake of each exercise")
 
 
@@ -206,10 +205,16 @@ def cases():
 def test_a_natural_mistake_is_named(name, changes, words, tmp_path, small):
     exercise = small(EXERCISES[f"beating_pytorch.{name}"])
     answer = tmp_path / "answer.cu"
-    answer.write_text(changed(BASES.get(name, exercise.solution), *changes))
+    answer.write_text(changed(exercise.solution, *changes))
     outcome = check_answer(exercise, answer, 1)
     assert not outcome.solved
     assert words in repr(outcome)
+
+
+def test_four_channels_in_one_load_are_right_too(tmp_path, small):
+    answer = tmp_path / "answer.cu"
+    answer.write_text(beating_pytorch.FOUR_AT_A_TIME)
+    assert check_answer(small(EXERCISES["beating_pytorch.bn_relu_pool"]), answer, 1).solved
 
 
 @pytest.mark.nightly("300 digits, every access watched, take ten seconds")
