@@ -191,6 +191,16 @@ EDITS["a ReLU of the finale's backward pass"] = Edit(
     "wrong are conv1.weight, bn1.weight, bn1.bias, conv2.weight",
 )
 
+EDITS["half a warp of the finale's trainer"] = Edit(
+    "20_beating_pytorch",
+    ("setup", "exercises-import", "race-pytorch", "ledger-start", "add-forward", "learn"),
+    "gate-lanes",
+    "bit < 32",
+    "bit < 16",
+    "break-lanes",
+    "wrong are conv1.weight, bn1.weight, bn1.bias, conv2.weight",
+)
+
 
 def printed(cells, folder):
     """What each of these cells prints, run one after the other in a notebook's folder."""
