@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from course.kernels.attention import bench, classic, hopper, problem, reference, rightness
+from course.kernels.attention import (
+    bench,
+    bench_order,
+    classic,
+    hopper,
+    problem,
+    reference,
+    rightness,
+)
 from course.kernels.attention.reference import Case
 from course.kernels.attention.rungs import RUNGS, Rung
 from tests.compiling import compiled, needs_nvcc, sass
@@ -193,6 +201,13 @@ def test_the_plan_gives_each_tile_to_one_block_and_all_end_together(queries, key
         assert last > first
         loads.append(sum(costs[row // hopper.QUERIES] + 1 for _, _, row, _ in tiles[first:last]))
     assert max(loads) - min(loads) <= max(costs) + 1
+
+
+@pytest.mark.nightly("by day the rungs themselves; this is what a bench makes of them")
+@pytest.mark.parametrize("causal", [False, True])
+def test_tiles_are_right_in_every_order(causal):
+    case = Case(2, 256, heads=2, causal=causal)
+    assert bench_order.largest_difference(case) <= 2**-6
 
 
 def test_a_tile_costs_the_keys_that_its_last_query_sees():
