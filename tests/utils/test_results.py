@@ -285,10 +285,12 @@ def test_a_line_that_is_no_result_is_named(tmp_path, torn):
         results.read_lines(path)
 
 
-def test_nothing_is_recorded_without_a_gpu(tmp_path, monkeypatch):
+@pytest.mark.parametrize("level", ["", "7.5"])
+def test_nothing_is_recorded_without_a_gpu(tmp_path, monkeypatch, level):
     from utils import hardware
 
     monkeypatch.setattr(engine, "gpu", lambda: None)
+    monkeypatch.setenv(engine.LEVEL, level)
     monkeypatch.setenv(results.RECORD, str(tmp_path / "record.jsonl"))
     with pytest.raises(RuntimeError, match="a/b is not recorded: there is no GPU here"):
         results.append({"name": "a/b", "value": 1, "unit": "ms", "spread": 0})

@@ -311,9 +311,9 @@ def append(entry: dict) -> None:
 
 def level_suffix() -> str:
     """What the names of results end with where a level is pretended: "/level_7.5", else ""."""
-    if not os.environ.get(engine.LEVEL) or not engine.gpu().pretended:
-        return ""
-    return f"/level_{os.environ[engine.LEVEL]}"
+    level = os.environ.get(engine.LEVEL)
+    gpu = engine.gpu() if level else None
+    return f"/level_{level}" if gpu and gpu.pretended else ""
 
 
 def record(
