@@ -3,7 +3,12 @@
 import contextlib
 import os
 import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from utils.gpu_queue.turns import Turn
 
 #: Names the queue's folder. Where it is not set there is no queue.
 FOLDER = "CUDA_COURSE_GPU_QUEUE"
@@ -30,7 +35,7 @@ NO_TURN = NoTurn()
 
 
 @contextlib.contextmanager
-def turn():
+def turn() -> Iterator["Turn | NoTurn"]:
     """Work of which `start` begins the part that needs the GPU to itself, until the block's end.
 
     A block within another one belongs to its turn. Without ``CUDA_COURSE_GPU_QUEUE`` nothing

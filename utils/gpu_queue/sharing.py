@@ -14,8 +14,11 @@ kernels overlap, and an illegal access of one learner ends the kernels of all wh
 mistakes.
 """
 
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
 
 import psutil
 
@@ -67,7 +70,7 @@ def cards() -> tuple[Card, ...]:
 
 
 @contextmanager
-def _nvml():
+def _nvml() -> Iterator[ModuleType | None]:
     """NVIDIA's management library, or None."""
     try:
         import pynvml
@@ -82,7 +85,7 @@ def _nvml():
         pynvml.nvmlShutdown()
 
 
-def _card(nvml, index) -> Card:
+def _card(nvml: ModuleType, index: int) -> Card:
     handle = nvml.nvmlDeviceGetHandleByIndex(index)
     whole = _slice(nvml, handle)
     exclusive = _asked(nvml.nvmlDeviceGetComputeMode, handle) not in (
@@ -95,7 +98,7 @@ def _card(nvml, index) -> Card:
     return Card(whole, mig=True, exclusive=exclusive, slices=tuple(_slices(nvml, handle)))
 
 
-def _slices(nvml, handle):
+def _slices(nvml: ModuleType, handle: object) -> Iterator[Slice]:
     """The slices of a GPU that is cut."""
     for number in range(_asked(nvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0):
         part = _asked(nvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, number)
@@ -103,12 +106,12 @@ def _slices(nvml, handle):
             yield _slice(nvml, part)
 
 
-def _slice(nvml, handle) -> Slice:
+def _slice(nvml: ModuleType, handle: object) -> Slice:
     memory = nvml.nvmlDeviceGetMemoryInfo(handle).total
     return Slice(nvml.nvmlDeviceGetUUID(handle), nvml.nvmlDeviceGetName(handle), memory)
 
 
-def _asked(question, *of):
+def _asked(question: Callable[..., Any], *of: object) -> Any:
     """NVML's answer, or None where a GPU or a driver has none."""
     import pynvml
 
@@ -126,7 +129,9 @@ def mps_runs() -> bool:
 # ---- a learner's part
 
 
-def environment(number: int, learners: int, folder: str, found=None) -> dict[str, str]:
+def environment(
+    number: int, learners: int, folder: str, found: Sequence[Card] | None = None
+) -> dict[str, str]:
     """The variables of a learner's server: which part of which GPU they use, and how much of its
     memory frameworks may take.
 
@@ -163,7 +168,9 @@ def share(part: Slice, learners: int) -> float:
 # ---- in words
 
 
-def lines(learners: int, found=None, mps=None):
+def lines(
+    learners: int, found: Sequence[Card] | None = None, mps: bool | None = None
+) -> Iterator[str]:
     """What an instructor should know of this machine's GPUs, a line each."""
     found = cards() if found is None else found
     if not found:
@@ -181,7 +188,7 @@ def lines(learners: int, found=None, mps=None):
         )
 
 
-def _said(card):
+def _said(card: Card) -> str:
     """How one GPU is shared."""
     if card.exclusive:
         return "takes one process only; change that: nvidia-smi -c DEFAULT"
@@ -194,7 +201,7 @@ def _said(card):
     return "one queue for what is timed; what is not timed runs by turns of milliseconds"
 
 
-def _shares(parts, learners):
+def _shares(parts: Sequence[Slice], learners: int) -> Iterator[str]:
     """How much memory each learner has."""
     most = neighbours(0, learners, len(parts))
     smallest = min(parts, key=lambda part: part.memory)
@@ -206,5 +213,5 @@ def _shares(parts, learners):
         yield f"That is too little for the chapters' sizes: {few} learners fit; others use the CPU."
 
 
-def _gigabytes(count):
+def _gigabytes(count: float) -> str:
     return f"{count / (1 << 30):.1f} GiB"

@@ -28,6 +28,7 @@ import re
 import secrets
 import stat
 import time
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,7 +46,7 @@ PATIENCE = 5
 
 #: Names of this process's own tickets. Its own locks never stop it, and to open and close such a
 #: file would give up the lock (fcntl(2)).
-_held = set()
+_held: set[str] = set()
 
 
 class NoQueue(Exception):
@@ -181,7 +182,7 @@ class Place:
 
 
 @contextlib.contextmanager
-def _one_of_mine():
+def _one_of_mine() -> Iterator[None]:
     """One process of a user at a time: then they agree in which order they came."""
     path = Path(platformdirs.user_cache_dir("cuda-course")) / "gpu_queue.lock"
     with contextlib.ExitStack() as held:
@@ -191,7 +192,7 @@ def _one_of_mine():
         yield
 
 
-def _after_mine(folder) -> int:
+def _after_mine(folder: Path) -> int:
     """A number behind those of one's other requests: now, in nanoseconds, if the clock went on."""
     latest = 0
     for entry in os.scandir(folder):
@@ -211,27 +212,29 @@ def present(folder: Path, device: str) -> dict[str, Ticket]:
     for name in _names(folder, device):
         path = folder / name
         ticket, alive = _read(path)
+        if ticket is None:
+            continue
         if alive:
             found[name] = ticket
-        elif ticket is not None and ticket.owner == os.getuid():
+        elif ticket.owner == os.getuid():
             for left in (path, path.with_suffix(TURN), path.with_suffix(SEEN)):
                 with contextlib.suppress(OSError):
                     left.unlink()
     return found
 
 
-def _names(folder, device):
+def _names(folder: Path, device: str) -> list[str]:
     """The names of all tickets for a device."""
     start = _plain(device) + "."
     return [n for n in os.listdir(folder) if n.startswith(start) and n.endswith(TICKET)]
 
 
-def _plain(device):
+def _plain(device: str) -> str:
     """A device's name as part of a file's."""
     return re.sub(r"[^A-Za-z0-9-]", "-", device)
 
 
-def _read(path) -> tuple[Ticket | None, bool]:
+def _read(path: Path) -> tuple[Ticket | None, bool]:
     """(what a file says, whether its owner is alive); (None, False) for what is no ticket."""
     try:
         facts = path.lstat()
@@ -245,7 +248,7 @@ def _read(path) -> tuple[Ticket | None, bool]:
     return ticket, alive
 
 
-def _is_locked(path) -> bool:
+def _is_locked(path: Path) -> bool:
     """Whether another process holds the lock on a file. Raises OSError where it is gone."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
@@ -257,7 +260,7 @@ def _is_locked(path) -> bool:
     return False
 
 
-def _marked(path, owner) -> float | None:
+def _marked(path: Path, owner: int) -> float | None:
     """When a mark was made, in seconds since the epoch; one that is another's does not count."""
     with contextlib.suppress(OSError):
         facts = path.lstat()
@@ -269,7 +272,7 @@ def _marked(path, owner) -> float | None:
 # ---- their order
 
 
-def in_order(tickets) -> list[Ticket]:
+def in_order(tickets: Collection[Ticket]) -> list[Ticket]:
     """Tickets in the order of their turns: all users' first ones before anybody's second."""
     ranked = []
     for owner in {ticket.owner for ticket in tickets}:
@@ -287,9 +290,10 @@ class View:
     def __init__(self, place: Place, limit: float):
         self.place = place
         self.limit = limit
-        self.early = None  # names of those who were there at the arrival, and so go first
-        self.passed = set()  # names of those who had their time
-        self.in_front_since = {}  # name -> since when, by our own clock
+        #: names of those who were there at the arrival, and so go first
+        self.early: set[str] | None = None
+        self.passed: set[str] = set()  # names of those who had their time
+        self.in_front_since: dict[str, float] = {}  # name -> since when, by our own clock
         self.looked = place.looked  # when one looked last, by our own clock, too
 
     def look(self) -> list[Ticket]:
@@ -309,23 +313,24 @@ class View:
             self.place.draw_again()
             self.early = None
             self.be_in_time()
-        if self.early is None:
-            mine, others = self._arrive()
-        ahead = [t for t in others if t.name in self.early and _key(t) < _key(mine)]
+        early = self.early
+        if early is None:
+            mine, others, early = self._arrive()
+        ahead = [t for t in others if t.name in early and _key(t) < _key(mine)]
         return self._without_the_late(in_order(ahead)) + [mine]
 
-    def _arrive(self) -> tuple[Ticket, list[Ticket]]:
-        """Note who was there before one drew, and who has drawn since."""
+    def _arrive(self) -> tuple[Ticket, list[Ticket], set[str]]:
+        """Note who was there before one drew, and who has drawn since: (mine, others, early)."""
         self.place.arrive()
         mine, others = self._present()
-        early = [
+        there = [
             ticket
             for ticket in others
             if ticket.owner != mine.owner
             and (ticket.name in self.place.there or ticket.drawn >= self.place.before - TICK)
         ]
-        self.early = {ticket.name for ticket in _first_of_each(early)}
-        return mine, others
+        self.early = early = {ticket.name for ticket in _first_of_each(there)}
+        return mine, others, early
 
     def be_in_time(self) -> None:
         """Raise Late where one has not looked for too long."""
@@ -340,7 +345,7 @@ class View:
             raise NoQueue(f"somebody cleared {self.place.folder}")
         return mine, [t for t in others.values() if t.name not in self.passed]
 
-    def _without_the_late(self, ahead) -> list[Ticket]:
+    def _without_the_late(self, ahead: list[Ticket]) -> list[Ticket]:
         """Those ahead, without who is in front for longer than anybody may be."""
         while ahead and self._had_its_time(ahead[0]):
             self.passed.add(ahead[0].name)
@@ -358,17 +363,17 @@ class View:
         return waited > self.limit
 
 
-def _key(ticket):
+def _key(ticket: Ticket) -> tuple[int, int]:
     """By which tickets of different users are compared: the kernel's word."""
     return ticket.drawn, ticket.inode
 
 
-def _since(ticket):
+def _since(ticket: Ticket) -> str:
     """By which tickets of one user are compared: that user's word."""
     return ticket.name.partition(".")[2]
 
 
-def _first_of_each(tickets):
+def _first_of_each(tickets: Iterable[Ticket]) -> Iterable[Ticket]:
     """Of each user the ticket that comes first."""
     firsts = {}
     for ticket in sorted(tickets, key=_since, reverse=True):

@@ -13,7 +13,7 @@ SECONDS, GRACE = 10.0, 5.0
 #: Seconds between two looks: of who is next, more for each place farther behind, at most
 NEXT, EACH, MOST = 0.03, 0.1, 1.0
 
-_said = set()
+_said: set[str] = set()
 
 
 class Turn:
@@ -25,8 +25,9 @@ class Turn:
     def __init__(self, folder: Path, device: str):
         self.folder = folder
         self.device = device
-        self.place = None
-        self.drawn = self.began = None  # by the clock of all processes, time.monotonic
+        self.place: Place | None = None
+        self.drawn: float | None = None  # by the clock of all processes, time.monotonic
+        self.began: float | None = None
         self.waited = 0.0
 
     def start(self) -> bool:
@@ -46,26 +47,27 @@ class Turn:
         self.waited += self.began - begin
         return True
 
-    def _wait(self):
+    def _wait(self) -> None:
         notice = words.Notice()
         self.drawn = time.monotonic()
         try:
             while not self._begun(notice):
-                self.place.leave()  # others went on while this process was stopped
+                pass
         finally:
             notice.close()
 
-    def _begun(self, notice) -> bool:
+    def _begun(self, notice: words.Notice) -> bool:
         """Wait in the queue and mark the turn; False for who has to draw another ticket."""
-        self.place = Place(checked(self.folder), self.device)
-        view = View(self.place, SECONDS + GRACE)
+        place = self.place = Place(checked(self.folder), self.device)
+        view = View(place, SECONDS + GRACE)
         try:
             while len(order := view.look()) > 1 or view.early is None:
                 notice.update(order[:-1])
                 time.sleep(min(NEXT + EACH * max(0, len(order) - 2), MOST))
-            self.place.mark()
+            place.mark()
             view.be_in_time()  # or it was stopped between its last look and the mark
-        except Late:
+        except Late:  # others went on while this process was stopped
+            place.leave()
             return False
         return True
 

@@ -2,8 +2,14 @@
 
 import sys
 import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from utils.engine import FORCE_CPU
+
+if TYPE_CHECKING:
+    from utils.gpu_queue.tickets import Ticket
 
 ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
 #: Seconds of waiting after which something is said, and after which another way is offered
@@ -26,7 +32,7 @@ def ordinal(number: int) -> str:
     return str(number) + {1: "st", 2: "nd", 3: "rd"}.get(last, "th")
 
 
-def place(ahead, now: float) -> str:
+def place(ahead: Sequence["Ticket"], now: float) -> str:
     """Such as "third; about 3 s". now: the time, in seconds since the epoch."""
     seconds = len(ahead) * TYPICAL
     if ahead and ahead[0].started is not None:
@@ -38,12 +44,12 @@ def place(ahead, now: float) -> str:
 class Notice:
     """One line that is written anew while one waits, and gone afterwards."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.since = time.monotonic()
         self.shown = ""
         self.offered = False
 
-    def update(self, ahead) -> None:
+    def update(self, ahead: Sequence["Ticket"]) -> None:
         """Say what is so now."""
         waited = time.monotonic() - self.since
         if waited < SOON:
@@ -60,7 +66,7 @@ class Notice:
         if self.shown:
             self._write("")
 
-    def _write(self, text):
+    def _write(self, text: str) -> None:
         if text == self.shown:
             return
         blank = " " * len(self.shown)
@@ -74,7 +80,7 @@ def say(text: str) -> None:
     print(f"Note: {text}", file=sys.stderr, flush=True)
 
 
-def queue_is_missing(folder, reason: str) -> str:
+def queue_is_missing(folder: Path, reason: str) -> str:
     """What is said once where the queue's folder cannot be used."""
     return (
         f"times are taken without a turn, so others may disturb them: {reason}. Whoever runs this "

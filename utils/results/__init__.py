@@ -16,9 +16,11 @@ import os
 import platform
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from utils import engine
 from utils.files import ASSETS, write_whole
@@ -26,6 +28,8 @@ from utils.results.likeness import preferred
 
 RECORD = "CUDA_COURSE_RECORD"
 FOLDER = ASSETS / "results"
+#: Files of results, each with the time of its last change
+Files = tuple[tuple[Path, int], ...]
 _LIBRARIES = ("numpy", "numba", "numba-cuda", "torch", "triton", "cuda-core")
 
 
@@ -59,7 +63,7 @@ _VERSION = {"type": "string", "pattern": r"^\d+\.\d+$"}
 _VERSIONS = {"type": "object", "minProperties": 1, "additionalProperties": _TEXT}
 
 
-def _object(**properties) -> dict:
+def _object(**properties: dict) -> dict:
     """JSON Schema of an object that has exactly these properties."""
     return {
         "type": "object",
@@ -96,7 +100,7 @@ _FILE = _object(
 
 
 @functools.cache
-def _quick():
+def _quick() -> Callable[[object], object]:
     """What raises for a file's content of another form: in a tenth of a second for thousands of
     entries, and jsonschema, which names all that is wrong, needs two.
     """
@@ -105,7 +109,7 @@ def _quick():
     return fastjsonschema.compile(_FILE)
 
 
-def _problems_of_form(content) -> list[str]:
+def _problems_of_form(content: Any) -> list[str]:
     try:
         _quick()(content)
     except ValueError:  # fastjsonschema's are of this class
@@ -113,7 +117,7 @@ def _problems_of_form(content) -> list[str]:
     return []
 
 
-def _problems(content, schema) -> list[str]:
+def _problems(content: Any, schema: dict) -> list[str]:
     from jsonschema import Draft202012Validator
 
     problems = []
@@ -135,7 +139,7 @@ def _problems_of_entry(entry: dict) -> list[str]:
     return problems
 
 
-def validate(content) -> list[str]:
+def validate(content: Any) -> list[str]:
     """Problems of a results file's content (as `json.load` gives it), a sentence each."""
     problems = _problems_of_form(content)
     if problems:
@@ -154,7 +158,7 @@ def validate(content) -> list[str]:
     return problems
 
 
-def _sound(content, path):
+def _sound(content: Any, path: Path) -> dict:
     problems = validate(content)
     if not problems:
         name = f"{slug(content['gpu']['name'])}.json"
@@ -162,7 +166,8 @@ def _sound(content, path):
             problems = [f"must be called {name}"]
     if problems:
         raise ValueError(f"{path} is not a sound results file:\n  " + "\n  ".join(problems))
-    return content
+    sound: dict = content
+    return sound
 
 
 # ---- reading
@@ -224,23 +229,23 @@ def together(*names: str, folder: Path | None = None) -> list[dict | None]:
 
 def recorded_gpu(name: str, folder: Path | None = None) -> dict:
     """What is recorded of a GPU itself (as `utils.hardware.this_gpu`). KeyError for another one."""
-    gpus = [content["gpu"] for content in _contents(_files(folder))]
+    gpus: list[dict] = [content["gpu"] for content in _contents(_files(folder))]
     return {gpu["name"]: gpu for gpu in gpus}[name]
 
 
-def _files(folder):
-    """The results files, each with the time of its last change."""
+def _files(folder: Path | None) -> Files:
+    """The results files of a folder, `FOLDER` unless given."""
     paths = sorted(Path(folder or FOLDER).glob("*.json"))
     return tuple((path, path.stat().st_mtime_ns) for path in paths)
 
 
-def _contents(files):
+def _contents(files: Files) -> list[dict]:
     return [_content(path, when) for path, when in files]
 
 
 # notebooks ask for many entries: a file is read and validated once, and when it changes
 @functools.lru_cache
-def _content(path, _modified):
+def _content(path: Path, _modified: int) -> dict:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:  # not JSON, or not even text
@@ -249,13 +254,13 @@ def _content(path, _modified):
 
 
 @functools.lru_cache
-def _shown(files, here):
+def _shown(files: Files, here: engine.GPU | None) -> dict[str, dict]:
     """{name: entry} of `load`. here: this machine's GPU."""
     topics = defaultdict(list)  # topic: its entries of each GPU, the preferred one first
     for content in preferred(_contents(files), here):
         for topic, entries in _by_topic(content).items():
             topics[topic].append(entries)
-    shown = {}
+    shown: dict[str, dict] = {}
     for of_gpus in topics.values():
         most = max(map(len, of_gpus))
         chosen = next(entries for entries in of_gpus if 2 * len(entries) >= most)
@@ -264,7 +269,7 @@ def _shown(files, here):
 
 
 @functools.lru_cache
-def _by_gpu(files):
+def _by_gpu(files: Files) -> dict[str, dict[str, dict]]:
     """{GPU: {name: entry}} of all files."""
     gpus = {}
     for content in _contents(files):
@@ -273,7 +278,7 @@ def _by_gpu(files):
     return gpus
 
 
-def _by_topic(content):
+def _by_topic(content: dict) -> dict[str, list[dict]]:
     topics = defaultdict(list)
     for entry in content["results"]:
         topic, _, _ = entry["name"].partition("/")
@@ -336,10 +341,11 @@ def record(
 def known(gpu_name: str) -> dict:
     """What `utils.hardware.this_gpu` returned on a GPU that has a file of results."""
     path = FOLDER / f"{slug(gpu_name)}.json"
-    return json.loads(path.read_text(encoding="utf-8"))["gpu"]
+    gpu: dict = json.loads(path.read_text(encoding="utf-8"))["gpu"]
+    return gpu
 
 
-def read_lines(path) -> list[dict]:
+def read_lines(path: str | Path) -> list[dict]:
     """Entries that `append` collected in a file of JSON lines; the last of a name counts.
 
     ValueError, with the line's number, for one that is no entry.
@@ -358,7 +364,7 @@ def read_lines(path) -> list[dict]:
     return list(entries.values())
 
 
-def write(gpu_info: dict, entries: list[dict], path=None) -> Path:
+def write(gpu_info: dict, entries: list[dict], path: str | Path | None = None) -> Path:
     """Write a results file and return its path, `assets/results/<gpu>.json` by default.
 
     `gpu_info` is what `utils.hardware.this_gpu` returns. The head's date and versions are those of
