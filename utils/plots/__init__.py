@@ -5,11 +5,61 @@ and no figure stays in memory; as the last value of a cell it is displayed as SV
 the page, with a description for those who cannot see it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from .picture import IDLE, INK, chart, figure
+
+if TYPE_CHECKING:
+    from ipywidgets import Widget
+    from matplotlib.axes import Axes
+
+    from .picture import Picture
+
+__all__ = [
+    "ACCENT",
+    "ALARM",
+    "BLOCK_COLOURS",
+    "FAR_APART",
+    "IDLE",
+    "INK",
+    "OTHERS",
+    "bundle_of",
+    "chart",
+    "figure",
+    "images",
+    "index_map",
+    "roofline",
+    "timing_bars",
+    "widget_view",
+]
+
+#: (name -> bytes per second, name -> FLOP per second, whose they are)
+Roofs = tuple[Mapping[str, float], Mapping[str, float], str]
+#: (FLOP per byte, FLOP per second where it is known)
+Point = tuple[float, float | None]
+
+
+class Timed(Protocol):
+    """What a bar is drawn of (`utils.timing.Timing`)."""
+
+    @property
+    def time(self) -> tuple[float, float] | None: ...
+
+    @property
+    def where(self) -> str: ...
+
+    @property
+    def copy_time(self) -> float | None: ...
+
+
+class WithWidget(Protocol):
+    """What ipywidgets can show."""
+
+    def widget(self) -> "Widget": ...
+
 
 # Okabe and Ito's palette, which people with colour-blindness can tell apart; light enough for black
 # numbers on it.
@@ -43,7 +93,7 @@ def images(
     alt: str,
     width: float = 8.0,
     columns: int | None = None,
-):
+) -> "Picture":
     """Pictures side by side: [h, w] grey (0..255, or 0..1 floats) or [h, w, 3] colour.
 
     alt: what they show.
@@ -74,8 +124,13 @@ def images(
 
 
 def index_map(
-    grid, block, shape=None, *, owner: np.ndarray | None = None, title: str | None = None
-):
+    grid: int | Sequence[int],
+    block: int | Sequence[int],
+    shape: Sequence[int] | None = None,
+    *,
+    owner: np.ndarray | None = None,
+    title: str | None = None,
+) -> "Picture":
     """Which thread of which block takes which element, for a 1-D or 2-D launch.
 
     grid, block: as in ``kernel[grid, block]``: an int or (x,) or (x, y).
@@ -145,18 +200,22 @@ def _line_length(block: int) -> int:
     return WARP // block * block if block <= WARP else WARP
 
 
-def _axis(size) -> tuple[int, int]:
+def _axis(size: int | Sequence[int]) -> tuple[int, int]:
     """A launch size, an int or (x,) or (x, y), as (x, y)."""
     sizes = tuple(size) if isinstance(size, Sequence) else (size,)
     if len(sizes) > 2:
         raise ValueError(f"a map shows 1-D and 2-D launches, not {sizes}")
-    return (*sizes, 1)[:2]
+    x, y = (*sizes, 1)[:2]
+    return x, y
 
 
-def _cell(axes, x, y, block, inside, text, inches):
+def _cell(
+    axes: "Axes", x: float, y: float, block: int, inside: bool, text: str, inches: float
+) -> None:
     from matplotlib.patches import Rectangle
 
     colour = BLOCK_COLOURS[block % len(BLOCK_COLOURS)]
+    style: dict[str, Any]
     if not inside:
         style = {
             "facecolor": "white",
@@ -183,17 +242,17 @@ def _cell(axes, x, y, block, inside, text, inches):
         )
 
 
-def _outline_blocks(axes, grid_x, grid_y, block_x, block_y):
+def _outline_blocks(axes: "Axes", grid_x: int, grid_y: int, block_x: int, block_y: int) -> None:
     from matplotlib.patches import Rectangle
 
-    style = {"fill": False, "edgecolor": INK, "linewidth": 1.2}
     for by in range(grid_y):
         for bx in range(grid_x):
             corner = bx * block_x, by * block_y
-            axes.add_patch(Rectangle(corner, block_x, block_y, **style))
+            block = Rectangle(corner, block_x, block_y, fill=False, edgecolor=INK, linewidth=1.2)
+            axes.add_patch(block)
 
 
-def _caption(blocks, block, threads, elements, idle, missed) -> str:
+def _caption(blocks: int, block: int, threads: int, elements: int, idle: int, missed: int) -> str:
     plural = "" if blocks == 1 else "s"
     text = f"{blocks:,} block{plural} × {block:,} threads = {threads:,} threads"
     text += f" for {elements:,} elements"
@@ -208,7 +267,9 @@ def _caption(blocks, block, threads, elements, idle, missed) -> str:
 FAR_APART = 50
 
 
-def timing_bars(timings: Mapping[str, object], in_words=lambda ms: f"{ms:.3g} ms"):
+def timing_bars(
+    timings: Mapping[str, Timed], in_words: Callable[[float], str] = lambda ms: f"{ms:.3g} ms"
+) -> "Picture":
     """A bar for the median of each timing (`utils.timing.Timing`), with whiskers.
 
     The quickest is highlighted; a mark on a bar says how long a copy of as many bytes takes.
@@ -216,8 +277,9 @@ def timing_bars(timings: Mapping[str, object], in_words=lambda ms: f"{ms:.3g} ms
     recorded times, and the axis says whose.
     """
     measured = {label: t for label, t in timings.items() if t.time}
-    medians = [timing.time[0] for timing in measured.values()]
-    spreads = [timing.time[1] for timing in measured.values()]
+    times = [t.time for t in measured.values() if t.time]
+    medians = [median for median, _ in times]
+    spreads = [spread for _, spread in times]
     whose = "; ".join(dict.fromkeys(t.where for t in measured.values() if t.where))
     note = f", recorded on {whose}" if whose else ""
     numbers = [in_words(median) for median in medians]
@@ -244,7 +306,7 @@ def timing_bars(timings: Mapping[str, object], in_words=lambda ms: f"{ms:.3g} ms
     return fig
 
 
-def _mark_roofs(axes, measured):
+def _mark_roofs(axes: "Axes", measured: Mapping[str, Timed]) -> None:
     """On each bar of known bytes a mark where a copy of as many bytes would end."""
     roofs = {row: t.copy_time for row, t in enumerate(measured.values()) if t.copy_time}
     if not roofs:
@@ -262,7 +324,7 @@ def _mark_roofs(axes, measured):
     axes.legend(frameon=False, fontsize=8, loc="lower right", bbox_to_anchor=(1, 1))
 
 
-def roofline(roofs, kernels: Mapping[str, tuple[float, float | None]], title: str = ""):
+def roofline(roofs: Roofs, kernels: Mapping[str, Point], title: str = "") -> "Picture":
     """FLOP/s against arithmetic intensity, with the roofs and a point for each kernel.
 
     roofs: what `utils.hardware.roofs` returns: {name: bytes/s}, {name: FLOP/s}, and whose they are.
@@ -284,7 +346,7 @@ def roofline(roofs, kernels: Mapping[str, tuple[float, float | None]], title: st
         points[name] = intensity, height / 1e12
         axes.plot(*points[name], "o", color=ALARM, fillstyle="full" if rate else "none")
     axes.set(xscale="log", yscale="log", xlim=(low, high))
-    _name_points(axes, points)
+    _name_points(axes, points, fig.get_figwidth())
     axes.set(xlabel="arithmetic intensity, FLOP a byte", ylabel="TFLOP/s")
     measured = any(rate for _, rate in kernels.values())
     words = title or whose
@@ -295,7 +357,7 @@ def roofline(roofs, kernels: Mapping[str, tuple[float, float | None]], title: st
     return fig
 
 
-def _roofline_in_words(roofs, kernels):
+def _roofline_in_words(roofs: Roofs, kernels: Mapping[str, Point]) -> str:
     bandwidths, peaks, whose = roofs
     flat = ", ".join(f"{peak / 1e12:.3g}" for peak in peaks.values())
     points = []
@@ -307,7 +369,7 @@ def _roofline_in_words(roofs, kernels):
     return head + "; ".join(points)
 
 
-def _draw_roofs(axes, roofs, low, high):
+def _draw_roofs(axes: "Axes", roofs: Roofs, low: float, high: float) -> None:
     """The slope of the memory and a flat line for each peak, with their names beside them."""
     bandwidths, peaks, _ = roofs
     slope = max(bandwidths.values())
@@ -340,19 +402,19 @@ def _draw_roofs(axes, roofs, low, high):
 
 LETTER = 5.4  # points: about the width of a letter of NAMES
 DOT = 5  # points: half the width of a kernel's point, and a little room
-NAMES = {"textcoords": "offset points", "fontsize": LETTERS, "color": ALARM}
+NAMES: dict[str, Any] = {"textcoords": "offset points", "fontsize": LETTERS, "color": ALARM}
 
 
-def _name_points(axes, points):
+def _name_points(axes: "Axes", points: Mapping[str, tuple[float, float]], inches: float) -> None:
     """Write each point's name beside it: on its left where it is too long, none over another or
-    over a point.
+    over a point. inches: the figure's width.
     """
     low, high = axes.get_xlim()
-    decade = axes.figure.get_figwidth() * 72 * 0.87 / np.log10(high / low)  # points, about
+    decade = inches * 72 * 0.87 / np.log10(high / low)  # points, about
     places = [(np.log10(x) * decade, y) for x, y in points.values()]
     taken = [(place - DOT, place + DOT, y, 0) for place, y in places]
 
-    def is_over_another(left, right, y, shift):
+    def is_over_another(left: float, right: float, y: float, shift: float) -> bool:
         for left2, right2, y2, shift2 in taken:
             apart = abs(np.log10(y / y2) * 60 + shift - shift2)
             if left < right2 and left2 < right and apart < 12:
@@ -371,9 +433,9 @@ def _name_points(axes, points):
         axes.annotate(name, (x, y), xytext=(away, shift), ha=side, **NAMES)
 
 
-def bundle_of(thing) -> dict:
+def bundle_of(thing: WithWidget) -> dict:
     """The mime bundle of what has a text and, where ipywidgets is there, a `widget()`."""
-    bundle = {"text/plain": repr(thing)}
+    bundle: dict[str, Any] = {"text/plain": repr(thing)}
     try:
         bundle |= widget_view(thing.widget())
     except ImportError:
@@ -381,7 +443,7 @@ def bundle_of(thing) -> dict:
     return bundle
 
 
-def widget_view(widget):
+def widget_view(widget: "Widget") -> dict[str, dict]:
     """The entry of a mime bundle that shows the widget.
 
     ipywidgets 7, which Colab has, makes no such bundle itself.

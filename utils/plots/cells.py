@@ -1,12 +1,22 @@
 """A grid of coloured cells as a few shapes: sharp at any size, in the colours of the page."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.path import Path
+
+#: (first, behind the last) of cells in a row
+Run = tuple[int, int]
+#: (left, top, right, bottom)
+Rectangle = tuple[int, int, int, int]
 #: More pieces than this are drawn as an image: as shapes they would be too many characters
 MOST_PIECES = 1000
 
 
-def draw_cells(axes, picture):
+def draw_cells(axes: "Axes", picture: np.ndarray) -> None:
     """Draw [rows, columns, 3] of red, green and blue in 0..1, cell (row, column) at (column, row).
 
     As matplotlib's `imshow`, but a shape a colour, since only those follow the page's theme.
@@ -32,7 +42,7 @@ def draw_cells(axes, picture):
     axes.set_ylim(down)
 
 
-def draw_lines(axes, rows, columns, width=0.7):
+def draw_lines(axes: "Axes", rows: int, columns: int, width: float = 0.7) -> None:
     """Lines in the page's own colour between cells drawn by `draw_cells`."""
     between_columns = np.arange(0.5, columns - 1)
     between_rows = np.arange(0.5, rows - 1)
@@ -42,13 +52,13 @@ def draw_lines(axes, rows, columns, width=0.7):
     axes.hlines(between_rows, -0.5, right, "white", linewidth=width)
 
 
-def rectangles(chosen) -> list[tuple[int, int, int, int]]:
-    """Rectangles (left, top, right, bottom) that cover the chosen cells, none of them twice.
+def rectangles(chosen: np.ndarray) -> list[Rectangle]:
+    """Rectangles that cover the chosen cells, none of them twice.
 
     chosen: booleans [rows, columns]. Runs of a row are joined with equal ones of the row above.
     """
     done = []
-    growing = {}  # run -> the row where it began
+    growing: dict[Run, int] = {}  # run -> the row where it began
     for row, line in enumerate(chosen):
         runs = _runs(line)
         tops = {run: growing.pop(run, row) for run in runs}
@@ -58,22 +68,22 @@ def rectangles(chosen) -> list[tuple[int, int, int, int]]:
     return [*done, *_ended(growing, bottom)]
 
 
-def _ended(runs, row):
+def _ended(runs: dict[Run, int], row: int) -> list[Rectangle]:
     """The rectangles of runs that end above a row."""
     return [(left, top, right, row) for (left, right), top in runs.items()]
 
 
-def _runs(line) -> list[tuple[int, int]]:
-    """(first, behind the last) of each run of chosen cells."""
+def _runs(line: np.ndarray) -> list[Run]:
+    """The runs of chosen cells."""
     none = [False]
     around = np.concatenate((none, line, none))
     steps = np.diff(around.astype(int))
     edges = np.flatnonzero(steps)
     pairs = edges.reshape(-1, 2)
-    return [tuple(pair) for pair in pairs.tolist()]
+    return [(first, behind) for first, behind in pairs.tolist()]
 
 
-def _outline(pieces):
+def _outline(pieces: list[Rectangle]) -> "Path":
     """All rectangles as one path, half a cell to the left of and above their numbers."""
     from matplotlib.path import Path
 

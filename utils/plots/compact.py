@@ -5,9 +5,12 @@ by a group around them; a side of a rectangle is one number, not two.
 """
 
 import re
+from collections.abc import Sequence
 from itertools import groupby
 from xml.etree import ElementTree as ET
 
+#: Neighbours, in order
+Nodes = list[ET.Element]
 SVG, LINKS = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 G = f"{{{SVG}}}g"
 SHAPES = f"{{{SVG}}}path", f"{{{SVG}}}text"
@@ -39,7 +42,7 @@ def compact(svg: str) -> str:
     return ET.tostring(root, encoding="unicode")
 
 
-def _without_bare_groups(node) -> None:
+def _without_bare_groups(node: ET.Element) -> None:
     """Put the content of groups that say nothing in their place, all the way down."""
     while any(child.tag == G and not child.attrib for child in node):
         children = []
@@ -49,25 +52,25 @@ def _without_bare_groups(node) -> None:
         node[:] = children
 
 
-def shorten(node) -> None:
+def shorten(node: ET.Element) -> None:
     """A shape's path and style with no character to spare, in place."""
     if "d" in node.attrib:
-        node.set("d", short_path(node.get("d")))
+        node.set("d", short_path(node.attrib["d"]))
     if "style" in node.attrib:
         node.set("style", _as_text(style_of(node)))
 
 
-def style_of(node) -> dict[str, str]:
+def style_of(node: ET.Element) -> dict[str, str]:
     """The parts of the node's `style`."""
     parts = [part.partition(":") for part in node.get("style", "").split(";") if part.strip()]
     return {name.strip(): value.strip() for name, _, value in parts}
 
 
-def _as_text(style) -> str:
+def _as_text(style: dict[str, str]) -> str:
     return ";".join(f"{name}:{value}" for name, value in style.items())
 
 
-def _in_groups(nodes: list) -> list:
+def _in_groups(nodes: Nodes) -> Nodes:
     """The nodes, in order, with neighbours of one kind in groups that say what they share."""
     grouped = []
     for kind, alike in groupby(nodes, _kind):
@@ -76,14 +79,14 @@ def _in_groups(nodes: list) -> list:
     return grouped
 
 
-def _kind(node):
+def _kind(node: ET.Element) -> tuple | None:
     """What neighbours must have in common to share a group; None for what is no shape."""
     if node.tag not in SHAPES:
         return None
     return node.tag, frozenset(style_of(node)), node.get("clip-path"), "transform" in node.attrib
 
 
-def _shared_twice(run: list) -> list:
+def _shared_twice(run: Nodes) -> Nodes:
     """What all of a run share, said once; within it, what neighbours share beyond that."""
     outer = _hoist(run)
     inner = []
@@ -93,7 +96,7 @@ def _shared_twice(run: list) -> list:
     return _wrapped(outer, inner)
 
 
-def _wrapped(shared: dict, nodes: list) -> list:
+def _wrapped(shared: dict[str, str], nodes: Nodes) -> Nodes:
     if not shared:
         return nodes
     group = ET.Element(G, shared)
@@ -101,7 +104,7 @@ def _wrapped(shared: dict, nodes: list) -> list:
     return [group]
 
 
-def _hoist(run: list) -> dict:
+def _hoist(run: Nodes) -> dict[str, str]:
     """Take from the shapes of a run, in place, what all say, if a group says it in less.
 
     Returns the attributes of that group. A clip lies in the coordinates of its shape: it stays with
@@ -115,7 +118,7 @@ def _hoist(run: list) -> dict:
     }
     shared = {"style": _as_text(style)} if style else {}
     if "clip-path" in run[0].attrib and "transform" not in run[0].attrib:
-        shared["clip-path"] = run[0].get("clip-path")
+        shared["clip-path"] = run[0].attrib["clip-path"]
     said = sum(len(f' {name}="{value}"') for name, value in shared.items())
     if (len(run) - 1) * said <= GROUP_COST:
         return {}
@@ -126,7 +129,7 @@ def _hoist(run: list) -> dict:
     return shared
 
 
-def _set_style(node, style: dict) -> None:
+def _set_style(node: ET.Element, style: dict[str, str]) -> None:
     if style:
         node.set("style", _as_text(style))
     else:
@@ -139,7 +142,8 @@ def short_path(path: str) -> str:
         ZEROS.sub(lambda found: found[1] or "", word) if "." in word else word
         for word in path.split()
     ]
-    short, here, at = [], [None, None], 0
+    here: Sequence[str | None] = (None, None)
+    short, at = [], 0
     while at < len(words):
         letter = words[at]
         if letter not in NUMBERS_AFTER:

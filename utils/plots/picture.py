@@ -11,11 +11,27 @@ import html
 import io
 import re
 import sys
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import svg
 from .compact import compact
+
+if TYPE_CHECKING:
+    from IPython.core.formatters import DisplayFormatter
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.backend_bases import RendererBase
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+    from matplotlib.ticker import Formatter
+
+    class Picture(Figure):
+        """What `_figure_class` makes, for those who read types: a figure with a description."""
+
+        alt: str
+
 
 #: Colours of charts that stand for ink and for a faint shade of it
 INK = "#222222"
@@ -47,7 +63,7 @@ NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 
 
 @functools.cache
-def _figure_class():
+def _figure_class() -> Any:
     # a third of a second: only once a picture is drawn
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -57,14 +73,17 @@ def _figure_class():
 
         alt = ""
 
-        def _repr_mimebundle_(self, include=None, exclude=None):
-            return {"text/html": page(self), "text/plain": self.alt}
+        def _repr_mimebundle_(
+            self, include: object = None, exclude: object = None
+        ) -> dict[str, str]:
+            drawn = page(self)  # type: ignore[arg-type]  # this is what `Picture` stands for above
+            return {"text/html": drawn, "text/plain": self.alt}
 
-        def savefig(self, *where, **how):
+        def savefig(self, *where: Any, **how: Any) -> None:
             """As matplotlib's, on white, unless another ground is asked for."""
             super().savefig(*where, **{"facecolor": "white", **how})
 
-        def draw(self, renderer):
+        def draw(self, renderer: "RendererBase") -> None:
             """As matplotlib's, which saves in two: a draw for the layout, which nobody sees, then
             one without. Here the first does the layout alone.
             """
@@ -82,25 +101,25 @@ def _figure_class():
     return Picture
 
 
-def show_no_png(kind, display_formatter):
+def show_no_png(kind: type, display_formatter: "DisplayFormatter") -> None:
     """Keep matplotlib's inline backend from adding a PNG of its own beside the picture's SVG."""
     display_formatter.formatters["image/png"].for_type(kind, lambda figure: None)
 
 
-def figure(width: float = 7.0, height: float = 3.0, *, alt: str):
+def figure(width: float = 7.0, height: float = 3.0, *, alt: str) -> "Picture":
     """An empty figure in inches, in the course's style. alt: what it shows, in a sentence."""
-    fig = _figure_class()(figsize=(width, height), layout="constrained")
+    fig: Picture = _figure_class()(figsize=(width, height), layout="constrained")
     fig.alt = alt
     return fig
 
 
-def chart(width: float = 7.0, height: float = 3.0, *, alt: str):
+def chart(width: float = 7.0, height: float = 3.0, *, alt: str) -> tuple["Picture", "Axes"]:
     """A figure with one pair of axes, and these."""
     fig = figure(width, height, alt=alt)
     return fig, fig.add_subplot()
 
 
-def page(fig) -> str:
+def page(fig: "Picture") -> str:
     """The figure as HTML: SVG, or a plain image where that would have too many shapes."""
     drawn = themed(fig)
     if len(drawn) <= LARGEST:
@@ -111,7 +130,7 @@ def page(fig) -> str:
     return f'<img alt="{html.escape(fig.alt)}" src="data:image/png;base64,{data}">'
 
 
-def themed(fig) -> str:
+def themed(fig: "Picture") -> str:
     """The figure as one <svg> element in the colours of the page."""
     import matplotlib
 
@@ -135,18 +154,20 @@ def themed(fig) -> str:
     return compact(text.replace("<svg ", f"<svg {ROOT_STYLE}", 1))
 
 
-def _draw_powers_plainly(axes) -> None:
+def _draw_powers_plainly(axes: "Axes") -> None:
     """Logarithmic axes with ticks at powers alone, named in plain letters: 10\u00b3, not a formula.
 
     Else formulas and hundreds of small ticks take three quarters of the time to draw. An axis of
     hardly more than one power keeps its small ticks, since these have the names.
     """
+    from matplotlib.scale import LogTransform
     from matplotlib.ticker import FuncFormatter, LogFormatterMathtext, NullLocator
 
     for axis in (axes.xaxis, axes.yaxis):
-        if axis.get_scale() != "log":
+        transform = axis.get_transform()
+        if not isinstance(transform, LogTransform):
             continue
-        base = axis.get_transform().base
+        base = transform.base
         low, high = sorted(axis.get_view_interval())
         if np.log(high / low) < FEW_POWERS * np.log(base):
             axis.set_minor_formatter(_as_numbers(axis.get_minor_formatter()))
@@ -157,7 +178,7 @@ def _draw_powers_plainly(axes) -> None:
             axis.set_major_formatter(FuncFormatter(functools.partial(_power, base)))
 
 
-def _as_numbers(formatter):
+def _as_numbers(formatter: "Formatter") -> "Formatter":
     """A formatter that names the ticks that this one names, as numbers: 0.6, not 6 × 10⁻¹.
 
     Names that a chart gives itself stay.
@@ -168,19 +189,19 @@ def _as_numbers(formatter):
         return formatter
 
     class Numbers(Formatter):
-        def set_axis(self, axis):
+        def set_axis(self, axis: Any) -> None:
             formatter.set_axis(axis)
 
-        def set_locs(self, locs):
+        def set_locs(self, locs: list[float]) -> None:
             formatter.set_locs(locs)
 
-        def __call__(self, value, position=None):
+        def __call__(self, value: float, position: int | None = None) -> str:
             return f"{value:.10g}" if formatter(value, position) else ""
 
     return Numbers()
 
 
-def _power(base: float, value: float, _=None) -> str:
+def _power(base: float, value: float, _: int | None = None) -> str:
     """A tick's name: a power of the base, or the number where it is none."""
     exponent = np.log(value) / np.log(base)
     if abs(exponent - round(exponent)) > 1e-6:
@@ -188,14 +209,14 @@ def _power(base: float, value: float, _=None) -> str:
     return f"{base:g}{str(round(exponent)).translate(RAISED)}"
 
 
-def _repainted(tag) -> str:
+def _repainted(tag: re.Match[str]) -> str:
     """A tag with the page's colours in place of matplotlib's, and coordinates of two decimals."""
     colour_of = _letter_colour if tag[1] == "text" else _shape_colour
     short = DIGITS.sub(r"\1", tag[0])
     return PAINT.sub(lambda paint: f"{paint[1]}: {colour_of(*paint.groups())}", short)
 
 
-def _letter_colour(_, colour: str) -> str:
+def _letter_colour(_: str, colour: str) -> str:
     """What the colour of letters becomes; light ones stand on dark areas, and stay."""
     if colour == INK:
         return svg.INK
@@ -216,7 +237,7 @@ def _shape_colour(what: str, colour: str) -> str:
     return colour
 
 
-def luminance(colour) -> float:
+def luminance(colour: str | tuple) -> float:
     """The relative luminance of a colour: 0 for black, 1 for white.
 
     colour: anything that matplotlib takes for one.
@@ -233,13 +254,13 @@ def luminance(colour) -> float:
     return float(linear @ (0.2126, 0.7152, 0.0722))
 
 
-def _keep_dark_on_fills(axes):
+def _keep_dark_on_fills(axes: "Axes") -> None:
     """Letters in ink that lie on a light area or an image keep their dark colour."""
     from matplotlib.colors import same_color
 
     texts = [text for text in axes.texts if same_color(text.get_color(), INK)]
     texts += [text for text in axes.texts if same_color(text.get_color(), "black")]
-    areas = [patch for patch in axes.patches if _is_light_area(patch)]
+    areas: list[Artist] = [patch for patch in axes.patches if _is_light_area(patch)]
     areas += axes.images
     if not texts or not areas:
         return
@@ -252,7 +273,7 @@ def _keep_dark_on_fills(axes):
             text.set_color(svg.ON_COLOUR)
 
 
-def _is_light_area(patch) -> bool:
+def _is_light_area(patch: "Patch") -> bool:
     """A patch that is filled with a light colour: neither white nor the faint shade."""
     from matplotlib.colors import to_hex
 

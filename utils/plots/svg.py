@@ -9,6 +9,8 @@ on white.
 import base64
 import html
 import re
+from collections.abc import Iterable
+from typing import Any
 
 #: Colours that follow the theme: the text's own, a faint shade of it, and what the page is made of
 INK = "currentColor"
@@ -70,7 +72,7 @@ def inline_only(page: str) -> str:
     return STILL.sub("", page)
 
 
-def element(tag: str, content: str = "", **attributes) -> str:
+def element(tag: str, content: str = "", **attributes: object) -> str:
     """An SVG element as text. Of attribute names `_` becomes `-`; None leaves an attribute out."""
     words = [tag]
     for name, value in attributes.items():
@@ -80,7 +82,7 @@ def element(tag: str, content: str = "", **attributes) -> str:
     return f"<{head}>{content}</{tag}>" if content else f"<{head}/>"
 
 
-def _short(value) -> str:
+def _short(value: object) -> str:
     """A number with two decimals at most, anything else as text within quotes."""
     if isinstance(value, float):
         return f"{value:.2f}".rstrip("0").rstrip(".")
@@ -97,15 +99,26 @@ class Drawing:
         self.width = width
         self.height = height
         self.alt = alt
-        self.elements = []
+        self.elements: list[str] = []
 
-    def add(self, tag: str, content: str = "", **attributes):
+    def add(self, tag: str, content: str = "", **attributes: object) -> None:
         """Append any element of SVG."""
         self.elements.append(element(tag, content, **attributes))
 
-    def box(self, x, y, width, height, *, fill="none", line=None, thick=1.0, **more):
+    def box(
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        *,
+        fill: str = "none",
+        line: str | None = None,
+        thick: float = 1.0,
+        **more: Any,
+    ) -> None:
         """A rectangle. line: colour of its edge; more: other attributes, such as rx."""
-        edge = {"stroke": line, "stroke_width": thick} if line else {}
+        edge: dict[str, Any] = {"stroke": line, "stroke_width": thick} if line else {}
         self.add(
             "rect",
             x=float(x),
@@ -117,20 +130,30 @@ class Drawing:
             **more,
         )
 
-    def cells(self, corners, side, *, fill):
+    def cells(self, corners: Iterable[tuple[float, float]], side: float, *, fill: str) -> None:
         """Squares of one size and colour as one shape. corners: the upper left one of each."""
         way = f"h{side:g}v{side:g}h-{side:g}z"
         path = "".join(f"M{_short(float(x))} {_short(float(y))}{way}" for x, y in corners)
         if path:
             self.add("path", d=path, style=f"fill:{fill}")
 
-    def dots(self, middles, across, *, colour):
+    def dots(self, middles: Iterable[tuple[float, float]], across: float, *, colour: str) -> None:
         """Discs of one size and colour as one shape. middles: (x, y) of each."""
         path = "".join(f"M{_short(float(x))} {_short(float(y))}h0" for x, y in middles)
         round_ends = f"stroke:{colour};stroke-linecap:round"
         self.add("path", d=path, style=round_ends, stroke_width=across)
 
-    def text(self, x, y, words, *, size=13, colour=INK, anchor="middle", **more):
+    def text(
+        self,
+        x: float,
+        y: float,
+        words: object,
+        *,
+        size: float = 13,
+        colour: str = INK,
+        anchor: str = "middle",
+        **more: Any,
+    ) -> None:
         """A line of text whose middle height is at y. anchor: what x is: start, middle or end."""
         self.add(
             "text",
@@ -143,37 +166,65 @@ class Drawing:
             **more,
         )
 
-    def text_from(self, x, y, words, **more):
+    def text_from(self, x: float, y: float, words: object, **more: Any) -> None:
         """A line of text that begins at x."""
         self.text(x, y, words, anchor="start", **more)
 
-    def heading(self, x, y, words, **more):
+    def heading(self, x: float, y: float, words: object, **more: Any) -> None:
         """A line of bold text that begins at x."""
         self.text_from(x, y, words, font_weight="bold", **more)
 
     def named(
         self,
-        x,
-        y,
-        width,
-        height,
-        words,
-        colour,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        words: object,
+        colour: str,
         *,
-        size=13,
-        rx=4,
-        **more,
-    ):
+        size: float = 13,
+        rx: float = 4,
+        **more: Any,
+    ) -> None:
         """A box of a light colour with a line of text in its middle. more: as `box` has it."""
         self.box(x, y, width, height, fill=colour, rx=rx, **more)
         self.text(x + width / 2, y + height / 2, words, size=size, colour=ON_COLOUR)
 
-    def line(self, x1, y1, x2, y2, *, colour=INK, thick=1.0, **more):
+    def line(
+        self,
+        x1: float,
+        y1: float,
+        x2: float,
+        y2: float,
+        *,
+        colour: str = INK,
+        thick: float = 1.0,
+        **more: Any,
+    ) -> None:
         """A straight line."""
-        ends = {"x1": float(x1), "y1": float(y1), "x2": float(x2), "y2": float(y2)}
-        self.add("line", **ends, style=f"stroke:{colour}", stroke_width=thick, **more)
+        self.add(
+            "line",
+            x1=float(x1),
+            y1=float(y1),
+            x2=float(x2),
+            y2=float(y2),
+            style=f"stroke:{colour}",
+            stroke_width=thick,
+            **more,
+        )
 
-    def arrow(self, x1, y1, x2, y2, *, colour=INK, thick=1.5, head=8):
+    def arrow(
+        self,
+        x1: float,
+        y1: float,
+        x2: float,
+        y2: float,
+        *,
+        colour: str = INK,
+        thick: float = 1.5,
+        head: float = 8,
+    ) -> None:
         """A straight arrow that ends at (x2, y2). head: its length."""
         long = max(((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5, 1e-9)
         along = (x2 - x1) / long, (y2 - y1) / long
