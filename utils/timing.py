@@ -22,8 +22,9 @@ import random
 import re
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +32,17 @@ from utils import gpu_queue, sizes
 from utils.engine import gpu, has_gpu
 from utils.quantities import format_ms
 
+if TYPE_CHECKING:
+    from numba.cuda.cudadrv.devicearray import DeviceNDArray
+    from numba.cuda.cudadrv.driver import Stream
+
+    from utils.estimate import Launch
+    from utils.estimate.at_gpu_size import Said
+    from utils.gpu_queue.entry import NoTurn
+    from utils.gpu_queue.turns import Turn
+
+#: What overwrites the L2 cache on a stream
+Flush = Callable[["Stream"], object]
 #: Stop adding repeats after this many seconds of GPU time.
 BUDGET = 0.5
 MIN_REPEATS, MAX_REPEATS = 10, 200
@@ -45,7 +57,7 @@ SAID = "#7b1fa2"
 WAKE = 0.3
 
 
-def median_and_spread(samples) -> tuple[float, float]:
+def median_and_spread(samples: Sequence[float]) -> tuple[float, float]:
     """Median, and half the interquartile range: half of all samples lie within median ± spread."""
     if len(samples) < 2:
         return samples[0], 0.0
@@ -87,7 +99,7 @@ class Timing:
     def time(self) -> tuple[float, float] | None:
         """(median, spread) in ms, measured here or, without a GPU, as recorded; None if neither."""
         if self.samples:
-            return self.median, self.spread or 0
+            return statistics.median(self.samples), self.spread or 0
         if not self.recorded or "time" not in self.recorded:
             return None
         entry = self.recorded["time"]
@@ -96,18 +108,21 @@ class Timing:
     @property
     def where(self) -> str:
         """The GPU and the day of a recorded time; "" for one that was measured here."""
-        if self.samples or self.time is None:
+        if self.samples or not self.recorded or "time" not in self.recorded:
             return ""
         entry = self.recorded["time"]
         return f"{entry['gpu']}, {entry['date'][:10]}"
 
     @property
     def bytes_per_second(self) -> float | None:
-        return self.bytes / self.median * 1e3 if self.samples and self.bytes else None
+        return self._per_second(self.bytes)
 
     @property
     def flops_per_second(self) -> float | None:
-        return self.flops / self.median * 1e3 if self.samples and self.flops else None
+        return self._per_second(self.flops)
+
+    def _per_second(self, amount: float | None) -> float | None:
+        return amount / statistics.median(self.samples) * 1e3 if self.samples and amount else None
 
     @property
     def share_of_copy(self) -> float | None:
@@ -123,7 +138,8 @@ class Timing:
     def copy_time(self) -> float | None:
         """Milliseconds in which this GPU copies as many bytes; None where that is not known."""
         if self.samples:
-            return self.share_of_copy and self.median * self.share_of_copy
+            share_now = self.share_of_copy
+            return share_now and statistics.median(self.samples) * share_now
         share = (self.recorded or {}).get("share_of_copy")
         return self.time[0] * share["value"] if share and self.time else None
 
@@ -135,7 +151,7 @@ class Timing:
         return rate / roof if rate and roof else None
 
     @functools.cached_property
-    def estimate(self):
+    def estimate(self) -> "Said | str | None":
         """What the work's kernels would take on a GPU (`at_gpu_size.Said`), a sentence why nobody
         knows, or None where it launched none, or none that compare with what was recorded.
         """
@@ -143,10 +159,10 @@ class Timing:
             return None
         return _estimated(self.launches, self.time is not None)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "\n".join(str(part) for part in (self.clock(), self.estimate) if part)
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str | None:
         if self.estimate is None:
             return None
         return f"<pre>{html.escape(self.clock())}</pre>{_marked(str(self.estimate))}"
@@ -156,10 +172,10 @@ class Timing:
         if not self.samples:
             return _without_gpu(self.name, self.recorded)
         parts = [f"{format_ms(self.median)} ± {format_ms(self.spread)}"]
-        if self.bytes:
+        if self.bytes_per_second:
             parts.append(f"{_gigabytes(self.bytes_per_second)} GB/s")
             parts.append(f"{self.share_of_copy:.0%} of this GPU's copy speed")
-        if self.flops:
+        if self.flops_per_second:
             parts.append(f"{self.flops_per_second / 1e12:,.2f} TFLOP/s")
             if self.share_of_matmul:
                 parts.append(f"{self.share_of_matmul:.0%} of the library's matmul")
@@ -173,8 +189,8 @@ def benchmark(
     bytes: float | None = None,
     flops: float | None = None,
     dtype: str | None = None,
-    stream=0,
-    launch=None,
+    stream: object = 0,
+    launch: "Launch | None" = None,
 ) -> Timing:
     """Time GPU work that ``fn()`` launches: a Numba, CUDA C, Triton or torch kernel, or several.
 
@@ -200,7 +216,13 @@ def benchmark(
         return _finish(name, samples, bytes, flops, dtype, given)
 
 
-def _run_once(fn, name, bytes, flops, launches=()) -> Timing:
+def _run_once(
+    fn: Callable[[], object],
+    name: str | None,
+    bytes: float | None,
+    flops: float | None,
+    launches: tuple = (),
+) -> Timing:
     """The Timing of work that runs without a GPU: recorded, and its launches to be estimated."""
     with sizes.noted() as noted:
         fn()
@@ -215,7 +237,7 @@ class Comparison:
 
     timings: dict[str, Timing]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "\n".join(filter(None, (self.clock(), self.estimates)))
 
     def clock(self) -> str:
@@ -228,15 +250,16 @@ class Comparison:
     def estimates(self) -> str:
         """A line for each rival that launched kernels; "" where none did."""
         end = time.monotonic() + ESTIMATING
-        told = {}
+        told: dict[str, Said | str] = {}
         for label, timing in self.timings.items():
             late = timing.launches and time.monotonic() > end
             said = "not estimated: the others took too long" if late else timing.estimate
             if said is not None:
                 told[label] = said
         known = [said for said in told.values() if not isinstance(said, str)]
-        if told and not known and len(set(told.values())) == 1:
-            return next(iter(told.values()))
+        sentences = {said for said in told.values() if isinstance(said, str)}
+        if not known and len(sentences) == 1:
+            return sentences.pop()
         width = max(map(len, self.timings))
         rows = (said if isinstance(said, str) else said.row() for said in told.values())
         lines = [f"{label:<{width}}  {row}" for label, row in zip(told, rows, strict=True)]
@@ -247,15 +270,15 @@ class Comparison:
 
         Without a GPU the times are recorded ones, and the first line says where.
         """
-        known = {label: t for label, t in self.timings.items() if t.time}
-        best = min(t.time[0] for t in known.values())
+        best = min(t.time[0] for t in self.timings.values() if t.time)
         width = max(map(len, self.timings))
         lines = [f"no GPU here; recorded on {self.where}:"] if self.where else []
         for label, timing in self.timings.items():
             if not timing.time:
                 lines.append(f"{label:<{width}}  not recorded")
                 continue
-            said = repr(timing) if timing.samples else _recorded_parts(timing.recorded)
+            recorded = None if timing.samples else timing.recorded
+            said = _recorded_parts(recorded) if recorded else repr(timing)
             lines.append(f"{label:<{width}}  {timing.time[0] / best:5.2f}×  {said}")
         return "\n".join(lines)
 
@@ -265,7 +288,7 @@ class Comparison:
         places = dict.fromkeys(t.where for t in self.timings.values() if t.where)
         return "; ".join(places)
 
-    def _ipython_display_(self):
+    def _ipython_display_(self) -> None:
         from IPython.display import display
 
         print(self.clock())
@@ -284,7 +307,7 @@ def compare(
     bytes: float | None = None,
     flops: float | None = None,
     dtype: str | None = None,
-    stream=0,
+    stream: object = 0,
     launches: Mapping[str, object] | None = None,
     clean: bool = False,
 ) -> Comparison:
@@ -298,10 +321,10 @@ def compare(
     """
     launches = launches or {}
 
-    def given(label):
+    def given(label: str) -> tuple:
         return (launches[label],) if label in launches else ()
 
-    def path(label):
+    def path(label: str) -> str | None:
         slug = re.sub(r"[^a-z0-9.]+", "_", label.lower()).strip("_")
         return f"{name}/{slug}" if name else None
 
@@ -317,7 +340,14 @@ def compare(
     return Comparison(timings)
 
 
-def _finish(name, samples, bytes, flops, dtype, launches=()) -> Timing:
+def _finish(
+    name: str | None,
+    samples: Sequence[float],
+    bytes: float | None,
+    flops: float | None,
+    dtype: str | None,
+    launches: tuple = (),
+) -> Timing:
     timing = Timing(
         name,
         tuple(samples),
@@ -337,7 +367,7 @@ def _finish(name, samples, bytes, flops, dtype, launches=()) -> Timing:
 
 def _measure(
     work: dict[str, Callable[[], object]],
-    stream,
+    stream: object,
     clean: bool = False,
 ) -> dict[str, list[float]]:
     """Milliseconds of each piece of work, measured in turn."""
@@ -353,7 +383,9 @@ def _measure(
         return _clocked(work, queue, flush, turn)
 
 
-def _clocked(work, queue, flush, turn) -> dict[str, list[float]]:
+def _clocked(
+    work: dict[str, Callable[[], object]], queue: "Stream", flush: Flush, turn: "Turn | NoTurn"
+) -> dict[str, list[float]]:
     """The same of work that has run once, while nobody else is timed."""
     from numba import cuda
 
@@ -365,12 +397,12 @@ def _clocked(work, queue, flush, turn) -> dict[str, list[float]]:
         cuda.synchronize()
         estimate += time.perf_counter() - start
     repeats = int(min(MAX_REPEATS, max(MIN_REPEATS, BUDGET / max(estimate, 1e-6))))
-    rounds = range(repeats)
+    rounds: Iterable[int] = range(repeats)
     if estimate * repeats > 2:
         from tqdm.auto import tqdm
 
         rounds = tqdm(rounds, desc="timing", leave=False)
-    pairs = {label: [] for label in work}
+    pairs: dict[str, list[tuple]] = {label: [] for label in work}
     draw = random.Random(0)
     for _ in rounds:
         if turn.renew():  # others ran meanwhile
@@ -390,12 +422,12 @@ def _clocked(work, queue, flush, turn) -> dict[str, list[float]]:
     return {label: [cuda.event_elapsed_time(*pair) for pair in pairs[label]] for label in work}
 
 
-def _drawn(draw: random.Random, labels) -> list[str]:
+def _drawn(draw: random.Random, labels: Collection[str]) -> list[str]:
     """Each label once, in an order of chance."""
     return draw.sample(list(labels), len(labels))
 
 
-def _numba_stream(stream):
+def _numba_stream(stream: Any) -> "Stream":
     from numba import cuda
 
     if not stream:
@@ -405,7 +437,7 @@ def _numba_stream(stream):
 
 
 @functools.cache
-def _l2_flush():
+def _l2_flush() -> Flush:
     """A function that overwrites the L2 cache on a stream, long enough to hide a launch."""
     from numba import cuda
 
@@ -414,8 +446,8 @@ def _l2_flush():
     # Once would do for the cache. But the GPU must still be busy when Python has prepared the
     # launch, which can take 0.2 ms where other programs use the CPU too, and would otherwise be
     # counted as the kernel's time.
-    @cuda.jit
-    def overwrite(out, rounds):
+    @cuda.jit  # type: ignore[untyped-decorator]  # Numba has no types
+    def overwrite(out: "DeviceNDArray", rounds: int) -> None:
         for r in range(rounds):
             for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
                 out[i] = r
@@ -424,7 +456,7 @@ def _l2_flush():
 
 
 @functools.cache
-def _clean_l2():
+def _clean_l2() -> Flush:
     """The same, but then it reads something else: what lies in L2 need not be written back."""
     from numba import cuda
 
@@ -432,22 +464,22 @@ def _clean_l2():
     source, target = _beyond_l2(), cuda.device_array(1, dtype="float32")
     source.copy_to_device(np.ones(source.size, dtype="float32"))
 
-    @cuda.jit
-    def read(out, values):
+    @cuda.jit  # type: ignore[untyped-decorator]  # Numba has no types
+    def read(out: "DeviceNDArray", values: "DeviceNDArray") -> None:
         total = 0.0
         for i in range(cuda.grid(1), values.size, cuda.gridsize(1)):
             total += values[i]
         if total == 1.5:  # hardly ever; else the compiler would leave out the loads
             out[0] = total
 
-    def run(stream):
+    def run(stream: "Stream") -> None:
         overwrite(stream)
         read[1024, 256, stream](target, source)
 
     return run
 
 
-def _beyond_l2():
+def _beyond_l2() -> "DeviceNDArray":
     """An array on the GPU that is far larger than its L2."""
     from numba import cuda
 
@@ -474,7 +506,8 @@ def copy_bandwidth() -> float:
             target.copy_to_device(source)
             cuda.synchronize()
         samples = _measure({"copy": lambda: target.copy_to_device(source)}, 0)["copy"]
-    return 2 * source.nbytes / statistics.median(samples) * 1e3
+    moved: int = 2 * source.nbytes
+    return moved / statistics.median(samples) * 1e3
 
 
 @functools.cache
@@ -485,7 +518,8 @@ def matmul_rate(dtype: str) -> float:
     """
     import torch
 
-    n = 8192 if gpu().memory_bytes > 4 << 30 else 4096
+    this = gpu()
+    n = 8192 if this and this.memory_bytes > 4 << 30 else 4096
     if dtype == "float64":
         n //= 4  # most gaming cards do 1/64 of their float32 rate here
     kind = torch.float32 if dtype == "tf32" else getattr(torch, dtype)
@@ -502,15 +536,17 @@ def matmul_rate(dtype: str) -> float:
 
 def speedup(ours: Timing, theirs: Timing) -> tuple[float, float]:
     """How many times as fast as theirs ours is, and the spread of that."""
-    ratio = theirs.median / ours.median
-    relative = ours.spread / ours.median + theirs.spread / theirs.median
+    our_median, our_spread = median_and_spread(ours.samples)
+    their_median, their_spread = median_and_spread(theirs.samples)
+    ratio = their_median / our_median
+    relative = our_spread / our_median + their_spread / their_median
     return ratio, ratio * relative
 
 
 # ---- estimates
 
 
-def _estimated(launches, beside_a_time: bool):
+def _estimated(launches: tuple, beside_a_time: bool) -> "Said | str | None":
     """What kernels would take on a GPU, or a sentence why there is no estimate.
 
     beside_a_time: then None where it cannot be compared with that time, or the cell does not tell.
@@ -542,8 +578,9 @@ def _record(timing: Timing) -> None:
 
     if not os.environ.get(results.RECORD):
         return
-    rows = {"time": (timing.median, "ms", timing.spread)}
-    relative = timing.spread / timing.median
+    median, spread = median_and_spread(timing.samples)
+    rows = {"time": (median, "ms", spread)}
+    relative = spread / median
     for ending, value, unit in (
         ("bandwidth", timing.bytes_per_second, "B/s"),
         ("rate", timing.flops_per_second, "FLOP/s"),

@@ -18,6 +18,7 @@ size follows from the one that was seen:
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -104,7 +105,7 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'s' * (number != 1)}"
 
 
-def said(noted: list, name: str = GPU) -> Said:
+def said(noted: Sequence, name: str = GPU) -> Said:
     """What noted launches would take on a GPU, one after the other. Raises Unknown."""
     if COPY in noted or any(map(has_host_arrays, noted)):
         raise Unclear("arrays are copied between host and GPU, and copies are not in the model")
