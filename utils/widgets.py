@@ -16,20 +16,28 @@ import os
 import re
 import time
 import zlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import ipywidgets
 from IPython.core.formatters import DisplayFormatter
 from IPython.display import display
 from IPython.utils.capture import capture_output
-from ipywidgets import IntSlider
+from ipywidgets import Dropdown, FloatSlider, IntSlider
 
 from utils.plots import widget_view
 from utils.plots.svg import inline_only
 
 __all__ = ["interact", "slider"]
 
+#: What shows a picture: it takes what the sliders and menus say, by name
+Draw = Callable[..., Any]
+#: What somebody can move: one of ipywidgets', or a list to choose from
+Move: TypeAlias = list | IntSlider | FloatSlider | Dropdown
+#: (HTML, plain text)
+Page = tuple[str, str]
 #: Set while a notebook is recorded: pictures are drawn beforehand even where it takes long
 DRAW = "CUDA_COURSE_DRAW"
 QUICK = 0.8  # seconds for all pictures of a cell, so that nobody waits for what they may not want
@@ -45,7 +53,7 @@ STYLE = (
 )
 
 
-def slider(value, least, most, step=1):
+def slider(value: int, least: int, most: int, step: int = 1) -> IntSlider:
     """A slider for whole numbers that speaks once, when it is let go (or after a press of a key).
 
     While it moves, a slider of ipywidgets asks for a picture at every step; those queue, and what
@@ -66,7 +74,7 @@ class Field:
     values: tuple
     first: int
 
-    def thinned(self):
+    def thinned(self) -> "Field":
         """The field with every second value."""
         kept = slice(self.first % 2, None, 2)
         return replace(
@@ -74,7 +82,7 @@ class Field:
         )
 
 
-def interact(draw=None, /, **moves):
+def interact(draw: Draw | None = None, /, **moves: Move) -> Any:
     """As ipywidgets' `interact`: call `draw` with what the sliders and menus say, show the result.
 
     moves: for each argument a slider, a menu, or a list to choose from. Also a decorator.
@@ -87,30 +95,32 @@ def interact(draw=None, /, **moves):
         display(drawn.bundle, raw=True)
         return draw
 
-    def drawn_anew(**values):  # ipywidgets would give each other argument a field as well
+    # ipywidgets would give each other argument a field as well
+    def drawn_anew(**values: Any) -> object:
         return draw(**values)
 
     if drawn is None:
-        draw.widget = ipywidgets.interact(drawn_anew, **moves).widget  # as ipywidgets' own has
+        moved = ipywidgets.interact(drawn_anew, **moves).widget
+        draw.widget = moved  # type: ignore[attr-defined]  # a function, as ipywidgets' own has it
         return draw
     moved = ipywidgets.interactive(drawn_anew, **moves)
     display({**widget_view(moved), **drawn.bundle}, raw=True)
     return draw
 
 
-def fields_of(moves):
+def fields_of(moves: Mapping[str, Move]) -> list[Field] | None:
     """The Field of each argument; None where one is neither a slider, a menu nor a list."""
     fields = []
     for name, move in moves.items():
         if isinstance(move, list):
             fields.append(Field(name, name, tuple(move), tuple(move), 0))
-        elif isinstance(move, ipywidgets.IntSlider | ipywidgets.FloatSlider):
+        elif isinstance(move, IntSlider | FloatSlider):
             count = round((move.max - move.min) / move.step) + 1
             values = tuple(move.min + n * move.step for n in range(count))
             labels = tuple(round(value, 6) for value in values)
             first = round((move.value - move.min) / move.step)
             fields.append(Field(name, move.description or name, labels, values, first))
-        elif isinstance(move, ipywidgets.Dropdown):
+        elif isinstance(move, Dropdown):
             labels, values = zip(*move._options_full, strict=True)
             fields.append(Field(name, move.description or name, labels, values, move.index or 0))
         else:
@@ -118,7 +128,7 @@ def fields_of(moves):
     return fields
 
 
-def drawn_of(draw, fields):
+def drawn_of(draw: Draw, fields: list[Field]) -> "Drawn | None":
     """The Drawn of what `draw` shows; None where it takes long, fails or is no picture."""
     start = time.monotonic()
     one = shown_by(draw, {field.argument: field.values[field.first] for field in fields})
@@ -135,16 +145,17 @@ def drawn_of(draw, fields):
     names = [field.argument for field in fields]
     places = itertools.product(*(field.values for field in fields))
     pages = [shown_by(draw, dict(zip(names, place, strict=True))) for place in places]
-    return None if None in pages else Drawn(one, fields, pages, is_whole)
+    drawn = [page for page in pages if page is not None]
+    return Drawn(one, fields, drawn, is_whole) if len(drawn) == len(pages) else None
 
 
-def positions(fields):
+def positions(fields: list[Field]) -> int:
     """How many there are."""
     return math.prod(len(field.values) for field in fields)
 
 
-def shown_by(draw, values):
-    """(HTML, plain text) of what `draw` prints, displays and returns; None if it is no HTML."""
+def shown_by(draw: Draw, values: dict[str, Any]) -> Page | None:
+    """The page of what `draw` prints, displays and returns; None if it is no HTML."""
     try:
         with capture_output() as printed:
             result = draw(**values)
@@ -168,25 +179,25 @@ def shown_by(draw, values):
 class Drawn:
     """Pictures of all positions of some fields, drawn beforehand.
 
-    one: (HTML, plain text) at first. pages: the same at each position, those of the last field side
+    one: the page at first. pages: the same at each position, those of the last field side
     by side. is_whole: no position was left out.
     """
 
-    def __init__(self, one, fields, pages, is_whole):
+    def __init__(self, one: Page, fields: list[Field], pages: list[Page], is_whole: bool) -> None:
         self.one = one
         self.fields = fields
         self.pages = pages
         self.is_whole = is_whole
 
     @property
-    def bundle(self):
+    def bundle(self) -> dict[str, str]:
         """What a notebook shows."""
         return {"text/html": self.html, "text/plain": self.one[1]}
 
     @property
-    def html(self):
+    def html(self) -> str:
         """The pictures as one piece of HTML; without scripts the first of them stands there."""
-        numbers = {}
+        numbers: dict[str, int] = {}
         order = [numbers.setdefault(inline_only(page), len(numbers)) for page, _ in self.pages]
         every = json.dumps({"frames": list(numbers), "order": order}, separators=(",", ":"))
         packed = base64.b64encode(zlib.compress(every.encode(), 9)).decode()
@@ -202,7 +213,7 @@ class Drawn:
 
 
 @functools.cache
-def script():
+def script() -> str:
     """moves.js without its comments and indentation."""
     lines = (PARTS / "moves.js").read_text(encoding="utf-8").splitlines()
     kept = (line.strip() for line in lines)
