@@ -107,6 +107,14 @@ def gpu() -> GPU | None:
     return _pretending(visible, level)
 
 
+def the_gpu() -> GPU:
+    """The same for what runs only where there is one. RuntimeError without a GPU."""
+    this = gpu()
+    if this is None:
+        raise RuntimeError("there is no GPU here")
+    return this
+
+
 def _pretending(this: GPU, level: str) -> GPU:
     """The GPU with a lower compute capability, given as text such as "7.5"."""
     number = re.fullmatch(r"(\d+)\.(\d)", level)

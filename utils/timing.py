@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from utils import gpu_queue, sizes
-from utils.engine import gpu, has_gpu
+from utils.engine import has_gpu, the_gpu
 from utils.quantities import format_ms
 
 if TYPE_CHECKING:
@@ -518,8 +518,7 @@ def matmul_rate(dtype: str) -> float:
     """
     import torch
 
-    this = gpu()
-    n = 8192 if this and this.memory_bytes > 4 << 30 else 4096
+    n = 8192 if the_gpu().memory_bytes > 4 << 30 else 4096
     if dtype == "float64":
         n //= 4  # most gaming cards do 1/64 of their float32 rate here
     kind = torch.float32 if dtype == "tf32" else getattr(torch, dtype)

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 
-def main(folder):
+def main(folder: str | Path) -> None:
     folder = Path(folder)
     request = json.loads((folder / "request.json").read_text())
     try:
@@ -28,7 +28,7 @@ def main(folder):
     (folder / "answer.json").write_text(json.dumps(answer))
 
 
-def with_numba(folder, request):
+def with_numba(folder: Path, request: dict) -> dict[str, str]:
     import math
 
     import numba
@@ -53,7 +53,7 @@ def with_numba(folder, request):
     return {"made": f"numba-cuda {numba_cuda.__version__}"}
 
 
-def with_triton(folder, request):
+def with_triton(folder: Path, request: dict) -> dict[str, str]:
     import triton
     import triton.language as tl
     from triton.backends.compiler import GPUTarget
@@ -76,7 +76,7 @@ def with_triton(folder, request):
     return {"made": f"triton {triton.__version__}"}
 
 
-def load(folder, names):
+def load(folder: Path, names: dict) -> dict:
     """The names that learners_kernel.py defines, run with `names` already there."""
     path = folder / "learners_kernel.py"
     exec(compile(path.read_text(), str(path), "exec"), names)

@@ -22,16 +22,20 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from utils.engine import target_arch
 from utils.files import ASSETS, scratch_folder
 from utils.plots import BLOCK_COLOURS
 from utils.tools import nvcc as nvcc_tools
-from utils.tools import process
+from utils.tools import process, toolkit
 from utils.tools.source import Listing
 
+#: (line of the source or None, text)
+Lines = Sequence[tuple[int | None, str]]
 RECORDED = ASSETS / "listings"
 CHILD = Path(__file__).with_name("compile_kernel.py")
 SECONDS = 600  # by the clock: a tool that takes longer hangs, however busy the computer
@@ -53,16 +57,16 @@ class Missing(RuntimeError):
 class MachineCode:
     """Source, PTX and SASS of one kernel.
 
-    Each is a list of (source line or None, text); the line counts from the file's or cell's first.
+    The line of the source counts from the file's or cell's first.
     `made` says by which compiler for which architecture, `note` (or "") what the reader must know
     about it.
     """
 
     name: str
     made: str
-    source: list
-    ptx: list
-    sass: list
+    source: Lines
+    ptx: Lines
+    sass: Lines
     note: str = ""
 
     def count(self, instruction: str, kind: str = "ptx") -> int:
@@ -77,7 +81,7 @@ class MachineCode:
         instructions = [re.sub(r"^@!?%?\w+\s+", "", text) for _, text in getattr(self, kind)]
         return [text for text in instructions if text.startswith(instruction)]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         parts = [f"// {self.name}, {self.made}"]
         if self.note:
             parts.append(f"// {self.note}")
@@ -85,12 +89,13 @@ class MachineCode:
             parts += [f"// {title.upper()}", *(text for _, text in getattr(self, title))]
         return "\n".join(parts)
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         return self.html()
 
-    def html(self, columns=("source", "ptx", "sass"), size: str = "10.5px") -> str:
+    def html(self, columns: Sequence[str] = ("source", "ptx", "sass"), size: str = "10.5px") -> str:
         """The columns side by side as HTML. size: of the letters, as CSS has it."""
         used = sorted({line for line, _ in [*self.ptx, *self.sass] if line})
+        colours: dict[int | None, str]
         colours = dict(zip(used, itertools.cycle(BLOCK_COLOURS), strict=False))
         titles = {
             "source": "source",
@@ -109,7 +114,7 @@ class MachineCode:
         )
 
 
-def _coloured(lines, colours, size, wrap) -> str:
+def _coloured(lines: Lines, colours: Mapping[int | None, str], size: str, wrap: bool) -> str:
     """Lines as blocks of one colour, as the source line they belong to has it."""
     space = "white-space:pre-wrap;max-width:27em" if wrap else "white-space:pre"
     style = f"font-size:{size};line-height:1.2;margin:0;color:#222;{space};font-family:monospace"
@@ -134,7 +139,7 @@ def nvcc(path: str | Path, kernel: str) -> MachineCode:
     if not path.exists():
         raise nvcc_tools.NvccError(f"{path} does not exist: run the cell that writes it")
     text = path.read_text()
-    if not nvcc_tools.find_nvcc() or not find_tool("nvdisasm"):
+    if not toolkit.find_nvcc() or not find_tool("nvdisasm"):
         return _recorded("nvcc", kernel, _c_kernel(text, kernel))
     with scratch_folder() as folder:
         made = {}
@@ -168,7 +173,7 @@ def sass(path: str | Path, kernel: str) -> Listing:
     return _listing(path, kernel, "sass")
 
 
-def _listing(path, kernel, kind) -> Listing:
+def _listing(path: str | Path, kernel: str, kind: str) -> Listing:
     code = nvcc(path, kernel)
     head = [f"// {kernel} in {Path(path).name}, {code.made}"]
     if code.note:
@@ -177,7 +182,7 @@ def _listing(path, kernel, kind) -> Listing:
     return Listing("\n".join([*head, *lines]), language="")
 
 
-def numba(kernel, signature: str) -> MachineCode:
+def numba(kernel: Any, signature: str) -> MachineCode:
     """What Numba makes of a ``@cuda.jit`` kernel for arguments of these types.
 
     signature: such as ``"void(float32[::1], int32)"``; ``[::1]`` is a contiguous array.
@@ -190,7 +195,7 @@ def numba(kernel, signature: str) -> MachineCode:
     return _in_python("numba", kernel.py_func.__name__, text, shown, {"signature": signature})
 
 
-def triton(kernel, name: str = "", /, **arguments) -> MachineCode:
+def triton(kernel: Any, name: str = "", /, **arguments: Any) -> MachineCode:
     """What Triton makes of a ``@triton.jit`` kernel for arguments of these types.
 
     kernel: the kernel, or the path of a Python file that has it by this name.
@@ -211,13 +216,14 @@ def triton(kernel, name: str = "", /, **arguments) -> MachineCode:
     if not functions:
         raise LookupError(f"{kernel} has no kernel named {name}")
     function = functions[0]
-    first = min(node.lineno for node in [function, *function.decorator_list])
+    heads: list[ast.stmt | ast.expr] = [function, *function.decorator_list]
+    first = min(node.lineno for node in heads)
     lines = list(enumerate(text.splitlines(), 1))
     shown = lines[first - 1 : function.end_lineno]
     return _in_python("triton", name, text, shown, {"arguments": arguments})
 
 
-def _in_python(compiler, name, text, shown, request) -> MachineCode:
+def _in_python(compiler: str, name: str, text: str, shown: Lines, request: dict) -> MachineCode:
     """Compile in a process of its own: here Numba and Triton may be on the CPU engines."""
     result = _compile_in_child(compiler, text, name, json.dumps(request), target_arch())
     if result is None:
@@ -226,7 +232,9 @@ def _in_python(compiler, name, text, shown, request) -> MachineCode:
 
 
 @functools.lru_cache(maxsize=32)
-def _compile_in_child(compiler, source, name, request, arch):
+def _compile_in_child(
+    compiler: str, source: str, name: str, request: str, arch: str
+) -> dict | None:
     with scratch_folder() as folder:
         (folder / "learners_kernel.py").write_text(source)
         (folder / "request.json").write_text(
@@ -279,27 +287,20 @@ def _assemble(ptx: Path, cubin: Path, arch: str) -> bool:
         )
         if done.returncode == 0:
             return True
-    if nvcc_tools.find_nvcc():
-        command = [
-            nvcc_tools.find_nvcc(),
-            "-cubin",
-            f"-arch={arch}",
-            "-lineinfo",
-            str(ptx),
-            "-o",
-            str(cubin),
-        ]
-        return process.run(command, timeout=SECONDS).returncode == 0
-    return False
+    compiler = toolkit.find_nvcc()
+    if compiler is None:
+        return False
+    command = [compiler, "-cubin", f"-arch={arch}", "-lineinfo", str(ptx), "-o", str(cubin)]
+    return process.run(command, timeout=SECONDS).returncode == 0
 
 
-def _beside_nvcc(tool):
-    nvcc_path = nvcc_tools.find_nvcc()
+def _beside_nvcc(tool: str) -> str | None:
+    nvcc_path = toolkit.find_nvcc()
     beside = Path(nvcc_path).resolve().with_name(tool) if nvcc_path else None
     return str(beside) if beside and beside.exists() else None
 
 
-def _of_triton(tool):
+def _of_triton(tool: str) -> str | None:
     import importlib.util
 
     spec = importlib.util.find_spec("triton")
@@ -317,8 +318,10 @@ def find_tool(name: str) -> str | None:
 # ---- taking listings apart
 
 
-def _taken_apart(kernel, made, source, ptx, cubin, file) -> MachineCode:
-    command = [find_tool("nvdisasm"), "-g", "-c", str(cubin)]
+def _taken_apart(
+    kernel: str, made: str, source: Lines, ptx: str, cubin: Path, file: str
+) -> MachineCode:
+    command = [find_tool("nvdisasm") or "nvdisasm", "-g", "-c", str(cubin)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
     ptx_lines = parse_ptx(ptx, kernel, file)
     sass_lines = parse_sass(done.stdout, kernel, file)
@@ -329,7 +332,7 @@ def _taken_apart(kernel, made, source, ptx, cubin, file) -> MachineCode:
     return MachineCode(kernel, made, source, ptx_lines, sass_lines)
 
 
-def _c_kernel(text: str, kernel: str) -> list:
+def _c_kernel(text: str, kernel: str) -> Lines:
     """(line, text) of a kernel in CUDA C: from its __global__ to the closing brace."""
     lines = list(enumerate(text.splitlines(), 1))
     named = re.compile(rf"\b{kernel}\b")
@@ -348,16 +351,16 @@ def _is_named(symbol: str, kernel: str) -> bool:
     return symbol == kernel or re.match(rf"_Z(N\d+\w*?)?{len(kernel)}{kernel}", symbol) is not None
 
 
-def parse_ptx(text: str, kernel: str, file: str) -> list:
+def parse_ptx(text: str, kernel: str, file: str) -> Lines:
     """(source line or None, text) of each line of a kernel's PTX, debuggers' directives aside."""
     files = re.findall(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', text, flags=re.M)
     numbers = {number for number, name in files if Path(name).name == file}
     entries = re.split(r"(?=^[ \t]*(?:\.visible|\.weak)\s+\.entry\s)", text, flags=re.M)
     for entry in entries[1:]:
-        symbol = re.match(r"\s*\S+\s+\.entry\s+([\w$]+)", entry)[1]
-        if not _is_named(symbol, kernel):
+        head = re.match(r"\s*\S+\s+\.entry\s+([\w$]+)", entry)
+        if head is None or not _is_named(head[1], kernel):
             continue
-        body = entry[: entry.index("\n}")].replace(symbol + "_param", "param")
+        body = entry[: entry.index("\n}")].replace(head[1] + "_param", "param")
         return _ptx_lines(body, numbers)
     return []
 
@@ -366,7 +369,7 @@ def parse_ptx(text: str, kernel: str, file: str) -> list:
 _NO_CODE = (".reg", ".pragma", ".file", "$L__tmp", "$L__func", "{", "}")
 
 
-def _ptx_lines(body, numbers):
+def _ptx_lines(body: str, numbers: set[str]) -> Lines:
     lines = []
     current = None
     started = False
@@ -384,7 +387,7 @@ def _ptx_lines(body, numbers):
     return lines
 
 
-def parse_sass(text: str, kernel: str, file: str) -> list:
+def parse_sass(text: str, kernel: str, file: str) -> Lines:
     """(source line or None, text) of each instruction of a kernel by ``nvdisasm -g -c``."""
     for section in text.split("//--------------------- .text.")[1:]:
         if not _is_named(section.split()[0], kernel):
@@ -410,11 +413,11 @@ def parse_sass(text: str, kernel: str, file: str) -> list:
 # ---- recorded listings
 
 
-def _path(compiler, kernel):
+def _path(compiler: str, kernel: str) -> Path:
     return RECORDED / f"{kernel}.{compiler}.json"
 
 
-def _recorded(compiler, kernel, source) -> MachineCode:
+def _recorded(compiler: str, kernel: str, source: Lines) -> MachineCode:
     path = _path(compiler, kernel)
     if not path.exists():
         raise Missing(f"{GET[compiler]}; no listing of {kernel} is recorded")

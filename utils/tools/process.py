@@ -22,6 +22,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from utils.files import ROOT
 
@@ -107,14 +108,14 @@ def is_interrupted() -> bool:
 
 
 @contextlib.contextmanager
-def interrupts_noted():
+def interrupts_noted() -> Iterator[list[int]]:
     """Within it Kernel > Interrupt raises nothing, but is noted in the list that is yielded; the
     end raises it.
 
     Raised at once, it might come between a program's start and the moment that its number is known,
     or between two steps of ending it: then the program would go on.
     """
-    noted = []
+    noted: list[int] = []
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):
         yield noted  # only the main thread is interrupted
@@ -131,7 +132,9 @@ def interrupts_noted():
 
 
 @contextlib.contextmanager
-def _reading(echo: Callable[[str], None] | None, as_terminal: bool, interrupts: list):
+def _reading(
+    echo: Callable[[str], None] | None, as_terminal: bool, interrupts: list
+) -> Iterator[tuple[int, list[bytes]]]:
     """Yields (where a program's output goes, the pieces of it that have come so far); the end waits
     for the last one, unless what has left the program's group keeps the output open.
     """
@@ -151,7 +154,9 @@ def _reading(echo: Callable[[str], None] | None, as_terminal: bool, interrupts: 
         enough.set()
 
 
-def start_program(command: Sequence[str], cwd, environment: Mapping[str, str], sink: int):
+def start_program(
+    command: Sequence[str], cwd: Path | str | None, environment: Mapping[str, str], sink: int
+) -> subprocess.Popen[bytes]:
     """Start a command in a group of its own, without input, with its output into `sink`."""
     return subprocess.Popen(
         command,
@@ -168,7 +173,7 @@ def free_memory() -> int:
     """Bytes that programs may still use here: of the machine, or of the container's share."""
     import psutil
 
-    free = psutil.virtual_memory().available
+    free: int = psutil.virtual_memory().available
     try:
         group = Path("/sys/fs/cgroup")
         most = int((group / "memory.max").read_text())
@@ -200,7 +205,7 @@ def memory_of(pid: int) -> int:
 def _see_out(
     process: subprocess.Popen,
     program: str,
-    guard: subprocess.Popen,
+    guard: IO[bytes],
     timeout: float,
     memory: int,
     interrupts: list,
@@ -336,9 +341,9 @@ done
 
 
 @contextlib.contextmanager
-def _guarded(mark: str):
-    """Yields a process that kills what bears a mark as soon as this process is gone; the end kills
-    it itself, and ends the guard.
+def _guarded(mark: str) -> Iterator[IO[bytes]]:
+    """Yields a pipe to a process that kills what bears a mark as soon as this process is gone; the
+    end kills it itself, and ends the guard.
     """
     guard = subprocess.Popen(
         ["/bin/sh", "-c", _GUARD, mark],
@@ -347,20 +352,21 @@ def _guarded(mark: str):
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
+    pipe: IO[bytes] = guard.stdin  # type: ignore[assignment]  # never None: it was asked for
     try:
-        yield guard
+        yield pipe
     finally:
         _kill_marked(mark)
         guard.kill()  # before its pipe closes: its group is gone, and the number may be another's
         guard.wait()
-        guard.stdin.close()
+        pipe.close()
 
 
-def _watch(guard: subprocess.Popen, group: int) -> None:
+def _watch(guard: IO[bytes], group: int) -> None:
     """Tell a guard the group that it kills, too: all there is to go by where /proc is missing."""
     try:
-        guard.stdin.write(f"{group}\n".encode())
-        guard.stdin.flush()
+        guard.write(f"{group}\n".encode())
+        guard.flush()
     except OSError:
         pass  # somebody has ended the guard
 

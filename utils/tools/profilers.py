@@ -16,10 +16,11 @@ import shlex
 import shutil
 import sys
 import sysconfig
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -27,6 +28,9 @@ from utils import engine, gpu_queue, results
 from utils.files import ASSETS
 from utils.plots import ACCENT, BLOCK_COLOURS, INK, chart
 from utils.tools import process
+
+if TYPE_CHECKING:
+    from utils.plots.picture import Picture
 
 FOLDER = ASSETS / "reports"
 SECONDS = 120
@@ -77,10 +81,10 @@ class Report:
     command: str = ""
     recorded: bool = False
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return bool(self.text)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "\n".join(filter(None, (self.heading(), self.text)))
 
     def heading(self) -> str:
@@ -98,7 +102,7 @@ class Table(Report):
     def rows(self) -> list[dict]:
         return parse_csv(self.text)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if not self.text:
             return self.heading()
         names = list(self.rows[0]) if self.rows else []
@@ -117,6 +121,9 @@ class Table(Report):
         columns = {name: name for name in names} | (rename or {})
         kept = [{columns[name]: row.get(name, "") for name in names} for row in self.rows]
         return replace(self, text=_to_csv(kept))
+
+
+R = TypeVar("R", bound=Report)
 
 
 def find(tool: str) -> str | None:
@@ -157,7 +164,7 @@ def nsys(command: Sequence[str], name: str, report: str = "cuda_gpu_kern_sum") -
         host), nvtx_pushpop_sum (your ranges), cuda_gpu_trace (each kernel and copy with its start).
     """
 
-    def run():
+    def run() -> str:
         profile = _profiled(tuple(command))
         return _run(
             "nsys",
@@ -201,7 +208,7 @@ def gpu_trace(script: str, name: str) -> Table:
     name: of the recorded report. The columns are those of nsys's cuda_gpu_trace.
     """
 
-    def run():
+    def run() -> str:
         return _run(CUPTI, ["-P", str(Path(__file__).with_name("gpu_trace.py")), script])
 
     shown = f"python utils/tools/gpu_trace.py {script}"
@@ -222,10 +229,10 @@ def ncu(
     if kernels:
         arguments += ["--kernel-name", f"regex:{kernels}"]
 
-    def run():
+    def run() -> str:
         return _run("ncu", [*arguments, *command])
 
-    def clean(text):
+    def clean(text: str) -> str:
         rows = parse_csv(csv_part(text))
         return _to_csv([by_kernel(row, metrics) for row in rows if row.get("Kernel Name")])
 
@@ -258,7 +265,7 @@ def sanitizer(tool: str, command: Sequence[str], name: str) -> Report:
     Build the program with ``-lineinfo``, so that the report names source lines.
     """
 
-    def run():
+    def run() -> str:
         return _run("compute-sanitizer", ["--tool", tool, *command], may_fail=True)
 
     return _report(
@@ -274,7 +281,7 @@ def sanitizer(tool: str, command: Sequence[str], name: str) -> Report:
 def cuda_gdb(script: str | Path, program: str, name: str) -> Report:
     """cuda-gdb with its commands from a file. Build the program with ``-g -G``."""
 
-    def run():
+    def run() -> str:
         return _run("cuda-gdb", ["-nx", "-q", "-batch", "-x", str(script), program], may_fail=True)
 
     return _report(
@@ -302,10 +309,10 @@ class ToolFailed(RuntimeError):
     """A tool was there and said why it could not do its work."""
 
 
-def _run(tool, arguments, may_fail=False) -> str:
+def _run(tool: str, arguments: Sequence[str], may_fail: bool = False) -> str:
     with gpu_queue.turn() as turn:
         turn.start()
-        done = process.run([find(tool), *arguments], timeout=SECONDS)
+        done = process.run([find(tool) or tool, *arguments], timeout=SECONDS)
     if "ERR_NVGPUCTRPERM" in done.output:
         raise ToolFailed(f"{tool} was refused: {COUNTERS}")
     if done.returncode and not may_fail:
@@ -315,7 +322,7 @@ def _run(tool, arguments, may_fail=False) -> str:
     return done.output
 
 
-def _words(command) -> str:
+def _words(command: Sequence[str]) -> str:
     names = (Path(word).name if Path(word).is_absolute() else word for word in command)
     return shlex.join(names)
 
@@ -324,13 +331,13 @@ def _words(command) -> str:
 
 
 def _report(
-    kind,
-    tool,
-    file,
-    command,
-    run,
-    clean=str.strip,
-) -> Report:
+    kind: type[R],
+    tool: str,
+    file: str,
+    command: str,
+    run: Callable[[], str],
+    clean: Callable[[str], str] = str.strip,
+) -> R:
     why = absent(tool)
     if not why:
         try:
@@ -338,14 +345,14 @@ def _report(
         except (ToolFailed, process.Timeout) as error:
             why = str(error)
         else:
-            report = kind(tool, text, "", engine.gpu().name, results.now(), command)
+            report = kind(tool, text, "", engine.the_gpu().name, results.now(), command)
             if os.environ.get(results.RECORD):
                 save(report, file)
             return report
     return load(kind, tool, file, why)
 
 
-def load(kind, tool: str, file: str, why: str) -> Report:
+def load(kind: type[R], tool: str, file: str, why: str) -> R:
     """The recorded report, with `why` it is shown; if none is recorded, only a note."""
     path = FOLDER / file
     if not path.exists():
@@ -367,7 +374,7 @@ def save(report: Report, file: str) -> Path:
     """
     made = {
         "gpu": report.gpu,
-        "driver": engine.gpu().driver,
+        "driver": engine.the_gpu().driver,
         "date": report.date,
         "command": report.command,
         "versions": {**results.versions(), **_version_of(report.tool)},
@@ -381,11 +388,11 @@ def save(report: Report, file: str) -> Path:
     return path
 
 
-def _version_of(tool) -> dict[str, str]:
+def _version_of(tool: str) -> dict[str, str]:
     if tool == CUPTI:
         return {}  # PyTorch's version says it
     try:
-        output = process.run([find(tool), "--version"], timeout=20).output
+        output = process.run([find(tool) or tool, "--version"], timeout=20).output
     except (OSError, process.Timeout):
         return {}
     version = re.search(r"\d+\.\d+(\.\d+)*", output)
@@ -414,7 +421,8 @@ def on_device(text: str) -> str:
 
 def essence(text: str) -> str:
     """compute-sanitizer's findings without host backtraces; other threads' are only counted."""
-    findings = []  # each a line that is not indented, and the indented ones under it
+    #: each a line that is not indented, and the indented ones under it
+    findings: list[list[str]] = []
     for line in text.splitlines():
         if re.match(r"=+\s+(Saved host backtrace|Host Frame|Device Frame)|=+\s*$", line):
             continue
@@ -498,20 +506,20 @@ def plain_name(kernel: str) -> str:
     return plain.split("::")[-1].split()[-1]
 
 
-def timeline(table: Table):
+def timeline(table: Table) -> "Picture":
     """A picture of a cuda_gpu_trace report: a bar for each kernel and copy, a row a name, of the
     eight that took the most time.
     """
     begin = min(number(row["Start (ns)"]) for row in table.rows)
     spans = defaultdict(list)  # of each name (start, duration), in µs
-    time = Counter()
+    time: dict[str, float] = defaultdict(float)
     for row in table.rows:
         name = plain_name(row["Name"])
         start = number(row["Start (ns)"]) - begin
         duration = number(row["Duration (ns)"])
         spans[name].append((start / 1e3, duration / 1e3))
         time[name] += duration
-    most = [name for name, _ in time.most_common(8)]
+    most = sorted(time, key=lambda name: -time[name])[:8]
     names = [name for name in time if name in most]  # as they came
     alt = f"Timeline of the GPU: {len(table.rows)} kernels and copies in {len(names)} rows"
     fig, axes = chart(8.5, 0.9 + 0.32 * len(names), alt=alt)
@@ -525,13 +533,13 @@ def timeline(table: Table):
     return fig
 
 
-def bars(table: Table, *columns: str):
+def bars(table: Table, *columns: str) -> "Picture":
     """A picture of percentages in an ncu report: a group of bars for each kernel."""
     rows = table.rows
     words = []
     for row in rows:
-        shares = ", ".join(f"{column} {row[column]}" for column in columns)
-        words.append(f"{row['kernel']}: {shares}")
+        said = ", ".join(f"{column} {row[column]}" for column in columns)
+        words.append(f"{row['kernel']}: {said}")
     pitch = len(columns) + 1  # from group to group, in bars
     fig, axes = chart(7.0, 0.8 + 0.22 * len(rows) * pitch, alt="; ".join(words))
     first = pitch * np.arange(len(rows))

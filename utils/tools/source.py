@@ -3,8 +3,10 @@
 import difflib
 import html
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 from utils.plots import svg
 from utils.tools import yours
@@ -17,20 +19,22 @@ class Listing(str):
     language: a name that Markdown's fences know, such as "python" or "cuda"; "" for plain text.
     """
 
-    def __new__(cls, text: str, language: str = "python"):
+    language: str
+
+    def __new__(cls, text: str, language: str = "python") -> Self:
         listing = super().__new__(cls, text)
         listing.language = language
         return listing
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return str(self)
 
-    def _repr_markdown_(self):
+    def _repr_markdown_(self) -> str | None:
         return f"```{self.language}\n{self.rstrip()}\n```" if self.language else None
 
 
 def function(
-    path,
+    path: str | Path,
     name: str,
     *,
     start: str = "",
@@ -54,8 +58,8 @@ def function(
 
 
 def change(
-    old,
-    new,
+    old: str | Path,
+    new: str | Path,
     *,
     name: str = "",
     old_name: str = "",
@@ -78,7 +82,7 @@ def change(
     return Change(new.name, tuple(steps), new.read_text(encoding="utf-8"))
 
 
-def constants(path, **given: int) -> dict[str, int]:
+def constants(path: str | Path, **given: int) -> dict[str, int]:
     """The whole-number constants of a CUDA C file, so that a picture draws the sizes that run.
 
     They stand there as ``#define NAME 8`` or as ``constexpr int A = 1, B = 2 * A;``.
@@ -105,7 +109,8 @@ def _number(expression: str, values: dict[str, int]) -> int | None:
     )
     if not re.fullmatch(r"[\d\s()+*/%-]+", code):
         return None
-    return eval(code.replace("/", "//"), {"__builtins__": {}})
+    value: int = eval(code.replace("/", "//"), {"__builtins__": {}})
+    return value
 
 
 def _lines_of(path: Path, name: str) -> list[str]:
@@ -115,7 +120,7 @@ def _lines_of(path: Path, name: str) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines()
 
 
-def _steps(before: list[str], after: list[str], context: int):
+def _steps(before: list[str], after: list[str], context: int) -> Iterator[tuple[str, str]]:
     """(mark, line) for what is shown: "+" new, "-" gone, " " kept, "…" for kept lines left out."""
     matcher = difflib.SequenceMatcher(a=before, b=after, autojunk=False)
     shown = 0  # lines of `after` that are shown or skipped
@@ -162,10 +167,10 @@ class Change:
         """How many lines are new."""
         return sum(mark == "+" for mark, _ in self.lines)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "\n".join(f"{mark} {text}".rstrip() for mark, text in self.lines)
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         rows = "".join(_row(mark, text) for mark, text in self.lines)
         total = len(self.whole.splitlines())
         title = f"{self.new} lines are new; the whole of {self.name}, {total} lines"

@@ -14,7 +14,7 @@ import pytest
 from numba import cuda
 
 from tests.compiling import needs_nvcc
-from utils.tools import machine_code, nvcc
+from utils.tools import machine_code, nvcc, toolkit
 
 CU = """#include <cstdio>
 
@@ -127,7 +127,7 @@ def test_numba_is_compiled_or_says_what_is_missing():
 
 def test_recorded_listing_says_so_and_whether_it_is_of_this_kernel(source, tmp_path, monkeypatch):
     monkeypatch.setattr(machine_code, "RECORDED", tmp_path)
-    monkeypatch.setattr(nvcc, "find_nvcc", lambda: None)
+    monkeypatch.setattr(toolkit, "find_nvcc", lambda: None)
     with pytest.raises(machine_code.Missing, match="pip install 'cuda-toolkit.nvcc"):
         machine_code.nvcc(source, "add")
     made = machine_code.MachineCode(
