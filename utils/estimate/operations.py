@@ -425,7 +425,8 @@ def array_type(kind):
 
 def shared_type(node):
     """What cuda.shared.array or cuda.local.array gives."""
-    outer = node.func.value.attr if isinstance(node.func.value, ast.Attribute) else "shared"
+    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    outer = owner.attr if isinstance(owner, ast.Attribute) else "shared"
     text = ast.unparse(node.args[1]) if len(node.args) > 1 else ""
     text += "".join(ast.unparse(word.value) for word in node.keywords if word.arg == "dtype")
     return outer, type_of_name(text)
@@ -511,11 +512,14 @@ def stored_in(node):
 
 @functools.lru_cache(maxsize=64)
 def tree_of(function):
-    """The syntax tree of a function, its lines those of its file."""
+    """The syntax tree of a function, its lines those of its file. TypeError of a lambda."""
     lines, first = inspect.getsourcelines(function)
     tree = ast.parse(textwrap.dedent("".join(lines)))
     ast.increment_lineno(tree, first - 1)
-    return tree.body[0]
+    made = tree.body[0]
+    if not isinstance(made, ast.FunctionDef):
+        raise TypeError(f"{function.__name__} is no function that is defined by itself")
+    return made
 
 
 def statements_of(function, types) -> dict[tuple, Statement]:

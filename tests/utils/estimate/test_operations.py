@@ -3,9 +3,10 @@
 import math
 
 import numpy as np
+import pytest
 from numba import cuda, float32
 
-from utils.estimate import operations
+from utils.estimate import Blank, Launch, Unknown, estimate, operations
 from utils.estimate.operations import statements_of
 
 TURNS = 4
@@ -56,6 +57,19 @@ def gathers(out, table, places):
     out[i] = table[place]
 
 
+array = cuda.shared.array
+
+
+@cuda.jit
+def by_short_name(out):
+    tile = array(32, float32)
+    tile[0] = 1.5
+    out[0] = tile[0]
+
+
+lambdas = [cuda.jit(lambda out: None)]
+
+
 def by_text(kernel, types):
     """Text of a line -> Statement."""
     function = kernel.py_func
@@ -70,6 +84,17 @@ def test_floats_are_counted_by_kind():
     assert found["z = x / y"].classes == {"fp32": operations.FLOAT_DIVISION, "special": 1}
     assert found["w = math.exp(x)"].classes["special"] == 1
     assert found["w = math.exp(x)"].classes["fp64"] == 0
+
+
+def test_an_array_by_a_short_name_is_one_of_shared_memory():
+    found = by_text(by_short_name, {"out": ARRAY})
+    assert found["tile[0] = 1.5"].classes["integer"] == 0
+    assert not found["out[0] = tile[0]"].gathers
+
+
+def test_of_a_lambda_there_is_no_estimate():
+    with pytest.raises(Unknown, match="source is not to be had"):
+        estimate(Launch(lambdas[0], 1, 32, (Blank(32),)))
 
 
 def test_a_remainder_of_what_is_not_known_costs_a_sequence():
