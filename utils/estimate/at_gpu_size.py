@@ -20,6 +20,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -71,7 +72,7 @@ class Said:
     def factor(self) -> float:
         return max(one.factor for one in self.estimates)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{self.head()}: {self.row()}"
 
     def head(self) -> str:
@@ -135,7 +136,7 @@ def has_host_arrays(noted: Noted) -> bool:
 class AtScale:
     """A noted launch at any scale: None for a GPU's sizes, else so many times those here."""
 
-    def __init__(self, noted: Noted):
+    def __init__(self, noted: Noted) -> None:
         self.noted = noted
         numbers = (*noted.grid, *noted.block, noted.shared_bytes, *noted.args)
         numbers += tuple(noted.named.values())
@@ -143,9 +144,9 @@ class AtScale:
         self.sizes = {id(one): one for number in known for one in number.picks}
         self.changes = bool(known)
         self.args = [self.understood(arg) for arg in noted.args]
-        self.blocks = {}
+        self.blocks: dict[float | None, Block] = {}
 
-    def understood(self, arg):
+    def understood(self, arg: Any) -> Any:
         """An argument with Sizes where it changes: a number, or (shape, dtype, what is here)."""
         if isinstance(arg, Size) or np.ndim(arg) == 0 and not hasattr(arg, "shape"):
             return arg
@@ -170,7 +171,7 @@ class AtScale:
             raise Unclear(UNCLEAR)
         return mine[0] if mine else None
 
-    def at(self, scale) -> Launch:
+    def at(self, scale: float | None) -> Launch:
         """The launch at a scale."""
         noted = self.noted
         grid, block = (
@@ -181,7 +182,7 @@ class AtScale:
         shared = int(value_at(noted.shared_bytes, scale))
         return Launch(noted.kernel, grid, block, args, shared, named=named)
 
-    def argument(self, arg, scale):
+    def argument(self, arg: Any, scale: float | None) -> Any:
         """An argument at a scale."""
         if not isinstance(arg, tuple):
             return int(value_at(arg, scale)) if isinstance(arg, Size) else arg
@@ -193,17 +194,17 @@ class AtScale:
         shape = tuple(value_at(length, scale) for length in first)
         return Blank(shape, second.dtype if is_triton(self.noted.kernel) else dtype_of(second))
 
-    def copy(self, array):
+    def copy(self, array: Any) -> Any:
         """A copy of an array, as the kernel takes it."""
         return array.clone() if is_triton(self.noted.kernel) else copied(array)
 
-    def block(self, scale) -> Block:
+    def block(self, scale: float | None) -> Block:
         """The block in the middle, at a scale; run once."""
         if scale not in self.blocks:
             self.blocks[scale] = middle(self.at(scale))
         return self.blocks[scale]
 
-    def reached(self, scale) -> dict:
+    def reached(self, scale: float | None) -> dict:
         """The share of each array that blocks like the middle one reach, at a scale."""
         return reached_by(self.block(scale), self.at(scale).blocks)
 
@@ -235,13 +236,13 @@ class AtScale:
         return ratios.pop()
 
 
-def is_scaled(arg) -> bool:
+def is_scaled(arg: Any) -> bool:
     """Whether an argument, as `understood` has it, is an array of another size on a GPU."""
     shape = arg[0] if isinstance(arg, tuple) else ()
     return isinstance(shape, tuple) and any(isinstance(length, Size) for length in shape)
 
 
-def dtype_of(array) -> np.dtype:
+def dtype_of(array: Any) -> np.dtype:
     """The type of an array's elements, as NumPy has it. Unknown where NumPy has none."""
     try:
         return np.dtype(str(array.dtype).removeprefix("torch."))
@@ -278,7 +279,7 @@ def counts_here(work: AtScale) -> Counts:
     return totals(work.here())
 
 
-def directly(work: AtScale):
+def directly(work: AtScale) -> tuple[Counts, dict] | None:
     """(counts by blocks of a GPU's size, what is reached here); None where that cannot be."""
     if is_cuda_c(work.noted.kernel):
         return None
@@ -288,10 +289,10 @@ def directly(work: AtScale):
         return None
 
 
-def along_scales(work: AtScale):
+def along_scales(work: AtScale) -> tuple[Counts, dict]:
     """The same by small sizes and the line through them."""
     ratio = work.ratio()
-    why = Unclear(UNCLEAR)
+    why: Unknown = Unclear(UNCLEAR)
     for scale in SCALES:
         small = (scale, 2 * scale, 3 * scale)
         reached = work.reached(scale)

@@ -20,7 +20,7 @@ from utils.results import likeness
 MIB = 1 << 20
 MEASURED = "NVIDIA H200"  # from which others are scaled
 #: What a learner may call them -> (name of the results file's GPU, row of the data sheets)
-NAMES = {
+NAMES: dict[str, tuple[str | None, str]] = {
     "H200": ("NVIDIA H200", "H200"),
     "H100": ("NVIDIA H100 80GB HBM3", "H100 SXM"),
     "T4": (None, "Tesla T4"),
@@ -64,32 +64,33 @@ class Gpu:
 
     name: str
     how: str
-    compute_capability: tuple
+    compute_capability: tuple[int, int]
     sms: int
     clock: float
     l2_bytes: int
     launch: float
     turn: float
     exponent: float
-    rates: dict = field(default_factory=dict)
-    cycles: dict = field(default_factory=dict)
-    reads: tuple = ()
-    writes: tuple = ()
+    rates: dict[str, float] = field(default_factory=dict)
+    cycles: dict[str, float] = field(default_factory=dict)
+    reads: tuple[tuple[float, float], ...] = ()
+    writes: tuple[tuple[float, float], ...] = ()
 
 
 class Constants:
     """What was recorded of one GPU."""
 
-    def __init__(self, gpu):
+    def __init__(self, gpu: str) -> None:
         self.gpu = gpu
 
-    def of(self, name):
+    def of(self, name: str) -> float:
         entry = results.find(name, self.gpu)
         if entry is None:
             raise LookupError(f"{name} is not recorded of {self.gpu}")
-        return entry["value"]
+        value: float = entry["value"]
+        return value
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> float:
         return self.of(f"machine/{name}")
 
 
@@ -99,7 +100,7 @@ def gpu(name: str) -> Gpu:
     if name not in NAMES:
         raise LookupError(f"no constants of {name!r}; there are {', '.join(NAMES)}")
     full = recorded_name(name)
-    if full in with_constants():
+    if full is not None and full in with_constants():
         return measured(name, full)
     base = measured("H200", MEASURED)
     return scaled(name, base)
@@ -115,16 +116,18 @@ def with_constants() -> frozenset:
 def recorded_name(name: str) -> str | None:
     """A GPU's name in results files, or None where nothing of it is recorded."""
     known, row = NAMES[name]
-    for full in sorted({one["gpu"] for one in results.everything()}):
+    names: set[str] = {one["gpu"] for one in results.everything()}
+    for full in sorted(names):
         if full == known or (known is None and fits(full, row)):
             return full
     return None
 
 
-def fits(full, row) -> bool:
+def fits(full: str, row: str) -> bool:
     """Whether a GPU's name belongs to a row of the data sheets."""
     try:
-        return likeness.listed(full)["gpu"] == row
+        listed: str = likeness.listed(full)["gpu"]
+        return listed == row
     except LookupError:
         return False
 
@@ -136,7 +139,8 @@ def with_article(name: str) -> str:
 
 def exponent() -> float:
     """The exponent by which times of resources are joined."""
-    return json.loads(OVERLAP.read_text(encoding="utf-8"))["exponent"]
+    found: float = json.loads(OVERLAP.read_text(encoding="utf-8"))["exponent"]
+    return found
 
 
 def measured(name: str, full: str) -> Gpu:
@@ -234,7 +238,7 @@ def with_bandwidth(name: str, times: float) -> Gpu:
     )
 
 
-def changed(base, name, work, memory, sms, clock) -> Gpu:
+def changed(base: Gpu, name: str, work: float, memory: float, sms: int, clock: float) -> Gpu:
     """`base` with other rates: of its SMs and its L2 by `work`, of its memory by `memory`."""
     rates = {key: value * work for key, value in base.rates.items()}
     for key in base.rates:

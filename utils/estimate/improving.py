@@ -15,6 +15,7 @@ import functools
 import json
 import math
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from utils.files import ASSETS
@@ -70,7 +71,7 @@ class Waterfall:
             return "on this GPU no change was ever timed"
         return f"nine in ten changes within a factor of {found['p90_factor']:.1f}"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         rows = [("as it is", self.seconds, self.limit)]
         rows += [(step.words, step.seconds, step.limit) for step in self.steps]
         last = "its bytes and its arithmetic alone"
@@ -92,17 +93,20 @@ def judged() -> dict:
     """GPU -> how far off changes were; empty where nothing is recorded."""
     if not CHANGED.exists():
         return {}
-    return json.loads(CHANGED.read_text(encoding="utf-8"))["gpus"]
+    gpus: dict = json.loads(CHANGED.read_text(encoding="utf-8"))["gpus"]
+    return gpus
 
 
 def waterfall(counts: Counts, gpu: Gpu, most: int = 3) -> Waterfall:
     """The changes, `most` of them, that bring most, one on top of the other."""
     now = terms(counts, gpu)
-    steps, left = [], dict(CHANGES)
+    steps: list[Step] = []
+    left = dict(CHANGES)
     before, reached = now.time, counts
     while len(steps) < most:
-        tried = {words: change(reached, gpu) for words, change in left.items()}
-        times = {words: terms(new, gpu) for words, new in tried.items() if new is not None}
+        changed = {words: change(reached, gpu) for words, change in left.items()}
+        tried = {words: new for words, new in changed.items() if new is not None}
+        times = {words: terms(new, gpu) for words, new in tried.items()}
         best = min(times, key=lambda words: times[words].time, default=None)
         if best is None or times[best].time > WORTH_SAYING * before:
             break
@@ -136,7 +140,7 @@ def least(counts: Counts, gpu: Gpu) -> float:
 # ---- what a launch is like
 
 
-def with_amounts(counts: Counts, **amounts) -> Counts:
+def with_amounts(counts: Counts, **amounts: float) -> Counts:
     """Counts with other amounts of some things."""
     return dataclasses.replace(counts, amounts=Counter({**counts.amounts, **amounts}))
 
@@ -156,7 +160,8 @@ def operations(counts: Counts) -> float:
     """Operations on floats for each number that moves from or to memory."""
     a = counts.amounts
     moved = sum(counts.moved.values()) + sum(size for _, size in counts.gathered)
-    return (a["fp32"] + a["fp64"]) * WARP * NUMBER / max(1, moved)
+    floats: float = a["fp32"] + a["fp64"]
+    return floats * WARP * NUMBER / max(1, moved)
 
 
 def is_product(counts: Counts) -> bool:
@@ -169,13 +174,13 @@ def is_product(counts: Counts) -> bool:
 # ---- the changes: of Counts and a Gpu; None where there is nothing to change
 
 
-def without_conflicts(counts, gpu):
+def without_conflicts(counts: Counts, gpu: Gpu) -> Counts | None:
     if counts.amounts["shared_passes"] <= counts.amounts["shared_fewest"]:
         return None
     return with_amounts(counts, shared_passes=counts.amounts["shared_fewest"])
 
 
-def side_by_side(counts, gpu):
+def side_by_side(counts: Counts, gpu: Gpu) -> Counts | None:
     """Lanes of a warp ask for neighbouring bytes: no more lines and sectors than these fill."""
     a = counts.amounts
     most = {}
@@ -192,7 +197,7 @@ def side_by_side(counts, gpu):
     return dataclasses.replace(new, moved=moved)
 
 
-def larger_blocks(counts, gpu):
+def larger_blocks(counts: Counts, gpu: Gpu) -> Counts | None:
     """Threads that do not need one another, in blocks of FULL_BLOCK."""
     if counts.threads >= FULL_BLOCK or not works_alone(counts):
         return None
@@ -202,7 +207,7 @@ def larger_blocks(counts, gpu):
     return dataclasses.replace(counts, blocks=blocks, threads=FULL_BLOCK)
 
 
-def several_each(counts, gpu):
+def several_each(counts: Counts, gpu: Gpu) -> Counts | None:
     """Each thread takes four numbers that lie side by side, by one access of 16 bytes."""
     a = counts.amounts
     requests = a["read_requests"] + a["write_requests"]
@@ -221,7 +226,7 @@ def several_each(counts, gpu):
     return dataclasses.replace(new, blocks=blocks, waits=waits)
 
 
-def all_places_taken(counts, gpu):
+def all_places_taken(counts: Counts, gpu: Gpu) -> Counts | None:
     """A loop over the data is dealt to as many blocks as there is room for."""
     turns = sum(n for what, n in counts.waits.items() if what.startswith("memory "))
     times = min(room_for(counts, gpu).blocks * gpu.sms / counts.blocks, turns)
@@ -231,14 +236,14 @@ def all_places_taken(counts, gpu):
     return dataclasses.replace(counts, blocks=math.ceil(counts.blocks * times), waits=waits)
 
 
-def in_float32(counts, gpu):
+def in_float32(counts: Counts, gpu: Gpu) -> Counts | None:
     a = counts.amounts
     if not a["fp64"]:
         return None
     return with_amounts(counts, fp32=a["fp32"] + a["fp64"], fp64=0)
 
 
-def added_in_blocks_first(counts, gpu):
+def added_in_blocks_first(counts: Counts, gpu: Gpu) -> Counts | None:
     """Blocks add up in shared memory, and each adds to an element of global memory once."""
     fewer = {
         name: (min(adds, counts.blocks), elements, dtype)
@@ -257,7 +262,7 @@ def added_in_blocks_first(counts, gpu):
     return dataclasses.replace(new, hottest=fewer, waits=waits)
 
 
-def with_shuffles(counts, gpu):
+def with_shuffles(counts: Counts, gpu: Gpu) -> Counts | None:
     """A block's sum or scan by shuffles within warps: two barriers, two passes of each warp."""
     a = counts.amounts
     times = counts.waits["barriers"]
@@ -282,7 +287,7 @@ def with_shuffles(counts, gpu):
     )
 
 
-def in_tiles(counts, gpu):
+def in_tiles(counts: Counts, gpu: Gpu) -> Counts | None:
     """What a block reads is read once, into shared memory, and used from there."""
     a = counts.amounts
     once = counts.once / SECTOR
@@ -304,7 +309,7 @@ def in_tiles(counts, gpu):
     )
 
 
-def several_results(counts, gpu):
+def several_results(counts: Counts, gpu: Gpu) -> Counts | None:
     """A thread computes 2 x 2 results of a product: it reads each number for two of them."""
     blocks = ceil_div(counts.blocks, SIDE * SIDE)
     if not is_product(counts) or blocks < gpu.sms:
@@ -321,7 +326,7 @@ def several_results(counts, gpu):
 
 
 #: How a sentence names a change -> the change
-CHANGES = {
+CHANGES: dict[str, Callable[[Counts, Gpu], Counts | None]] = {
     "without its bank conflicts": without_conflicts,
     "with its global accesses side by side": side_by_side,
     "in blocks of 256 threads": larger_blocks,

@@ -20,6 +20,8 @@ before it on the same SM has read, and this one reads again, is still in L1 if t
 import contextlib
 import math
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -33,6 +35,9 @@ from utils.tracer import TooManyEvents
 from utils.tracer.grouping import group
 from utils.tracer.record import ALIGNMENT
 
+from .model import Amounts
+
+Tensors = Mapping[str, torch.Tensor]
 WARP = 32
 SECTOR, PIECE, LINE = 32, 64, 128
 NUMBER = 4  # bytes of a float
@@ -48,7 +53,7 @@ MOST_REGISTERS = 255
 DIVISION = 8  # operations of an approximate quotient
 SINE = 20
 #: NumPy's function of an operation -> (operations on floats, on the special unit) of an element
-COSTS = {
+COSTS: dict[object, tuple[int, int]] = {
     np.exp: (2, 1),
     np.exp2: (1, 1),
     np.log: (2, 1),
@@ -62,27 +67,41 @@ COSTS = {
 TIMES = {8: 0.5, 16: 1, 32: 2}
 
 
+class Launched(Protocol):
+    """What is needed of a `sampling.Launch`."""
+
+    @property
+    def kernel(self) -> Any: ...
+
+    @property
+    def named(self) -> dict: ...
+
+    @property
+    def threads(self) -> int: ...
+
+
 class Counting:
     """What a program asks for, noted while it runs. It stands where the tracer's recorder does."""
 
-    def __init__(self, launch):
+    def __init__(self, launch: Launched) -> None:
         self.warps = ceil_div(launch.threads, WARP)
         self.stages = launch.named.get("num_stages", STAGES)
-        self.amounts = Counter()
-        self.waits = Counter(steps=BEGIN)
-        self.touched = {}  # (array, what) -> addresses of each operation
-        self.under_way = []  # arrays of loads that nothing has waited for yet
-        self.reads = []  # sectors of each load, in order
+        self.amounts: Amounts = Counter()
+        self.waits: Amounts = Counter(steps=BEGIN)
+        #: (array, what) -> addresses of each operation
+        self.touched: dict[tuple[str, str], list[np.ndarray]] = {}
+        self.under_way: list[str] = []  # arrays of loads that nothing has waited for yet
+        self.reads: list[np.ndarray] = []  # sectors of each load, in order
         self.largest = 0  # elements of a tile of floats
         self.factors = 0  # bytes of the factors of the largest tl.dot
         self.elements = 0
         self.inner = 0  # within a reduction, whose own operations are counted as one
-        self.hottest = {}
+        self.hottest: dict[str, Counter[int]] = {}
         self.begun = 0  # instructions at the last wait
 
     # ---- called by the interpreter's watch
 
-    def note(self, kind, pointers, mask, size):
+    def note(self, kind: str, pointers: Any, mask: np.ndarray, size: int) -> None:
         """A load, a store or an atomic operation on a tile."""
         addresses = np.ascontiguousarray(pointers.data[mask]).astype(np.int64)
         self.elements += len(addresses)
@@ -111,12 +130,14 @@ class Counting:
             self.waits["atomic"] += 1
             self.add_to(name, addresses)
 
-    def note_values(self, values, mask):
+    def note_values(self, values: object, mask: object) -> None:
         """What is written does not matter."""
 
     # ---- called by the operations
 
-    def operate(self, result, function, inputs):
+    def operate(
+        self, result: np.ndarray, function: Callable | None, inputs: Iterable[np.ndarray]
+    ) -> None:
         """An operation on tiles, or on single numbers."""
         if self.inner:
             return
@@ -134,7 +155,7 @@ class Counting:
         self.amounts["special"] += special * instructions
         self.largest = max(self.largest, elements)
 
-    def reduce(self, data, axis):
+    def reduce(self, data: np.ndarray, axis: int | None) -> None:
         """A reduction or a scan along an axis."""
         self.wait()
         data = np.asarray(data)
@@ -148,7 +169,7 @@ class Counting:
         self.waits["shared"] += 1
         self.waits["steps"] += REDUCE
 
-    def dot(self, a, b, bits, precision):
+    def dot(self, a: np.ndarray, b: np.ndarray, bits: int, precision: object) -> None:
         """A product of tiles, [M, K] by [K, N]."""
         if self.stages > 1:
             self.wait(1 / (self.stages - 1))
@@ -168,7 +189,7 @@ class Counting:
             return
         self.amounts["tensor"] += 2 * macs * TIMES.get(bits, 1)
 
-    def by_threads(self, macs, results, depth):
+    def by_threads(self, macs: int, results: int, depth: int) -> None:
         """A product without tensor cores: a thread's results are a square, whose two sides it reads
         from shared memory at each step of the depth.
         """
@@ -181,7 +202,7 @@ class Counting:
 
     # ---- what they need
 
-    def wait(self, share=1.0):
+    def wait(self, share: float = 1.0) -> None:
         """Wait for the loads under way: all of them take as long as one."""
         issued = sum(self.amounts[name] for name in ("access", "fp32", "integer", "special"))
         self.waits["steps"] += (issued - self.begun) / self.warps
@@ -190,12 +211,12 @@ class Counting:
             self.waits[f"memory {self.under_way[-1]}"] += share
             self.under_way = []
 
-    def name_of(self, address):
+    def name_of(self, address: int) -> str:
         """The tensor in which an address lies."""
         memory = LAUNCH.at(address)
         return memory.name if memory else "?"
 
-    def requests(self, addresses, size, sectors):
+    def requests(self, addresses: np.ndarray, size: int, sectors: np.ndarray) -> tuple[int, int]:
         """(lines, requests) of an operation."""
         lines = len(np.unique(addresses // LINE))
         if len(sectors) * SECTOR <= len(addresses) * size + 2 * SECTOR:  # they lie side by side
@@ -204,18 +225,18 @@ class Counting:
         numbers, first = group(warp, addresses // LINE)
         return len(first), ceil_div(len(addresses), WARP)
 
-    def whole(self, addresses, size):
+    def whole(self, addresses: np.ndarray, size: int) -> int:
         """Sectors of which each byte is written."""
         sectors = addresses // SECTOR
         return int((np.bincount(sectors - sectors.min()) * size >= SECTOR).sum())
 
-    def add_to(self, name, addresses):
+    def add_to(self, name: str, addresses: np.ndarray) -> None:
         """Count the additions to each element."""
         before = self.hottest.setdefault(name, Counter())
         for address in addresses.tolist():
             before[address] += 1
 
-    def totals(self):
+    def totals(self) -> tuple[Amounts, Amounts]:
         """(amounts, waits) of the program."""
         self.wait()
         self.waits["steps"] += BEGIN
@@ -226,64 +247,64 @@ class Counting:
 
 
 @contextlib.contextmanager
-def counted_operations(counting):
+def counted_operations(counting: Counting) -> Iterator[None]:
     """Within this block the interpreter tells of its operations."""
     builder = interpreter.InterpreterBuilder
     kept = {}
 
-    def replaced(owner, name, make):
+    def replaced(owner: type, name: str, make: Callable[[Callable], Callable]) -> None:
         kept[owner, name] = getattr(owner, name)
         setattr(owner, name, make(getattr(owner, name)))
 
-    def of_one(method):
-        def unary(self, arg, op):
+    def of_one(method: Callable) -> Callable:
+        def unary(self: Any, arg: Any, op: Any) -> Any:
             result = method(self, arg, op)
             counting.operate(result.data, op, (arg.data,))
             return result
 
         return unary
 
-    def of_two(method):
-        def binary(self, lhs, rhs, op):
+    def of_two(method: Callable) -> Callable:
+        def binary(self: Any, lhs: Any, rhs: Any, op: Any) -> Any:
             result = method(self, lhs, rhs, op)
             counting.operate(result.data, op, (lhs.data, rhs.data))
             return result
 
         return binary
 
-    def of_three(method):
-        def ternary(self, lhs, rhs, other, op):
+    def of_three(method: Callable) -> Callable:
+        def ternary(self: Any, lhs: Any, rhs: Any, other: Any, op: Any) -> Any:
             result = method(self, lhs, rhs, other, op)
             counting.operate(result.data, op, (rhs.data, other.data))
             return result
 
         return ternary
 
-    def of_sum(method):
-        def fma(self, x, y, z):
+    def of_sum(method: Callable) -> Callable:
+        def fma(self: Any, x: Any, y: Any, z: Any) -> Any:
             result = method(self, x, y, z)
             counting.operate(result.data, None, (x.data,))
             return result
 
         return fma
 
-    def of_root(method):
-        def rsqrt(self, arg):
+    def of_root(method: Callable) -> Callable:
+        def rsqrt(self: Any, arg: Any) -> Any:
             result = method(self, arg)
             counting.operate(result.data, np.exp2, (arg.data,))
             return result
 
         return rsqrt
 
-    def of_dot(method):
-        def dot(self, a, b, d, precision, most):
+    def of_dot(method: Callable) -> Callable:
+        def dot(self: Any, a: Any, b: Any, d: Any, precision: Any, most: Any) -> Any:
             counting.dot(a.data, b.data, a.dtype.primitive_bitwidth, precision)
             return method(self, a, b, d, precision, most)
 
         return dot
 
-    def of_axis(method):
-        def applied(self, given):
+    def of_axis(method: Callable) -> Callable:
+        def applied(self: Any, given: Any) -> Any:
             counting.reduce(given[0].handle.data, self.axis)
             counting.inner += 1
             try:
@@ -311,7 +332,7 @@ def counted_operations(counting):
 # ---- a program of a launch
 
 
-def zeros(shape, dtype):
+def zeros(shape: int | tuple, dtype: Any) -> torch.Tensor:
     """A tensor of zeros that begins where a GPU's would; only what is touched is really there."""
     bits = dtype if not isinstance(dtype, torch.dtype) else f"i{dtype.itemsize}"
     count = int(np.prod(shape, dtype=np.int64))
@@ -322,7 +343,7 @@ def zeros(shape, dtype):
     return made.view(dtype) if isinstance(dtype, torch.dtype) else made
 
 
-def copied(arg):
+def copied(arg: Any) -> Any:
     """A copy of a tensor that begins where a GPU's would; numbers as they are."""
     if not isinstance(arg, torch.Tensor):
         return arg
@@ -331,7 +352,9 @@ def copied(arg):
     return zeros(tuple(arg.shape), arg.dtype).copy_(arg)
 
 
-def program_of(launch, args, grid, number):
+def program_of(
+    launch: Launched, args: list, grid: tuple[int, int, int], number: int
+) -> tuple[Counting, Tensors]:
     """(Counting, tensors by name) of one program of a launch, run alone.
 
     args: as the interpreter takes them. Raises KernelMistake, TooManyEvents for a long program, and
@@ -357,7 +380,9 @@ def program_of(launch, args, grid, number):
     return counting, tensors
 
 
-def arrays_of(counting, tensors):
+def arrays_of(
+    counting: Counting, tensors: Tensors
+) -> dict[tuple[str, str], tuple[int, int, int, int]]:
     """(name, "read" or "write") -> bytes in pieces, bytes in sectors, pieces asked for, size."""
     arrays = {}
     for (name, kind), noted in counting.touched.items():
@@ -370,13 +395,13 @@ def arrays_of(counting, tensors):
     return arrays
 
 
-def registers_of(counting) -> int:
+def registers_of(counting: Counting) -> int:
     """Registers of a thread: its part of the tiles that are there at once, and some more."""
     of_tile = counting.largest / (counting.warps * WARP)
     return int(min(MOST_REGISTERS, REGISTERS + LIVE * of_tile))
 
 
-def hottest_of(counting, tensors):
+def hottest_of(counting: Counting, tensors: Tensors) -> dict[str, tuple]:
     """Array -> as `sampling.Block` has it."""
     found = {}
     for name, adds in counting.hottest.items():

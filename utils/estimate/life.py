@@ -7,10 +7,12 @@ for any GPU: `Waits`, which the model multiplies by a GPU's latencies.
 """
 
 from collections import Counter, deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from utils.tracer import ATOMIC, BARRIER, GRID_BARRIER, LINE, NOT_TAKEN, READ, TAKEN, WRITE
 
+from .model import Amounts
 from .operations import Statement
 
 UNROLL = 4  # iterations whose loads are under way together
@@ -37,34 +39,36 @@ class Clock:
 
     __slots__ = ("cycles", "parts")
 
-    def __init__(self, cycles=0.0, parts=()):
+    def __init__(
+        self, cycles: float = 0.0, parts: Mapping[str, float] | Iterable[str] = ()
+    ) -> None:
         self.cycles = cycles
-        self.parts = Counter(parts)
+        self.parts: Amounts = Counter(parts)
 
-    def later(self, cycles, what="steps", amount=None):
+    def later(self, cycles: float, what: str = "steps", amount: float | None = None) -> "Clock":
         parts = self.parts.copy()
         parts[what] += cycles if amount is None else amount
         return Clock(self.cycles + cycles, parts)
 
 
-def latest(*clocks):
+def latest(*clocks: Clock) -> Clock:
     return max(clocks, key=lambda clock: clock.cycles)
 
 
 class Thread:
     """The thread so far: its clock, when each name will have its value, loads under way."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.now = Clock()
-        self.ready = {}
-        self.under_way = {}
+        self.ready: dict[str, Clock] = {}
+        self.under_way: dict[tuple, deque[Clock]] = {}
         self.stored = Clock()
         self.barriers = 0
 
-    def needs(self, names):
+    def needs(self, names: Iterable[str]) -> Clock:
         return latest(self.now, *(self.ready[name] for name in names if name in self.ready))
 
-    def run(self, statement, accesses):
+    def run(self, statement: Statement, accesses: Sequence[Access]) -> None:
         """One statement with the accesses that it did."""
         own = statement.sets if statement.adds_up else frozenset()
         begin = self.needs(statement.indices if own else statement.uses)
@@ -97,26 +101,27 @@ class Thread:
         for name in statement.sets:
             self.ready[name] = result
 
-    def load(self, begin, load):
+    def load(self, begin: Clock, load: Access) -> Clock:
         if load.space == "shared":
             return begin.later(TYPICAL["shared"], "shared", 1).later(load.ways - 1)
         if load.space in ("local", "constant") or load.in_l1:
             return begin.later(TYPICAL["l1"], "l1", 1)
         return begin.later(TYPICAL["memory"], f"memory {load.array}", 1)
 
-    def barrier(self):
+    def barrier(self) -> None:
         self.now = latest(self.now, self.stored).later(1, "barriers", 1)
 
 
-def life(events, statements) -> Counter:
+def life(events: Iterable[Access], statements: Mapping[tuple, Statement]) -> Amounts:
     """How often the busiest thread waits for each latency.
 
     steps: cycles of instructions and arithmetic. memory NAME, l1, shared, atomic, barriers: times.
     """
     thread = Thread()
-    statement, accesses = None, []
+    statement: Statement | None = None
+    accesses: list[Access] = []
 
-    def flush():
+    def flush() -> None:
         nonlocal statement, accesses
         if statement is not None:
             thread.run(statement, accesses)
@@ -143,7 +148,7 @@ def life(events, statements) -> Counter:
     return end.parts
 
 
-def life_of_accesses(events) -> Counter:
+def life_of_accesses(events: Iterable[Access]) -> Amounts:
     """The same of a CUDA C thread, of which only accesses and barriers are known.
 
     A write waits for all that was read since the one before; reads wait for nothing, but of one

@@ -7,13 +7,18 @@ resources on purpose (`machine/overlap/...`), not from any kernel that is judged
 """
 
 import math
-from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
-from utils.occupancy import ceil_div, limits, occupancy
+from utils.occupancy import Occupancy, ceil_div, limits, occupancy
 
 from .gpus import Gpu
 
+#: A Counter of how much of each thing; parts of things, too, and types have Counters of ints alone
+Amounts: TypeAlias = Any
+#: (bytes, seconds) at each of some sizes
+Curve = Sequence[tuple[float, float]]
 WARP = 32
 SECTOR = 32
 L1_LEAST = 16 << 10
@@ -44,7 +49,7 @@ WORDS = {
 class Counts:
     """What a whole launch asks for.
 
-    amounts: Counter of all blocks. waits: of one block. moved: "read" and "write" -> bytes that
+    amounts: of all blocks. waits: of one block. moved: "read" and "write" -> bytes that
     memory moves at least. near: array -> share of its requests that find it in L2, because others
     brought it there. gathered: (bytes asked for, size) of arrays whose indices come from memory:
     nobody knows where they point, so what does not fit in L2 comes from memory each time. hottest:
@@ -55,15 +60,15 @@ class Counts:
 
     blocks: int
     threads: int
-    amounts: Counter
-    waits: Counter
-    moved: dict
-    near: dict
-    gathered: tuple
-    hottest: dict
+    amounts: Amounts
+    waits: Amounts
+    moved: dict[str, float]
+    near: dict[str, float]
+    gathered: tuple[tuple[float, int], ...]
+    hottest: dict[str, tuple[float, int, str]]
     shared_bytes: int
     registers: int
-    reached: dict = field(default_factory=dict)
+    reached: dict[tuple[str, str], float] = field(default_factory=dict)
     once: float = 0.0
 
 
@@ -71,7 +76,7 @@ class Counts:
 class Terms:
     """seconds: resource -> seconds that it alone would need. start: of the launch."""
 
-    seconds: dict
+    seconds: dict[str, float]
     start: float
     exponent: float
     notes: dict = field(default_factory=dict)
@@ -84,7 +89,7 @@ class Terms:
     @property
     def limit(self) -> str:
         """The resource that takes longest."""
-        return max(self.seconds, key=self.seconds.get)
+        return max(self.seconds, key=self.seconds.__getitem__)
 
     def without(self, resource: str, seconds: float) -> float:
         """The time if a resource needed so many seconds only."""
@@ -98,13 +103,13 @@ def seconds_of(launches: list[Terms]) -> float:
     return total - (len(launches) - 1) * (launches[0].start - GAP)
 
 
-def together(terms, exponent) -> float:
+def together(terms: Iterable[float], exponent: float) -> float:
     """The power mean's sum of several times."""
     terms = [term for term in terms if term > 0]
     if not terms:
         return 0.0
     most = max(terms)
-    return most * sum((term / most) ** exponent for term in terms) ** (1 / exponent)
+    return most * math.pow(sum((term / most) ** exponent for term in terms), 1 / exponent)
 
 
 def terms(counts: Counts, gpu: Gpu) -> Terms:
@@ -128,19 +133,19 @@ def terms(counts: Counts, gpu: Gpu) -> Terms:
     return Terms(seconds, gpu.launch, gpu.exponent, {"occupancy": fits, "resident": resident})
 
 
-def room_for(counts: Counts, gpu: Gpu):
+def room_for(counts: Counts, gpu: Gpu) -> Occupancy:
     """How many of its blocks fit on an SM at once: an `Occupancy`."""
     most = limits(gpu.compute_capability).shared_block
     shared = min(counts.shared_bytes, most)
     return occupancy(gpu.compute_capability, counts.threads, counts.registers, shared)
 
 
-def size_class(threads):
+def size_class(threads: int) -> int:
     """The number of threads of a microbenchmark's block that is nearest to this one."""
     return min((32, 64, 128, 256, 512, 1024), key=lambda size: abs(math.log(size / threads)))
 
 
-def memory(counts, gpu) -> float:
+def memory(counts: Counts, gpu: Gpu) -> float:
     """Every byte once, at the speed of large reads and writes, their beginning included."""
     read, written = counts.moved["read"], counts.moved["write"]
     for asked, size in counts.gathered:
@@ -152,8 +157,8 @@ def memory(counts, gpu) -> float:
     return share * along(gpu.reads, total) + (1 - share) * along(gpu.writes, total)
 
 
-def along(points, size) -> float:
-    """The seconds of `size` bytes on a curve of (bytes, seconds), straight between the points."""
+def along(points: Curve, size: float) -> float:
+    """The seconds of `size` bytes on a curve, straight between the points."""
     before = points[0]
     for point in points[1:]:
         if size <= point[0]:
@@ -165,23 +170,23 @@ def along(points, size) -> float:
     return before[1] + share * (point[1] - before[1])
 
 
-def slope(points):
+def slope(points: Curve) -> float:
     """Seconds per byte between two points."""
     (size, seconds), (larger, longer) = points
     return (longer - seconds) / (larger - size)
 
 
-def l2(counts, gpu, resident) -> float:
+def l2(counts: Counts, gpu: Gpu, resident: int) -> float:
     """Sectors that L1 does not have, and all that are written."""
     a = counts.amounts
     read = a[f"l2_read_{distance(counts, gpu, resident)}"]
     written = a["write_sectors"]
-    scattered = max(0, written - a["whole_written"])
-    moved = (read + a["whole_written"]) * SECTOR
+    scattered: float = max(0, written - a["whole_written"])
+    moved: float = (read + a["whole_written"]) * SECTOR
     return moved / gpu.rates["l2_read"] + scattered / gpu.rates["l2_part_write"]
 
 
-def distance(counts, gpu, resident) -> int:
+def distance(counts: Counts, gpu: Gpu, resident: int) -> int:
     """The largest of the counted distances that the L1 left to a block can bridge."""
     sm = limits(gpu.compute_capability).shared
     left = max(L1_LEAST, sm - resident * counts.shared_bytes)
@@ -190,18 +195,18 @@ def distance(counts, gpu, resident) -> int:
     return max([one for one in known if one <= room], default=0)
 
 
-def l1(counts, gpu) -> float:
+def l1(counts: Counts, gpu: Gpu) -> float:
     """Lines of global requests and passes of shared ones: one of them a cycle."""
     a = counts.amounts
     lines = a["read_lines"] + a["write_lines"] + a["atomic_lines"]
-    seconds = lines / gpu.rates["line"] + a["shared_passes"] / gpu.rates["pass"]
+    seconds: float = lines / gpu.rates["line"] + a["shared_passes"] / gpu.rates["pass"]
     for dtype in ("int", "float"):
         seconds += a[f"shared_atomics_{dtype}"] / gpu.rates[f"shared_{dtype}"]
         seconds += a[f"shared_atomics_{dtype}_more"] / gpu.rates[f"shared_more_{dtype}"]
     return seconds
 
 
-def arithmetic(counts, gpu) -> tuple[str, float]:
+def arithmetic(counts: Counts, gpu: Gpu) -> tuple[str, float]:
     """(the unit that needs longest, its seconds): issue slots, or the pipe of one class."""
     a = counts.amounts
     classes = ("fp32", "fp64", "multiply", "integer", "special", "convert", "shuffle")
@@ -209,11 +214,11 @@ def arithmetic(counts, gpu) -> tuple[str, float]:
     needed = {"issue": total / gpu.rates["issue"]}
     for name in classes:
         needed[name] = a[name] / gpu.rates[name]
-    unit = max(needed, key=needed.get)
+    unit = max(needed, key=needed.__getitem__)
     return unit, needed[unit]
 
 
-def barrier_rate(counts, gpu) -> float:
+def barrier_rate(counts: Counts, gpu: Gpu) -> float:
     """Arrivals of warps at barriers per second, of all SMs, each full of blocks of this size."""
     size = size_class(counts.threads)
     warps = limits(gpu.compute_capability).warps
@@ -222,7 +227,7 @@ def barrier_rate(counts, gpu) -> float:
     return gpu.sms * arrivals / gpu.cycles[f"barrier_{size}_full"] * gpu.clock
 
 
-def atomics(counts, gpu) -> float:
+def atomics(counts: Counts, gpu: Gpu) -> float:
     """Additions to one element come one after the other; others as sectors of L2 allow."""
     operations = counts.amounts["atomic_sectors"]  # what one request asks of one sector
     longest = 0.0
@@ -238,18 +243,18 @@ def atomics(counts, gpu) -> float:
     return longest
 
 
-def rate_between(points, elements) -> float:
+def rate_between(points: Sequence[tuple[float, float]], elements: float) -> float:
     """A rate between measured ones, straight on logarithmic axes, flat beyond them."""
     if elements <= points[0][0]:
         return points[0][1]
     for (one, rate), (other, faster) in zip(points, points[1:], strict=False):
         if elements <= other:
             share = math.log(elements / one) / math.log(other / one)
-            return rate * (faster / rate) ** share
+            return rate * math.pow(faster / rate, share)
     return points[-1][1]
 
 
-def latency(counts, gpu, resident) -> float:
+def latency(counts: Counts, gpu: Gpu, resident: int) -> float:
     """Rounds of blocks, each as long as a block lives (Little's law, turned round)."""
     seconds = life_seconds(counts, gpu) + gpu.turn
     slots = resident * gpu.sms
@@ -259,7 +264,7 @@ def latency(counts, gpu, resident) -> float:
     return seconds * rounds
 
 
-def life_seconds(counts, gpu) -> float:
+def life_seconds(counts: Counts, gpu: Gpu) -> float:
     """How long one block lives where nobody else is in its way."""
     cycles = 0.0
     alone = gpu.cycles[f"barrier_{size_class(counts.threads)}_alone"]

@@ -16,10 +16,19 @@ import functools
 import inspect
 import textwrap
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any
 
 import numpy as np
 
+from .model import Amounts
+
+#: The type of a value as the rules know it, or (space, type of an element) of an array
+Kind = str | tuple[str, str]
+#: (type, cycles from its operands to its result)
+Cost = tuple[Kind, float]
 #: Classes of instructions, by the unit that runs them
 CLASSES = ("integer", "multiply", "fp32", "fp64", "special", "convert", "shuffle", "access", "jump")
 INDEX = 7  # of a global element: mask, add, shift, each in two halves
@@ -51,7 +60,7 @@ class Statement:
     """
 
     place: tuple
-    classes: Counter = field(default_factory=Counter)
+    classes: Amounts = field(default_factory=Counter)
     latency: float = 0.0
     uses: frozenset = frozenset()
     sets: frozenset = frozenset()
@@ -62,6 +71,10 @@ class Statement:
     gathers: frozenset = frozenset()
 
 
+#: (file, line) -> its statement
+Statements = dict[tuple, Statement]
+
+
 class Reader(ast.NodeVisitor):
     """Goes through a function once, keeps the type of each name, makes a Statement per line.
 
@@ -69,21 +82,29 @@ class Reader(ast.NodeVisitor):
     Statement.
     """
 
-    def __init__(self, function, types, statements=None, depth=0):
+    def __init__(
+        self,
+        function: FunctionType,
+        types: Mapping[str, Kind],
+        statements: Statements | None = None,
+        depth: int = 0,
+    ) -> None:
         self.function = function
         self.file = function.__code__.co_filename
         self.types = dict(types)
         self.statements = {} if statements is None else statements
         self.depth = depth
-        self.now = None
-        self.changing = None  # names that the loop around changes; None outside loops
-        self.from_memory = set()  # names whose value was read from a global array
-        self.computed = set()  # indices that are in a register
-        self.returned = "integer"
+        self.now = Statement((self.file, 0))
+        #: names that the loop around changes; None outside loops
+        self.changing: set[str] | None = None
+        self.from_memory: set[str] = set()  # names whose value was read from a global array
+        #: indices that are in a register, each with its names
+        self.computed: set[tuple[str, frozenset[str]]] = set()
+        self.returned: Kind = "integer"
 
     # ---- statements
 
-    def body(self, statements, counted=0):
+    def body(self, statements: Sequence[ast.stmt], counted: int = 0) -> None:
         for number, statement in enumerate(statements):
             made = Statement((self.file, statement.lineno))
             if number == 0 and counted:
@@ -91,54 +112,55 @@ class Reader(ast.NodeVisitor):
                 made.classes["jump"] += BLOCK_OF_FOUR
             self.statement(statement, made)
 
-    def statement(self, node, made):
+    def statement(self, node: ast.stmt, made: Statement) -> None:
         before, self.now = self.now, made
-        kind = type(node)
-        if kind is ast.Assign:
+        if isinstance(node, ast.Assign):
             self.assign(node.targets, node.value)
-        elif kind is ast.AugAssign:
+        elif isinstance(node, ast.AugAssign):
             self.augmented(node)
-        elif kind is ast.Expr:
+        elif isinstance(node, ast.Expr):
             if not isinstance(node.value, ast.Constant):
                 made.latency = self.cost(node.value)[1]
-        elif kind is ast.If:
+        elif isinstance(node, ast.If):
             made.latency = self.cost(node.test)[1]
             made.classes["jump"] += 1
             made.decides = True
-        elif kind is ast.While:
+        elif isinstance(node, ast.While):
             self.changes(node)
             known, made.latency = self.cost(node.test)
             made.classes["jump"] += known != "known"
             made.decides = known != "known"
             made.repeats = True
-        elif kind is ast.For:
+        elif isinstance(node, ast.For):
             known, made.latency = self.cost(node.iter)
             made.decides = known != "known"
             for name in names_of(node.target):
                 self.types[name] = "known" if known == "known" else "integer"
-        elif kind is ast.Return and node.value is not None:
+        elif isinstance(node, ast.Return) and node.value is not None:
             self.returned, made.latency = self.cost(node.value)
             made.decides = True
         self.keep(made, node)
         self.now = before
-        if kind in (ast.For, ast.While):
+        if isinstance(node, ast.For | ast.While):
             around = self.changing
             unrolled = not made.decides
             if not unrolled:
                 self.changing = stored_in(node)
-            self.body(node.body, self.turns(node) if kind is ast.For and not unrolled else 0)
+
+            turns = self.turns(node.iter) if isinstance(node, ast.For) and not unrolled else 0
+            self.body(node.body, turns)
             self.changing = around
-        elif kind is ast.If:
+        elif isinstance(node, ast.If):
             self.body(node.body)
             self.body(node.orelse)
 
-    def turns(self, node):
+    def turns(self, over: ast.expr) -> int:
         """Instructions that one turn of a for needs of itself."""
-        short = isinstance(node.iter, ast.Call) and len(node.iter.args) == 1
-        short = short and self.cost_of(node.iter.args[0]) == "int32"
+        numbers = over.args if isinstance(over, ast.Call) else []
+        short = len(numbers) == 1 and self.cost_of(numbers[0]) == "int32"
         return SHORT_LOOP if short else LOOP
 
-    def changes(self, node):
+    def changes(self, node: ast.AST) -> None:
         """A while over a name that it changes by what is not known is no known number of turns."""
         for one in ast.walk(node):
             if isinstance(one, ast.AugAssign) and isinstance(one.target, ast.Name):
@@ -150,14 +172,14 @@ class Reader(ast.NodeVisitor):
                         if self.types.get(name) == "known" and not is_number(one.value):
                             self.types[name] = "integer"
 
-    def cost_of(self, node):
+    def cost_of(self, node: ast.expr) -> Kind:
         """The type of an expression, without counting it."""
         before, self.now = self.now, Statement((self.file, 0))
         kind = self.cost(node)[0]
         self.now = before
         return kind
 
-    def keep(self, made, node):
+    def keep(self, made: Statement, node: ast.stmt) -> None:
         head = node.test if isinstance(node, (ast.If, ast.While)) else node
         head = node.iter if isinstance(node, ast.For) else head
         made.uses = frozenset(loaded(head))
@@ -172,7 +194,7 @@ class Reader(ast.NodeVisitor):
             return
         self.statements[made.place] = made
 
-    def assign(self, targets, value):
+    def assign(self, targets: Sequence[ast.expr], value: ast.expr) -> None:
         kind, self.now.latency = self.cost(value)
         names = set()
         for target in targets:
@@ -186,14 +208,14 @@ class Reader(ast.NodeVisitor):
                 self.cost(target)
         self.now.sets = frozenset(names)
 
-    def augmented(self, node):
+    def augmented(self, node: ast.AugAssign) -> None:
         right, latency = self.cost(node.value)
         left, _ = self.cost(node.target)
         kind = joined(left, right)
         if kind != "known":
             self.operate(node.op, kind, right)
             self.now.latency = latency + self.wait(node.op, kind, right)
-        if isinstance(node.target, ast.Subscript):
+        if not isinstance(node.target, ast.Name):
             self.cost(node.target)
             return
         name = node.target.id
@@ -202,34 +224,35 @@ class Reader(ast.NodeVisitor):
         self.now.sets = frozenset([name])
         self.now.adds_up = name not in loaded(node.value)
 
-    def forget(self, name):
+    def forget(self, name: str) -> None:
         """Indices with this name have to be computed anew."""
         self.computed = {index for index in self.computed if name not in index[1]}
 
     # ---- expressions: (type, latency), and what they cost goes to the statement
 
-    def cost(self, node):
+    def cost(self, node: ast.expr) -> Cost:
         method = getattr(self, f"of_{type(node).__name__.lower()}", None)
         if method is not None:
-            return method(node)
-        latency = 0
+            found: Cost = method(node)
+            return found
+        latency = 0.0
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 latency = max(latency, self.cost(child)[1])
         return "integer", latency
 
-    def of_constant(self, node):
+    def of_constant(self, node: ast.Constant) -> Cost:
         return ("fp64" if isinstance(node.value, float) else "known"), 0
 
-    def of_name(self, node):
+    def of_name(self, node: ast.Name) -> Cost:
         if node.id in self.types:
             return self.types[node.id], 0
         return type_of_value(global_of(self.function, node.id)), 0
 
-    def of_attribute(self, node):
+    def of_attribute(self, node: ast.Attribute) -> Cost:
         return "integer", 0
 
-    def of_binop(self, node):
+    def of_binop(self, node: ast.BinOp) -> Cost:
         left, one = self.cost(node.left)
         right, other = self.cost(node.right)
         kind = joined(left, right)
@@ -245,11 +268,11 @@ class Reader(ast.NodeVisitor):
             self.operate(node.op, kind, right)
         return kind, max(one, other) + (0 if fused else self.wait(node.op, kind, right))
 
-    def of_unaryop(self, node):
+    def of_unaryop(self, node: ast.UnaryOp) -> Cost:
         kind, latency = self.cost(node.operand)
         return kind, latency
 
-    def of_compare(self, node):
+    def of_compare(self, node: ast.Compare) -> Cost:
         kinds = [self.cost(side) for side in (node.left, *node.comparators)]
         kind = functools.reduce(joined, [one for one, _ in kinds])
         if kind == "known":
@@ -260,22 +283,22 @@ class Reader(ast.NodeVisitor):
             self.now.classes["integer"] += 2 * len(node.ops)
         return "integer", max(latency for _, latency in kinds) + LATENCY["integer"]
 
-    def of_ifexp(self, node):
+    def of_ifexp(self, node: ast.IfExp) -> Cost:
         latency = self.cost(node.test)[1]
         body, one = self.cost(node.body)
         other, two = self.cost(node.orelse)
         self.now.classes["integer"] += 1
         return joined(body, other), latency + max(one, two)
 
-    def of_subscript(self, node):
-        name = node.value.id if isinstance(node.value, ast.Name) else None
-        if name is None:  # a.shape[0]
+    def of_subscript(self, node: ast.Subscript) -> Cost:
+        if not isinstance(node.value, ast.Name):  # a.shape[0]
             return "integer", 0
+        name = node.value.id
         space, kind = array_type(self.of_name(node.value)[0])
         if space == "local":
             return kind, 0
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        latency = 0
+        latency = 0.0
         for axis, part in enumerate(parts):
             used = frozenset(loaded(part))
             if space == "global" and (used & self.from_memory or reads_array(part)):
@@ -294,7 +317,7 @@ class Reader(ast.NodeVisitor):
             self.now.classes["multiply"] += STRIDES
         return kind, latency
 
-    def of_call(self, node):
+    def of_call(self, node: ast.Call) -> Cost:
         name = called(node.func)
         values = [self.cost(argument) for argument in node.args]
         latency = max([one for _, one in values], default=0)
@@ -334,7 +357,7 @@ class Reader(ast.NodeVisitor):
         self.now.classes["integer"] += 2
         return kind, latency + LATENCY["integer"]
 
-    def called_function(self, function, kinds):
+    def called_function(self, function: FunctionType, kinds: Iterable[Kind]) -> Kind:
         """The type that a device function gives; its statements are read, with these arguments."""
         if self.depth >= DEEPEST:
             return "integer"
@@ -346,7 +369,7 @@ class Reader(ast.NodeVisitor):
         inner.body(tree_of(function).body)
         return inner.returned
 
-    def operate(self, operation, kind, right):
+    def operate(self, operation: ast.operator, kind: Kind, right: Kind) -> None:
         """Count one operation of a type. right: the type of its right operand."""
         classes = self.now.classes
         if kind in ("fp32", "fp64"):
@@ -367,7 +390,7 @@ class Reader(ast.NodeVisitor):
         elif kind != "known":
             classes["integer"] += 2
 
-    def wait(self, operation, kind, right):
+    def wait(self, operation: ast.operator, kind: Kind, right: Kind) -> float:
         """Cycles of one operation, from its operands to its result."""
         if isinstance(operation, DIVIDES) and right != "known":
             return LATENCY["division"]
@@ -376,7 +399,7 @@ class Reader(ast.NodeVisitor):
         return LATENCY["multiply" if isinstance(operation, ast.Mult) else "integer"]
 
 
-def device_function(function, called_as):
+def device_function(function: FunctionType, called_as: ast.expr) -> FunctionType | None:
     """The Python function of a device function that a kernel calls by name; None of others."""
     if not isinstance(called_as, ast.Name):
         return None
@@ -385,7 +408,7 @@ def device_function(function, called_as):
     return inner if inner is not None and hasattr(inner, "__code__") else None
 
 
-def global_of(function, name):
+def global_of(function: FunctionType, name: str) -> Any:
     """What a name outside a function stands for: of its module or of the function around it."""
     names = function.__code__.co_freevars
     if name in names and function.__closure__:
@@ -393,7 +416,7 @@ def global_of(function, name):
     return function.__globals__.get(name)
 
 
-def type_of_value(value):
+def type_of_value(value: object) -> str:
     """The type of a number that a kernel finds outside itself."""
     if isinstance(value, np.floating):
         return "fp32" if value.dtype == np.float32 else "fp64"
@@ -402,7 +425,7 @@ def type_of_value(value):
     return "fp64" if isinstance(value, float) else "integer"
 
 
-def joined(one, other):
+def joined(one: Kind | None, other: Kind | None) -> str:
     """The type of an operation on two, as Numba has it; a literal number takes the other's."""
     one, other = array_type(one)[1], array_type(other)[1]
     if one == other:
@@ -416,14 +439,14 @@ def joined(one, other):
     return "fp64"  # int with float32, too
 
 
-def array_type(kind):
+def array_type(kind: Kind | None) -> tuple[str, str]:
     """(space, type of an element) of what a name stands for."""
     if isinstance(kind, tuple):
         return kind
     return "global", kind or "integer"
 
 
-def shared_type(node):
+def shared_type(node: ast.Call) -> tuple[str, str]:
     """What cuda.shared.array or cuda.local.array gives."""
     owner = node.func.value if isinstance(node.func, ast.Attribute) else None
     outer = owner.attr if isinstance(owner, ast.Attribute) else "shared"
@@ -432,13 +455,13 @@ def shared_type(node):
     return outer, type_of_name(text)
 
 
-def type_of_name(text):
+def type_of_name(text: str) -> str:
     if "float64" in text or "complex128" in text:
         return "fp64"
     return "fp32" if "float" in text or "complex" in text else "integer"
 
 
-def type_of_argument(argument):
+def type_of_argument(argument: object) -> Kind:
     """The type of a kernel's argument, as Reader has it."""
     dtype = getattr(argument, "dtype", None)
     if dtype is None:
@@ -451,7 +474,7 @@ def type_of_argument(argument):
     return ("global", kind) if getattr(argument, "shape", ()) else kind
 
 
-def names_of(target):
+def names_of(target: ast.expr) -> list[str]:
     """Names that an assignment's target sets."""
     if isinstance(target, ast.Name):
         return [target.id]
@@ -460,7 +483,7 @@ def names_of(target):
     return []
 
 
-def loaded(node):
+def loaded(node: ast.AST) -> set[str]:
     """Names whose values an expression or statement needs."""
     names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
     if isinstance(node, ast.Assign):
@@ -471,7 +494,7 @@ def loaded(node):
     return names
 
 
-def indices_of(node):
+def indices_of(node: ast.AST) -> set[str]:
     """Names in the subscripts of what is read or written."""
     found = set()
     for one in ast.walk(node):
@@ -480,7 +503,7 @@ def indices_of(node):
     return found
 
 
-def reads_array(node):
+def reads_array(node: ast.AST) -> bool:
     """Whether an expression has an element in it."""
     for one in ast.walk(node):
         if isinstance(one, ast.Subscript) and isinstance(one.value, ast.Name):
@@ -488,20 +511,20 @@ def reads_array(node):
     return False
 
 
-def called(function):
+def called(function: ast.expr) -> str:
     """The last part of what is called: cuda.atomic.add is add."""
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
-def is_product(node):
+def is_product(node: ast.expr) -> bool:
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
 
 
-def is_number(node):
+def is_number(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant)
 
 
-def stored_in(node):
+def stored_in(node: ast.stmt) -> set[str]:
     """Names that a loop changes, its own among them."""
     names = set(names_of(node.target)) if isinstance(node, ast.For) else set()
     for one in ast.walk(node):
@@ -511,7 +534,7 @@ def stored_in(node):
 
 
 @functools.lru_cache(maxsize=64)
-def tree_of(function):
+def tree_of(function: FunctionType) -> ast.FunctionDef:
     """The syntax tree of a function, its lines those of its file. TypeError of a lambda."""
     lines, first = inspect.getsourcelines(function)
     tree = ast.parse(textwrap.dedent("".join(lines)))
@@ -522,7 +545,7 @@ def tree_of(function):
     return made
 
 
-def statements_of(function, types) -> dict[tuple, Statement]:
+def statements_of(function: FunctionType, types: Mapping[str, Kind]) -> Statements:
     """(file, line) -> Statement of a kernel and its device functions. types: of its arguments."""
     reader = Reader(function, types)
     reader.body(tree_of(function).body)

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from utils.tracer.record import (
     GRID_BARRIER,
     READ,
     WRITE,
+    Memory,
     Recorder,
     Recording,
     check_kernel,
@@ -39,7 +41,10 @@ from utils.tracer.record import (
 
 from . import operations
 from .life import Access, life, life_of_accesses
+from .model import Amounts
 
+#: A launch dimension
+Three = tuple[int, int, int]
 MAX_EVENTS = 400_000  # of one block, or a small launch of CUDA C: about two seconds
 MOST_THREADS = 1 << 18  # of a small launch of CUDA C
 SECONDS = 6
@@ -86,10 +91,10 @@ class Blank:
     """
 
     shape: int | tuple
-    dtype: object = np.float32
+    dtype: Any = np.float32
 
     @property
-    def nbytes(self):
+    def nbytes(self) -> int:
         size = getattr(self.dtype, "itemsize", None)  # NumPy's classes have one of another kind
         size = size if isinstance(size, int) else np.dtype(self.dtype).itemsize
         return int(np.prod(self.shape, dtype=np.int64)) * size
@@ -104,7 +109,7 @@ class Launch:
     its arguments by name: BLOCK=1024, num_warps=8; block: its threads, 32 for each warp.
     """
 
-    kernel: object
+    kernel: Any
     grid: int | tuple
     block: int | tuple
     args: tuple
@@ -113,11 +118,11 @@ class Launch:
     named: dict = field(default_factory=dict)
 
     @property
-    def blocks(self):
+    def blocks(self) -> int:
         return math.prod(whole(self.grid, "grid"))
 
     @property
-    def threads(self):
+    def threads(self) -> int:
         return math.prod(whole(self.block, "block"))
 
 
@@ -125,7 +130,7 @@ class Launch:
 class Block:
     """What one block asks for.
 
-    amounts: Counter of everything that adds up over blocks (see `amounts_of`).
+    amounts: everything that adds up over blocks (see `amounts_of`).
     waits: what its busiest thread waits for (see `life`).
     arrays: (name, "read" or "write") -> bytes that memory moves for it, in pieces of PIECE; bytes
         in sectors; requests; bytes of the whole array.
@@ -136,10 +141,10 @@ class Block:
     counted; else those of the launch hold.
     """
 
-    amounts: Counter
-    waits: Counter
-    arrays: dict
-    hottest: dict
+    amounts: Amounts
+    waits: Amounts
+    arrays: dict[tuple[str, str], tuple[int, int, int, int]]
+    hottest: dict[str, tuple]
     shared_bytes: int
     events: int = 0
     gathers: frozenset = frozenset()
@@ -165,17 +170,18 @@ def sampled(launch: Launch) -> list[tuple[int, Block]]:
     return [(1, ends[0]), (count - 2, typical), (1, ends[1])]
 
 
-def check_modelled(kernel) -> None:
+def check_modelled(kernel: Any) -> None:
     """Raise Unknown for a kernel that does what the model has no term for."""
     if is_triton(kernel):
         if gpu():
             raise Unknown(ONLY_WITHOUT)
-        return None
+        return
     if not is_cuda_c(kernel):
         try:
-            return check_kernel(kernel)
+            check_kernel(kernel)
         except TraceError as error:
             raise Unknown(f"it cannot be counted: {error}") from error
+        return
     text = text_of(Path(kernel.path))
     for what, words in NOT_MODELLED.items():
         if words.search(text):
@@ -198,7 +204,7 @@ def middle(launch: Launch) -> Block:
     return block_of(launch, grid, whole(launch.block, "block"), launch.blocks // 2)
 
 
-def block_of(launch, grid, block, number) -> Block:
+def block_of(launch: Launch, grid: Three, block: Three, number: int) -> Block:
     """Run one block and count."""
     if is_cuda_c(launch.kernel):
         return block_in_cuda_c(launch, grid, block, number)
@@ -231,7 +237,7 @@ def block_of(launch, grid, block, number) -> Block:
     return counted(events, launch, instructions(events, statements), waits, gathers)
 
 
-def block_in_cuda_c(launch, grid, block, number) -> Block:
+def block_in_cuda_c(launch: Launch, grid: Three, block: Three, number: int) -> Block:
     """Run a small launch of a CUDA C kernel and count one block of it.
 
     Accesses, atomics and barriers are seen, the arithmetic between them is not: of that nothing is
@@ -266,8 +272,10 @@ def block_in_cuda_c(launch, grid, block, number) -> Block:
     return made
 
 
-def program_in_triton(launch, grid, number) -> Block:
+def program_in_triton(launch: Launch, grid: Three, number: int) -> Block:
     """Run one program of a Triton kernel and count."""
+    from triton.runtime.errors import InterpreterError
+
     from . import in_triton  # with PyTorch, which takes seconds to import
 
     args = [
@@ -279,7 +287,7 @@ def program_in_triton(launch, grid, number) -> Block:
         before = made
         if number and made.elements < LONG:
             before, _ = in_triton.program_of(launch, args, grid, number - 1)
-    except (KernelMistake, in_triton.InterpreterError) as error:
+    except (KernelMistake, InterpreterError) as error:
         said = str(error).strip().splitlines()[-1].strip()
         raise Unknown(f"a program alone does not come to its end: {said}") from error
     amounts, waits = made.totals()
@@ -299,12 +307,12 @@ def program_in_triton(launch, grid, number) -> Block:
     )
 
 
-def host_argument(arg):
+def host_argument(arg: Any) -> Any:
     """An argument of a CUDA C kernel as the CPU runtime takes it."""
     return np.zeros(arg.shape, arg.dtype) if isinstance(arg, Blank) else arg
 
 
-def unseen_instructions(events, threads) -> Counter:
+def unseen_instructions(events: counts.Events, threads: int) -> Amounts:
     """What a CUDA C kernel's accesses and barriers need, by listings of nvcc's code."""
     numbers, _ = counts.requests(events, events.accesses("global", "shared"))
     accesses = int(numbers.max(initial=-1)) + 1
@@ -312,7 +320,7 @@ def unseen_instructions(events, threads) -> Counter:
     return Counter(access=accesses, integer=integer)
 
 
-def argument(arg):
+def argument(arg: Any) -> Any:
     """What the engine is given: zeros, or a copy."""
     if isinstance(arg, Blank):
         return DeviceNDArray.over(np.zeros(arg.shape, arg.dtype))
@@ -323,7 +331,9 @@ def argument(arg):
     return arg
 
 
-def counted(events, launch, needed, waits, gathers) -> Block:
+def counted(
+    events: counts.Events, launch: Launch, needed: Amounts, waits: Amounts, gathers: frozenset
+) -> Block:
     """A Block of the events of one."""
     amounts = amounts_of(events)
     _, away = reuse(events)
@@ -338,13 +348,13 @@ def counted(events, launch, needed, waits, gathers) -> Block:
     return Block(amounts, waits, arrays, hottest, static, len(events), gathers)
 
 
-def size_of(memory):
+def size_of(memory: Memory) -> int:
     return int(np.prod(memory.shape)) * memory.dtype.itemsize
 
 
-def amounts_of(events) -> Counter:
+def amounts_of(events: counts.Events) -> Amounts:
     """Requests, lines, sectors, passes, atomics and barriers of all warps."""
-    amounts = Counter()
+    amounts: Amounts = Counter()
     chosen = events.accesses("global")
     numbers, first = counts.requests(events, chosen)
     sectors = counts.sectors(events, chosen, numbers)
@@ -356,7 +366,7 @@ def amounts_of(events) -> Counter:
         amounts[f"{name}_requests"] = int(mine.sum())
         amounts[f"{name}_lines"] = int(lines[mine].sum())
         amounts[f"{name}_sectors"] = int(sectors[mine].sum())
-        amounts[f"{name}_fewest"] = int(ceil_div(asked[mine], SECTOR).sum())
+        amounts[f"{name}_fewest"] = int(-(-asked[mine] // SECTOR).sum())
     amounts["atomic_lanes"] = int((events.kind[chosen] == ATOMIC).sum())
     full = sectors * SECTOR <= asked
     amounts["whole_written"] = int(sectors[(kinds == WRITE) & full].sum())
@@ -378,14 +388,15 @@ def amounts_of(events) -> Counter:
     return amounts
 
 
-def bytes_of(events, chosen, numbers):
+def bytes_of(events: counts.Events, chosen: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     """Different bytes of each request."""
     if not len(chosen):
         return np.zeros(0, np.int64)
-    return counts.unique_bytes(events, chosen, numbers)
+    found: np.ndarray = counts.unique_bytes(events, chosen, numbers)
+    return found
 
 
-def reuse(events):
+def reuse(events: counts.Events) -> tuple[np.ndarray, np.ndarray]:
     """(request of each sector touched by a global read, sectors touched since it last was).
 
     Requests are those of the block in the order of warps in step, as `read_requests` counts them; a
@@ -401,7 +412,7 @@ def reuse(events):
     return request, apart(place)
 
 
-def apart(places):
+def apart(places: np.ndarray) -> np.ndarray:
     """How many places lie between each one and the same one before it; NEVER where none was."""
     order = np.argsort(places, kind="stable")
     again = places[order][1:] == places[order][:-1]
@@ -410,7 +421,7 @@ def apart(places):
     return away
 
 
-def read_requests(events):
+def read_requests(events: counts.Events) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(global reads, the request of each, numbered in the order of warps in step)."""
     chosen = events.accesses("global")
     chosen = chosen[events.kind[chosen] == READ]
@@ -422,9 +433,9 @@ def read_requests(events):
     return chosen, rank[numbers], first
 
 
-def instructions(events, statements) -> Counter:
+def instructions(events: counts.Events, statements: operations.Statements) -> Amounts:
     """Instructions of all warps by class, from the lines that ran."""
-    total = Counter()
+    total: Amounts = Counter()
     runs = {(row.filename, row.line): row.runs for row in counts.activity(events)}
     for row in counts.branches(events):
         statement = statements.get((row.filename, row.line))
@@ -442,9 +453,10 @@ def instructions(events, statements) -> Counter:
     return total
 
 
-def touched(events):
+def touched(events: counts.Events) -> tuple[dict, dict]:
     """(array -> bytes that are touched and bytes there are, array and element -> additions)."""
-    arrays, hottest = {}, {}
+    arrays: dict[tuple[str, str], tuple[int, int, int, int]] = {}
+    hottest: dict[str, tuple] = {}
     chosen = events.accesses("global")
     if not len(chosen):
         return arrays, hottest
@@ -475,7 +487,7 @@ def touched(events):
     return arrays, hottest
 
 
-def pieces_of(events, chosen, size):
+def pieces_of(events: counts.Events, chosen: np.ndarray, size: int) -> tuple[int, int, int, int]:
     """(bytes of memory that move, bytes in sectors, requests, size of the array)."""
     zeros = np.zeros(len(chosen), np.int64)
     pieces = counts.sectors(events, chosen, zeros, PIECE)[0] * PIECE
@@ -484,7 +496,7 @@ def pieces_of(events, chosen, size):
     return int(pieces), int(sectors), int(requests.max()) + 1, size
 
 
-def chain(events, statements):
+def chain(events: counts.Events, statements: operations.Statements) -> list[Access]:
     """What the busiest thread does, event by event, for `life`."""
     if not len(events):
         return []
@@ -504,7 +516,7 @@ def chain(events, statements):
     return [event_of(events, i, in_l1, ways) for i in mine.tolist()]
 
 
-def event_of(events, i, in_l1, ways) -> Access:
+def event_of(events: counts.Events, i: int, in_l1: np.ndarray, ways: np.ndarray) -> Access:
     """An event as `life` takes it."""
     kind, site = int(events.kind[i]), events.site_of(i)
     place = site.filename, site.line

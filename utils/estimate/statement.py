@@ -14,7 +14,7 @@ from .gpus import Gpu, gpu, with_article
 from .improving import Waterfall, alone, waterfall
 from .model import Counts, Terms, terms
 from .sampling import Launch
-from .totals import count
+from .totals import count, given
 
 JUDGED = ASSETS / "recorded" / "estimates.json"
 SAID = 2  # changes that its sentence names
@@ -59,7 +59,7 @@ class Estimate:
         lines.append(f"{format_ms(1e3 * self.terms.start):>10}  the launch itself")
         return "\n".join(lines)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         how = "" if self.gpu.how != "data sheet" else "by its data sheet; "
         said = (
             f"about {format_ms(1e3 * self.seconds)} on {with_article(self.gpu.name)} (estimate, "
@@ -89,12 +89,12 @@ def estimate(
     """
     card = gpu_name if isinstance(gpu_name, Gpu) else gpu(gpu_name)
     counted = count(launch, size, small)
-    kernel = (launch if isinstance(launch, Launch) else launch(size)).kernel
+    kernel = (launch if isinstance(launch, Launch) else launch(given(size))).kernel
     factor = factor_of(card.name, language_of(kernel))
     return Estimate(card, counted, terms(counted, card), factor)
 
 
-def language_of(kernel) -> str:
+def language_of(kernel: object) -> str:
     """ "numba", "cuda_c" or "triton": each has its own errors."""
     if is_triton(kernel):
         return "triton"
@@ -104,12 +104,13 @@ def language_of(kernel) -> str:
 def factor_of(name: str, language: str) -> float:
     """Within which factor nine of ten judged kernels lie, of this GPU or of none like it."""
     found = judged().get("gpus", {}).get(name, {}).get(language)
-    return found["held_out"]["p90_factor"] if found else UNJUDGED
+    factor: float = found["held_out"]["p90_factor"] if found else UNJUDGED
+    return factor
 
 
 def off(kernel: dict) -> float:
     """By which factor a judged kernel's estimate is off, above or below."""
-    ratio = kernel["estimate_ms"] / kernel["measured_ms"]
+    ratio: float = kernel["estimate_ms"] / kernel["measured_ms"]
     return max(ratio, 1 / ratio)
 
 

@@ -9,15 +9,18 @@ data, for one.
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from utils.tracer import TooManyEvents, is_cuda_c, is_triton
 
-from .model import Counts
+from .model import Amounts, Counts
 from .sampling import PIECE, Block, Launch, Unknown, middle, sampled
 
+#: Three sizes, from the smallest up
+Small = tuple[float, float, float]
 COMMON = 0.5  # of a block's counters that another one adds to, too: then all blocks share them
 REUSED = 4  # reads of an array by all blocks, over its size, from which on L2 serves them
 CLOSE = 0.02  # of a count, by which the third size may lie beside the line
@@ -28,7 +31,7 @@ REGULAR = "its {what} does not grow evenly with the size ({small}): the counts c
 def totals(launch: Launch) -> Counts:
     """Count a launch by three of its blocks. Raises Unknown, and TooManyEvents for long blocks."""
     blocks = sampled(launch)
-    amounts = Counter()
+    amounts: Amounts = Counter()
     for share, block in blocks:
         for name, amount in block.amounts.items():
             amounts[name] += share * amount
@@ -39,9 +42,11 @@ def totals(launch: Launch) -> Counts:
     return whole_launch(launch, typical, amounts, [block for _, block in blocks])
 
 
-def whole_launch(launch, typical: Block, amounts, others) -> Counts:
+def whole_launch(
+    launch: Launch, typical: Block, amounts: Amounts, others: Sequence[Block]
+) -> Counts:
     """Counts of a launch whose blocks are like `typical`."""
-    moved = {"read": 0, "write": 0}
+    moved: dict[str, float] = {"read": 0, "write": 0}
     near = {}
     gathered = []
     reached = reached_by(typical, launch.blocks)
@@ -123,7 +128,7 @@ def carried(launch: Launch, blocks: list[Block], size: float, small: tuple) -> C
     return whole_launch(launch, typical, total, blocks)
 
 
-def parameters_of(kernel) -> list[str]:
+def parameters_of(kernel: Any) -> list[str]:
     """The names of a kernel's parameters, in order."""
     if is_cuda_c(kernel):
         return [parameter.name for parameter in kernel.signature.parameters]
@@ -132,12 +137,12 @@ def parameters_of(kernel) -> list[str]:
     return list(kernel.py_func.__code__.co_varnames)
 
 
-def carried_on(counted: list[Counter], small, size, even: bool = True) -> Counter:
+def carried_on(counted: list[Counter], small: Small, size: float, even: bool = True) -> Amounts:
     """Each count on its straight line, at `size`.
 
     even: whether a count beside its line makes the launch Unknown; else the last slope is taken.
     """
-    line = Counter()
+    line: Amounts = Counter()
     first, second, third = small
     for name in set().union(*counted):
         one, other, last = (float(counts[name]) for counts in counted)
@@ -151,7 +156,16 @@ def carried_on(counted: list[Counter], small, size, even: bool = True) -> Counte
     return line
 
 
-def count(launch, size: int | None = None, small: tuple | None = None) -> Counts:
+def given(size: int | None) -> int:
+    """The size of a launch that is a function of it. TypeError where there is none."""
+    if size is None:
+        raise TypeError("the launch is a function of its size, and no size is given")
+    return size
+
+
+def count(
+    launch: Launch | Callable[[int], Launch], size: int | None = None, small: tuple | None = None
+) -> Counts:
     """Count a Launch, or launch(size) where it is a function of the size.
 
     small: three sizes that are tried where blocks of the real size are too long; unless given,
@@ -166,10 +180,10 @@ def count(launch, size: int | None = None, small: tuple | None = None) -> Counts
             ) from None
     try:
         if small is None:
-            return totals(launch(size))
+            return totals(launch(given(size)))
     except TooManyEvents:
-        small = (size // 64, size // 32, size // 16)
+        small = (given(size) // 64, given(size) // 32, given(size) // 16)
     try:
-        return grown(launch, size, small)
+        return grown(launch, given(size), small)
     except TooManyEvents:
         raise Unknown("a block of it does too much at small sizes, too") from None
