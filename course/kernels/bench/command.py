@@ -11,13 +11,22 @@ from utils import has_gpu, timing
 PATIENCE = 170  # seconds without a result: so long max-autotune may take
 
 
+def report_path(text: str) -> Path:
+    """Of a report; beside it, with another ending, lie the entries for assets/results."""
+    path = Path(text)
+    if path.suffix == ".jsonl":
+        raise argparse.ArgumentTypeError(f"{path}: entries for assets/results go there; say .json")
+    return path
+
+
 def command_line(doc: str, budget: float, parts=()) -> argparse.ArgumentParser:
     """A bench's command line, without the options of its own.
 
     doc: its module's. budget: seconds. parts: names of which `--parts` takes some.
     """
     parser = argparse.ArgumentParser(description=doc.partition("\n")[0])
-    parser.add_argument("--out", type=Path, required=True, help="JSON, written from the first on")
+    told = "JSON, written from the first on"
+    parser.add_argument("--out", type=report_path, required=True, help=told)
     parser.add_argument("--budget", type=float, default=budget, help="seconds")
     if parts:
         parser.add_argument("--parts", nargs="*", default=list(parts), choices=list(parts))

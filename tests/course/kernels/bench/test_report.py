@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from course.kernels.bench import report
+from course.kernels.bench import command, report
 from tests import recorded
 from utils import results
 
@@ -16,6 +16,14 @@ def test_a_bench_keeps_results_beside_its_file(tmp_path, monkeypatch):
     monkeypatch.delenv(results.RECORD, raising=False)
     report.Report(tmp_path / "rows.json", budget=1)
     assert os.environ.pop(results.RECORD) == str(tmp_path / "rows.jsonl")
+
+
+def test_a_report_is_not_written_over_the_entries_beside_it(capsys):
+    parser = command.command_line("A bench.", budget=1)
+    assert parser.parse_args(["--out", "rows.json"]).out.name == "rows.json"
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--out", "rows.jsonl"])
+    assert "rows.jsonl: entries for assets/results go there; say .json" in capsys.readouterr().err
 
 
 def test_without_a_gpu_a_bench_records_nothing(tmp_path, monkeypatch):
