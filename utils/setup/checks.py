@@ -451,9 +451,12 @@ def nvcc_driver(f: Facts):
     if not _ready(f) or not f.toolkits:
         return not_here("needs a driver and nvcc")
     release = f.toolkits[0].release
+    if release is None:
+        return not_here("this nvcc does not say its version")
     if fits(f.cuda, release) != "nothing":
         return ok(f"nvcc {dotted(release)}, driver {dotted(f.cuda)}")
-    older = next((t for t in f.toolkits[1:] if fits(f.cuda, t.release) != "nothing"), None)
+    known = [kit for kit in f.toolkits[1:] if kit.release]
+    older = next((kit for kit in known if fits(f.cuda, kit.release) != "nothing"), None)
     return problem(
         f"nvcc {dotted(release)}, driver only {dotted(f.cuda)}",
         'Programs of a newer major version do not start: "CUDA driver '

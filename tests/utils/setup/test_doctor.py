@@ -286,6 +286,7 @@ def test_every_check_that_can_fail_does_so_in_a_test():
         replace(CPU_ONLY, container=True),
         replace(CPU_ONLY, venv=None, prefix="/conda", kernel="/conda/bin/python"),
         replace(HEALTHY, toolkits=(OLD_NVCC,)),  # an older toolkit than the driver is fine
+        replace(HEALTHY, toolkits=(replace(NVCC, release=None),)),  # a script that says nothing
     ],
     ids=[
         "gpu",
@@ -298,6 +299,7 @@ def test_every_check_that_can_fail_does_so_in_a_test():
         "cpu container",
         "conda",
         "older toolkit",
+        "nvcc of unknown version",
     ],
 )
 def test_a_healthy_machine_has_no_problem(facts):
