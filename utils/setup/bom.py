@@ -28,7 +28,7 @@ def tool() -> Path:
     if not _works(TOOL):
         folder = TOOL.parents[1]
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-        pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet"]
+        pip: list[str | Path] = [folder / "bin" / "python", "-m", "pip", "install", "--quiet"]
         subprocess.run([*pip, f"cyclonedx-bom=={VERSION}"], check=True)
     return TOOL
 
@@ -44,10 +44,16 @@ def _works(program: Path) -> bool:
 
 def listed() -> dict:
     """The bill as the tool writes it, in CycloneDX's JSON."""
-    words = ["environment", sys.executable, "--pyproject", ROOT / "pyproject.toml"]
+    words: list[str | Path] = [
+        "environment",
+        sys.executable,
+        "--pyproject",
+        ROOT / "pyproject.toml",
+    ]
     words += ["--output-reproducible", "--gather-license-texts", "-o", "-"]
     done = subprocess.run([tool(), *words], check=True, capture_output=True)
-    return json.loads(done.stdout)
+    bill: dict = json.loads(done.stdout)
+    return bill
 
 
 def add_licences(bill: dict) -> list[str]:
@@ -69,7 +75,7 @@ def licence_files(name: str) -> list[tuple[str, str]]:
     pairs = []
     for file in importlib.metadata.files(name) or []:
         if ".dist-info" in str(file) and LICENCE_FILE.match(file.name):
-            text = file.locate().read_text(errors="replace")
+            text = Path(file.locate()).read_text(errors="replace")
             pairs.append((file.name, text))
     return pairs
 

@@ -7,13 +7,14 @@ apply where there is none, so that the cause is named and not its consequences.
 """
 
 import os
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from utils.files import ROOT
 from utils.setup.install import NEWEST, OLDEST
-from utils.setup.survey import Facts, Version, dotted
+from utils.setup.survey import Card, Facts, Version, dotted
 
 OK = "ok"
 PROBLEM = "problem"
@@ -32,7 +33,7 @@ DRIVER_DOWNLOAD = "https://www.nvidia.com/drivers"
 # `make install` alone does nothing where it was done before; this undoes what was changed by hand
 # since.
 REMAKE = "rm -rf .venv && make install"
-CUINIT = {
+CUINIT: dict[int | None, tuple[str, str, str]] = {
     46: (
         "CUDA_ERROR_DEVICE_UNAVAILABLE",
         "Another process has the GPU for itself.",
@@ -135,7 +136,7 @@ def versions(facts: Facts) -> dict[str, Version]:
 # ---- Python
 
 
-def python_version(f: Facts):
+def python_version(f: Facts) -> Judgement:
     this = "Python " + ".".join(map(str, f.python))
     if OLDEST <= f.python[:2] <= NEWEST:
         return ok(this)
@@ -146,7 +147,7 @@ def python_version(f: Facts):
     )
 
 
-def virtual_environment(f: Facts):
+def virtual_environment(f: Facts) -> Judgement:
     if f.missing:
         cure = "python -m pip install -e . (in the project's folder)"
         if f.colab:
@@ -164,7 +165,7 @@ def virtual_environment(f: Facts):
     )
 
 
-def notebook_kernel(f: Facts):
+def notebook_kernel(f: Facts) -> Judgement:
     if f.colab or f.kernel is None:
         return not_here("Colab chooses it" if f.colab else "no Jupyter kernel found")
     if _same(Path(f.kernel).parent.parent, f.prefix):
@@ -176,7 +177,7 @@ def notebook_kernel(f: Facts):
     )
 
 
-def imported_early(f: Facts):
+def imported_early(f: Facts) -> Judgement:
     if not f.early:
         return ok("utils came first")
     return problem(
@@ -187,7 +188,7 @@ def imported_early(f: Facts):
     )
 
 
-def disk_space(f: Facts):
+def disk_space(f: Facts) -> Judgement:
     free = f"{f.free_disk / 1e9:,.0f} GB free"
     if f.caches:
         free += f", {f.caches / 1e9:.1f} GB of builds and data kept (`make doctor CLEAR=1`)"
@@ -203,7 +204,7 @@ def disk_space(f: Facts):
 # ---- GPU and driver
 
 
-def gpu(f: Facts):
+def gpu(f: Facts) -> Judgement:
     if f.cards:
         return ok(
             "; ".join(
@@ -215,7 +216,7 @@ def gpu(f: Facts):
     return not_here("no NVIDIA GPU: the course runs on the CPU")
 
 
-def cpu_forced(f: Facts):
+def cpu_forced(f: Facts) -> Judgement:
     if not f.forced_cpu or not _has_gpu(f):
         return not_here(
             "CUDA_COURSE_CPU is not set" if not f.forced_cpu else "there is no GPU to leave out"
@@ -227,7 +228,7 @@ def cpu_forced(f: Facts):
     )
 
 
-def driver(f: Facts):
+def driver(f: Facts) -> Judgement:
     if f.wsl and not f.libcuda and not f.container and not f.forced_cpu:
         return note(
             "Windows provides no NVIDIA driver",
@@ -284,7 +285,7 @@ def driver(f: Facts):
     )
 
 
-def driver_restart(f: Facts):
+def driver_restart(f: Facts) -> Judgement:
     if not _expects_gpu(f):
         return not_here("no NVIDIA GPU")
     if not _needs_restart(f):
@@ -304,7 +305,7 @@ def driver_restart(f: Facts):
     )
 
 
-def device_files(f: Facts):
+def device_files(f: Facts) -> Judgement:
     if not _expects_gpu(f) or not f.nodes:
         return not_here("no /dev/nvidia files")
     closed = [name for name, usable in f.nodes if not usable]
@@ -318,7 +319,7 @@ def device_files(f: Facts):
     )
 
 
-def wsl_driver(f: Facts):
+def wsl_driver(f: Facts) -> Judgement:
     if not f.wsl or f.container:
         return not_here("not WSL2")
     if not f.linux_libcuda:
@@ -332,7 +333,7 @@ def wsl_driver(f: Facts):
     )
 
 
-def cuda_starts(f: Facts):
+def cuda_starts(f: Facts) -> Judgement:
     if (
         not f.libcuda
         or not _expects_gpu(f)
@@ -355,7 +356,7 @@ def cuda_starts(f: Facts):
     return problem(f"cuInit answers {name}", why, cure)
 
 
-def visible_gpus(f: Facts):
+def visible_gpus(f: Facts) -> Judgement:
     if not f.cards or f.forced_cpu:
         return not_here("no GPU")
     if f.visible is None:
@@ -377,7 +378,7 @@ def visible_gpus(f: Facts):
     )
 
 
-def gpu_memory(f: Facts):
+def gpu_memory(f: Facts) -> Judgement:
     if not _chosen(f):
         return not_here("no GPU")
     card = _chosen(f)[0]
@@ -397,7 +398,7 @@ def gpu_memory(f: Facts):
     )
 
 
-def gpu_shared(f: Facts):
+def gpu_shared(f: Facts) -> Judgement:
     if not _chosen(f):
         return not_here("no GPU")
     card = _chosen(f)[0]
@@ -427,15 +428,16 @@ def gpu_shared(f: Facts):
 # ---- versions that must match
 
 
-def nvcc(f: Facts):
+def nvcc(f: Facts) -> Judgement:
     if f.toolkits:
         return ok(f"{dotted(f.toolkits[0].release)} ({_short(f.toolkits[0].nvcc)})")
-    if not _ready(f):
+    cuda = _ready(f)
+    if not cuda:
         return not_here("CUDA C is built by the C++ compiler here")
-    if f.cuda < (13, 0):
+    if cuda < (13, 0):
         return problem(
             "no nvcc",
-            f"CUDA C programs (%nvcc) need it, and for driver {f.driver} (CUDA {dotted(f.cuda)}) "
+            f"CUDA C programs (%nvcc) need it, and for driver {f.driver} (CUDA {dotted(cuda)}) "
             "pip has none.",
             "Update the driver to 580 or newer, then make install; or install the CUDA 12 toolkit",
         )
@@ -447,18 +449,19 @@ def nvcc(f: Facts):
     )
 
 
-def nvcc_driver(f: Facts):
-    if not _ready(f) or not f.toolkits:
+def nvcc_driver(f: Facts) -> Judgement:
+    cuda = _ready(f)
+    if not cuda or not f.toolkits:
         return not_here("needs a driver and nvcc")
     release = f.toolkits[0].release
     if release is None:
         return not_here("this nvcc does not say its version")
-    if fits(f.cuda, release) != "nothing":
-        return ok(f"nvcc {dotted(release)}, driver {dotted(f.cuda)}")
-    known = [kit for kit in f.toolkits[1:] if kit.release]
-    older = next((kit for kit in known if fits(f.cuda, kit.release) != "nothing"), None)
+    if fits(cuda, release) != "nothing":
+        return ok(f"nvcc {dotted(release)}, driver {dotted(cuda)}")
+    known = ((kit, kit.release) for kit in f.toolkits[1:] if kit.release)
+    older = next((kit for kit, its in known if fits(cuda, its) != "nothing"), None)
     return problem(
-        f"nvcc {dotted(release)}, driver only {dotted(f.cuda)}",
+        f"nvcc {dotted(release)}, driver only {dotted(cuda)}",
         'Programs of a newer major version do not start: "CUDA driver '
         'version is insufficient for CUDA runtime version".',
         (f"Put {_short(Path(older.nvcc).parent)} first on the PATH, or u" if older else "U")
@@ -466,13 +469,14 @@ def nvcc_driver(f: Facts):
     )
 
 
-def ptx_driver(f: Facts):
-    if not _ready(f):
+def ptx_driver(f: Facts) -> Judgement:
+    cuda = _ready(f)
+    if not cuda:
         return not_here("needs a driver")
     newer = [
         f"{name} {dotted(version)}"
         for name, version in versions(f).items()
-        if name != "PyTorch" and fits(f.cuda, version) == "machine code"
+        if name != "PyTorch" and fits(cuda, version) == "machine code"
     ]
     if not newer:
         return ok("the driver reads all PTX written here")
@@ -496,7 +500,7 @@ def ptx_driver(f: Facts):
     )
 
 
-def nvcc_gpu(f: Facts):
+def nvcc_gpu(f: Facts) -> Judgement:
     if not _ready(f) or not f.toolkits or not f.toolkits[0].builds_for:
         return not_here("needs a GPU and nvcc")
     card = _chosen(f)[0]
@@ -518,7 +522,7 @@ def nvcc_gpu(f: Facts):
     )
 
 
-def torch_build(f: Facts):
+def torch_build(f: Facts) -> Judgement:
     if f.torch is None:
         return not_here("see environment")
     if f.torch.error:
@@ -534,19 +538,20 @@ def torch_build(f: Facts):
     )
 
 
-def torch_driver(f: Facts):
-    if not _ready(f) or not f.torch or not f.torch.cuda:
+def torch_driver(f: Facts) -> Judgement:
+    cuda = _ready(f)
+    if not cuda or not f.torch or not f.torch.cuda:
         return not_here("needs a driver and a CUDA build of PyTorch")
-    if fits(f.cuda, f.torch.cuda) != "nothing":
-        return ok(f"PyTorch {dotted(f.torch.cuda)}, driver {dotted(f.cuda)}")
+    if fits(cuda, f.torch.cuda) != "nothing":
+        return ok(f"PyTorch {dotted(f.torch.cuda)}, driver {dotted(cuda)}")
     return problem(
-        f"PyTorch is for CUDA {dotted(f.torch.cuda)}, driver only {dotted(f.cuda)}",
+        f"PyTorch is for CUDA {dotted(f.torch.cuda)}, driver only {dotted(cuda)}",
         '"The NVIDIA driver on your system is too old": PyTorch then says that there is no GPU.',
         f"Update the driver; or {REMAKE}, which picks the build for this driver",
     )
 
 
-def torch_gpu(f: Facts):
+def torch_gpu(f: Facts) -> Judgement:
     if not _ready(f) or not f.torch or not f.torch.built_for:
         return not_here("needs a GPU and a CUDA build of PyTorch")
     card = _chosen(f)[0]
@@ -561,8 +566,9 @@ def torch_gpu(f: Facts):
     )
 
 
-def numba_compiler(f: Facts):
-    if not _ready(f):
+def numba_compiler(f: Facts) -> Judgement:
+    cuda = _ready(f)
+    if not cuda:
         return not_here("needs a driver")
     if f.nvrtc is None:
         return problem(
@@ -570,16 +576,16 @@ def numba_compiler(f: Facts):
             "Numba's kernels and cuda_c.load are compiled with CUDA's compiler library.",
             REMAKE,
         )
-    if fits(f.cuda, f.nvrtc) == "nothing":
+    if fits(cuda, f.nvrtc) == "nothing":
         return problem(
-            f"NVRTC {dotted(f.nvrtc)}, driver only {dotted(f.cuda)}",
+            f"NVRTC {dotted(f.nvrtc)}, driver only {dotted(cuda)}",
             "Its code does not load on this driver.",
             f"{REMAKE}, which picks the version for this driver; or update the driver",
         )
     return ok(f"NVRTC {dotted(f.nvrtc)}")
 
 
-def host_compiler(f: Facts):
+def host_compiler(f: Facts) -> Judgement:
     if f.compiler is None:
         return problem(
             "no C++ compiler",
@@ -591,13 +597,12 @@ def host_compiler(f: Facts):
     name, major = f.compiler
     kit = f.toolkits[0] if f.toolkits else None
     newest = kit and (kit.newest_clang if name == "clang" else kit.newest_gcc)
-    if not newest or major <= newest:
-        return ok(
-            f"{name} {major}"
-            + (f" (nvcc {dotted(kit.release)} takes up to {newest})" if newest else "")
-        )
+    if not kit or not newest:
+        return ok(f"{name} {major}")
+    if major <= newest:
+        return ok(f"{name} {major} (nvcc {dotted(kit.release)} takes up to {newest})")
     state = PROBLEM if _ready(f) else NOTE  # without a GPU nvcc only shows listings
-    return (
+    return Judgement(
         state,
         f"{name} {major}, nvcc {dotted(kit.release)} takes up to {newest}",
         f'"unsupported GNU version! gcc versions later than {newest} are not supported!"',
@@ -607,7 +612,7 @@ def host_compiler(f: Facts):
     )
 
 
-def one_toolkit(f: Facts):
+def one_toolkit(f: Facts) -> Judgement:
     releases = sorted({t.release for t in f.toolkits if t.release})
     if len(releases) < 2:
         return ok("one CUDA version") if releases else not_here("no toolkit")
@@ -619,7 +624,7 @@ def one_toolkit(f: Facts):
     )
 
 
-def library_path(f: Facts):
+def library_path(f: Facts) -> Judgement:
     stubs = [folder for folder, _ in f.library_path if "stubs" in Path(folder).parts]
     if f.cuinit == 34 or (f.libcuda and "stubs" in Path(f.libcuda).parts):
         return problem(
@@ -644,7 +649,7 @@ def library_path(f: Facts):
     )
 
 
-CHECKS = {
+CHECKS: dict[str, Callable[[Facts], Judgement]] = {
     "Python": python_version,
     "packages": virtual_environment,
     "notebook kernel": notebook_kernel,
@@ -692,7 +697,7 @@ def _needs_restart(f: Facts) -> bool:
     return f.nvml == NVML_LIB_RM_VERSION_MISMATCH or f.cuinit == CUDA_SYSTEM_DRIVER_MISMATCH
 
 
-def _chosen(f: Facts) -> tuple:
+def _chosen(f: Facts) -> tuple[Card, ...]:
     """The GPUs that CUDA_VISIBLE_DEVICES leaves, in order, up to the first unknown entry."""
     if f.forced_cpu:
         return ()
@@ -716,16 +721,16 @@ def _number(f: Facts) -> int:
     return 10 * major + minor
 
 
-def _ready(f: Facts) -> bool:
-    """Whether driver and GPU work, so that versions can be compared with them."""
-    return bool(f.cuinit == 0 and f.cuda and _chosen(f))
+def _ready(f: Facts) -> Version | None:
+    """The newest CUDA version of the driver, where it and a GPU work: others compare with it."""
+    return f.cuda if f.cuinit == 0 and _chosen(f) else None
 
 
-def _same(one, other) -> bool:
+def _same(one: str | Path, other: str | Path) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
 
 
-def _short(path) -> str:
+def _short(path: str | Path) -> str:
     """A path without the project's and the user's own folders."""
     for folder, name in ((ROOT, "."), (Path.home(), "~")):
         if Path(path).is_relative_to(folder):

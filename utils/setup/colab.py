@@ -57,7 +57,11 @@ NO_GPU = (
 )
 
 
-def set_up():
+#: (newest CUDA version of the driver, oldest compute capability), as install.nvidia_driver says
+Driver = tuple[tuple[int, int], tuple[int, int]] | None
+
+
+def set_up() -> None:
     """Install what is missing, find nvcc, go to the chapters. Quick where nothing is missing.
 
     Raises LearnerError, with what to do, if pip cannot install something or a package was already
@@ -77,32 +81,32 @@ def set_up():
         pip_install(missing, kind)
 
 
-def cuda_kind(driver, torch):
+def cuda_kind(driver: Driver, torch: str | None) -> str:
     """Which packages fit: "cpu", "cuda12" or "cuda13".
 
     driver: what `install.nvidia_driver` says. torch: Colab's version, such as "2.11.0+cu130"; None
         if it has none.
     """
-    kind, _ = install.choose(driver)
+    kind: str = install.choose(driver)[0]
     built = re.search(r"\+cu(\d\d)", torch or "")
     if kind == "cuda13" and built and built[1] == "12":
         return "cuda12"  # two majors in one process: two NVRTCs, two cudarts, and no end of riddles
     return kind
 
 
-def prefer_nvcc(major, folder=Path("/usr/local")):
+def prefer_nvcc(major: int, folder: Path = Path("/usr/local")) -> None:
     """Put the newest nvcc that the driver's CUDA major version allows first on the PATH."""
     fitting = [path for path in folder.glob("cuda-*/bin/nvcc") if release(path) < (major + 1,)]
     if fitting:
         os.environ["PATH"] = f"{max(fitting, key=release).parent}{os.pathsep}{os.environ['PATH']}"
 
 
-def release(nvcc):
+def release(nvcc: Path) -> tuple[int, ...]:
     """(12, 8) for /usr/local/cuda-12.8/bin/nvcc."""
     return tuple(int(number) for number in re.findall(r"\d+", nvcc.parent.parent.name))
 
 
-def requirements(kind, has_nvcc):
+def requirements(kind: str, has_nvcc: bool) -> list[str]:
     """What the course needs on Colab, as pip writes it: dependencies but for Colab's own."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     lines = [
@@ -122,17 +126,17 @@ def requirements(kind, has_nvcc):
     return lines + [f"{name}>={tested[name]}" for name in KERNELS]
 
 
-def pins(kind):
+def pins(kind: str) -> dict[str, str]:
     """{package: tested version} for this kind of machine."""
     lines = (ROOT / install.CONSTRAINTS[kind]).read_text().splitlines()
     return dict(line.split("==") for line in lines if "==" in line)
 
 
-def unmet(lines):
+def unmet(lines: list[str]) -> list[str]:
     """Those of the requirements that are missing or too old here, or need something that is."""
     from packaging.requirements import Requirement
 
-    def met(requirement, extra="", done=()):
+    def met(requirement: Requirement, extra: str = "", done: tuple[str, ...] = ()) -> bool:
         if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
             return True
         installed = version(requirement.name)
@@ -148,7 +152,7 @@ def unmet(lines):
     return [line for line in lines if not met(Requirement(line))]
 
 
-def pip_install(lines, kind):
+def pip_install(lines: list[str], kind: str) -> None:
     """Install these with pip: tested versions of what is missing, Colab's own as they are."""
     from packaging.version import Version
 
@@ -180,12 +184,12 @@ def pip_install(lines, kind):
         )
 
 
-def in_use():
+def in_use() -> list[str]:
     """What this kernel has imported already of the packages that compile kernels."""
     return sorted({"numba", "llvmlite", "cuda.bindings", "cuda.core"} & set(sys.modules))
 
 
-def version(name):
+def version(name: str) -> str | None:
     """The version of an installed package, or None."""
     try:
         return metadata.version(name)
@@ -193,22 +197,26 @@ def version(name):
         return None
 
 
-def name_in(line):
+def name_in(line: str) -> str:
     """ "numba-cuda" of "numba-cuda[cu13]; sys_platform == 'linux'"."""
-    return re.match(r"[\w.-]+", line)[0].lower()
+    name = re.match(r"[\w.-]+", line)
+    if name is None:
+        raise ValueError(f"{line!r} names no package")
+    return name[0].lower()
 
 
-def repository():
+def repository() -> str:
     """The course's public address, the one place where it stands."""
-    return _project()["urls"]["Repository"]
+    address: str = _project()["urls"]["Repository"]
+    return address
 
 
-def tag():
+def tag() -> str:
     """The tag of this version of the course. Colab runs what it names, and nothing newer."""
     return f"v{_project()['version']}"
 
 
-def notebook_address(path):
+def notebook_address(path: str | Path) -> str:
     """Where Colab opens a notebook of the course; `path` is its path in the repository."""
     return (
         repository().replace("https://github.com/", "https://colab.research.google.com/github/")
@@ -216,6 +224,7 @@ def notebook_address(path):
     )
 
 
-def _project():
+def _project() -> dict:
     """What pyproject.toml says of the project."""
-    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    project: dict = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return project

@@ -13,14 +13,16 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from utils import data, engine
 from utils.cpu.cuda_c import build
 from utils.files import ROOT, size
-from utils.tools.nvcc import find_nvcc
+from utils.tools.toolkit import find_nvcc
 
 NVIDIA = "0x10de"  # vendor on the PCI bus
 DISPLAY = "0x03"  # class of display controllers, those without a plug included
@@ -290,7 +292,9 @@ def linux_driver_in_wsl(root: Path) -> str | None:
     return None
 
 
-def driver_library(names: Sequence[str] = ("libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1")):
+def driver_library(
+    names: Sequence[str] = ("libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"),
+) -> tuple[str | None, int | None, Version | None]:
     """(path, answer to cuInit, newest CUDA) of the driver's library; Nones without one."""
     for name in names:
         try:
@@ -318,7 +322,7 @@ def _path_of(library: str) -> str:
     return library
 
 
-def management_library():
+def management_library() -> tuple[int | None, str | None, tuple[Card, ...]]:
     """(error code, driver version, GPUs) from NVML; the code is None without nvidia-ml-py."""
     try:
         import pynvml
@@ -341,7 +345,7 @@ def management_library():
         pynvml.nvmlShutdown()
 
 
-def _card(pynvml, handle) -> Card:
+def _card(pynvml: ModuleType, handle: object) -> Card:
     memory = pynvml.nvmlDeviceGetMemoryInfo(handle)
     return Card(
         pynvml.nvmlDeviceGetName(handle),
@@ -358,7 +362,7 @@ def _card(pynvml, handle) -> Card:
     )
 
 
-def _or_zero(pynvml, ask, handle):
+def _or_zero(pynvml: ModuleType, ask: Callable[[Any], Any], handle: object) -> Any:
     """Not every GPU and not every container answers everything."""
     try:
         return ask(handle)
@@ -377,8 +381,8 @@ def toolkits(root: Path = Path("/")) -> tuple[Toolkit, ...]:
     candidates += [str(Path(folder) / "nvcc") for folder in folders if folder]
     candidates += [str(Path(home) / "bin/nvcc") for home in homes if home]
     candidates += [str(path) for path in sorted((root / "usr/local").glob("cuda*/bin/nvcc"))]
-    programs = {}
-    by_folder = {}
+    programs: dict[str, str] = {}
+    by_folder: dict[str, Toolkit] = {}
     for path in candidates:
         if path and os.access(path, os.X_OK) and not os.path.isdir(path):
             programs.setdefault(os.path.realpath(path), path)
