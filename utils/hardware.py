@@ -5,6 +5,7 @@ Which engine runs the kernels is decided in `utils.engine`; here are measurement
 
 import functools
 from dataclasses import dataclass
+from typing import Any
 
 from utils import engine, results, timing
 from utils.data_sheets import FP32_UNITS, data_sheet, generations, sources_of  # noqa: F401
@@ -34,7 +35,7 @@ class Machine:
     copy_bytes_per_second: float | None = None
     nvcc: str | None = None
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if self.gpu is None:
             why = f"{FORCE_CPU} is set" if forced_cpu() else "no NVIDIA GPU"
             return f"{why}: kernels run on the CPU engines, sizes reduced, no times measured"
@@ -44,7 +45,7 @@ class Machine:
             f"{self.sms} SMs",
             "CC {}.{}".format(*g.compute_capability) + (" (pretended)" if g.pretended else ""),
             f"{g.memory_bytes / 2**30:.0f} GiB",
-            f"copy {self.copy_bytes_per_second / 1e12:.2f} TB/s",
+            f"copy {(self.copy_bytes_per_second or 0) / 1e12:.2f} TB/s",
             f"driver {g.driver} (CUDA {g.cuda[0]}.{g.cuda[1]})",
             f"nvcc {self.nvcc}" if self.nvcc else "no nvcc",
         ]
@@ -70,7 +71,7 @@ def machine() -> Machine:
     )
 
 
-def _device():
+def _device() -> Any:
     """Numba's view of the GPU, which has the numbers that NVML lacks."""
     from numba import cuda
 
@@ -98,9 +99,10 @@ def shared_limit() -> int:
     """
     from cuda.core import Device
 
-    driver = Device().properties.max_shared_memory_per_block_optin
-    this = engine.gpu()
-    return min(driver, limits(this.compute_capability).shared_block) if this.pretended else driver
+    driver: int = Device().properties.max_shared_memory_per_block_optin
+    this = engine.the_gpu()
+    most = limits(this.compute_capability).shared_block
+    return min(driver, most) if this.pretended else driver
 
 
 # ---- what this GPU has, else a data sheet's
@@ -126,7 +128,7 @@ def memories(datasheet: str = "H100 SXM") -> tuple[str, dict[str, int]]:
     return f"{datasheet}, {chip['cores']} SMs, data sheet:\n{title}", sizes
 
 
-def _memories_of_driver():
+def _memories_of_driver() -> tuple[str, dict[str, int]]:
     from numba import cuda
 
     device = _device()
@@ -160,10 +162,11 @@ def roofs(
     """
     if is_here(gpu):
         flops = {f"matmul {dtype}": timing.matmul_rate(dtype) for dtype in MATMULS}
-        return {"copy": timing.copy_bandwidth()}, flops, f"measured on this {engine.gpu().name}"
+        return {"copy": timing.copy_bandwidth()}, flops, f"measured on this {engine.the_gpu().name}"
     entries = [results.find(f"roofline/{name}", gpu) for name in ROOFLINE]
-    if all(entries):
-        return _roofs_of_records(entries)
+    known = [entry for entry in entries if entry]
+    if len(known) == len(ROOFLINE):
+        return _roofs_of_records(known)
     if gpu:
         datasheet = listed(gpu)["gpu"]
     sheet = data_sheet(datasheet)
@@ -175,7 +178,9 @@ def roofs(
     return {"memory": sheet["bandwidth_gb_s"] * 1e9}, peaks, whose
 
 
-def _roofs_of_records(entries):
+def _roofs_of_records(
+    entries: list[dict],
+) -> tuple[dict[str, float], dict[str, float], str]:
     """A rate divided by its share of the roof is the roof."""
     bandwidth, share_of_copy, rate, share_of_matmul = (entry["value"] for entry in entries)
     whose = f"recorded on {entries[0]['gpu']}, {entries[0]['date'][:10]}"
@@ -199,5 +204,5 @@ def fp32_roofs(datasheet: str = "H200") -> tuple[str, float, float]:
     hertz = device.CLOCK_RATE * 1e3
     peak = sms * units * 2 * hertz
     product = f"{sms} SMs × {units} units × 2 × {hertz / 1e9:.2f} GHz"
-    whose = f"{engine.gpu().name}: {product} = {peak / 1e12:.1f} TFLOP/s"
+    whose = f"{engine.the_gpu().name}: {product} = {peak / 1e12:.1f} TFLOP/s"
     return whose, peak, timing.copy_bandwidth()

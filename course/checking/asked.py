@@ -13,7 +13,10 @@ import signal
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
+from types import FunctionType
+from typing import Any
 
 from utils.tools.process import python_environment
 
@@ -36,7 +39,7 @@ class Asked:
     def __init__(self, file: Path, **variables: str):
         self.file = file
         self.variables = variables
-        self.process = None
+        self.process: subprocess.Popen[str] | None = None
         self.cannot_start = False
 
     def ready(self) -> bool:
@@ -51,7 +54,7 @@ class Asked:
         return not self.cannot_start
 
     def start(self) -> None:
-        self.process = subprocess.Popen(
+        process = self.process = subprocess.Popen(
             [sys.executable, "-P", str(self.file)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -60,7 +63,7 @@ class Asked:
             start_new_session=True,
             text=True,
         )
-        atexit.register(self.process.kill)
+        atexit.register(process.kill)
 
     def forget(self) -> None:
         """End the process: whoever asked it may have left before its answer came.
@@ -75,7 +78,7 @@ class Asked:
             process.communicate()
             atexit.unregister(process.kill)
 
-    def ask(self, request: str):
+    def ask(self, request: str) -> Any:
         """The answer to a request in JSON, or None where the process does not start. NoAnswer."""
         for _ in range(2):  # somebody may have ended it
             if not self.ready():
@@ -87,10 +90,13 @@ class Asked:
 
     def line_for(self, request: str) -> str:
         """The line that the process answers with; empty where it has ended."""
+        process = self.process
+        if process is None or process.stdin is None or process.stdout is None:
+            return ""
         try:
-            self.process.stdin.write(request + "\n")
-            self.process.stdin.flush()
-            return self.process.stdout.readline()
+            process.stdin.write(request + "\n")
+            process.stdin.flush()
+            return process.stdout.readline()
         except OSError:
             return ""
         except BaseException:  # an interrupt, the end of its time
@@ -98,7 +104,7 @@ class Asked:
             raise
 
 
-def describe(function, functions: dict, described) -> str:
+def describe(function: FunctionType, functions: dict, described: Callable[[Any, dict], Any]) -> str:
     """Add a function, and those that it calls, to `functions`; the key of its entry there.
 
     An entry is its name, its source at the lines of its file, the file's name, and what it uses
@@ -108,14 +114,14 @@ def describe(function, functions: dict, described) -> str:
     if key in functions:
         return key
     text, source = source_of(function)
-    names = {}
+    names: dict[str, Any] = {}
     functions[key] = function.__name__, source, function.__code__.co_filename, names
     for name, value in used_by(function, text).items():
         names[name] = described(value, functions)
     return key
 
 
-def used_by(function, text: str) -> dict:
+def used_by(function: FunctionType, text: str) -> dict:
     """What a function takes from outside, by name: also in functions inside it, in annotations and
     in defaults. text: its source.
     """
@@ -125,7 +131,7 @@ def used_by(function, text: str) -> dict:
     return {name: known[name] for name in sorted(outside) if name in known}
 
 
-def source_of(function) -> tuple[str, str]:
+def source_of(function: FunctionType) -> tuple[str, str]:
     """(a function's text without decorators, the same at the lines where its file has it)."""
     lines, first = inspect.getsourcelines(function)
     start = next((n for n, line in enumerate(lines) if line.lstrip().startswith("def ")), None)

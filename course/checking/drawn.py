@@ -1,10 +1,13 @@
 """Inputs drawn by what they may be: Hypothesis looks for a failure and makes it small."""
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from course.checking.limits import TooSlow
+from course.checking.model import Exercise
 
 CALLS = 150  # drawn for a plain function
 LAUNCHES = 6  # drawn for a kernel
@@ -14,7 +17,7 @@ class Failed(Exception):
     """What ends Hypothesis's search."""
 
 
-def drawn_shapes(exercise):
+def drawn_shapes(exercise: Exercise) -> Any:
     """The Hypothesis strategy of an exercise's shapes, or None where it gives fixed ones only.
 
     It is `draws` or that of `fresh`; of a `fresh` without one the random seed is drawn.
@@ -23,12 +26,13 @@ def drawn_shapes(exercise):
 
     if exercise.draws:
         return exercise.draws(strategies)
-    if hasattr(exercise.fresh, "draws"):
-        return exercise.fresh.draws(strategies)
-    if exercise.fresh:
-        seeds = strategies.integers(0, (1 << 32) - 1)
-        return seeds.map(lambda seed: exercise.fresh(np.random.default_rng(seed)))
-    return None
+    fresh = exercise.fresh
+    if fresh is None:
+        return None
+    if hasattr(fresh, "draws"):
+        return fresh.draws(strategies)
+    seeds = strategies.integers(0, (1 << 32) - 1)
+    return seeds.map(lambda seed: fresh(np.random.default_rng(seed)))
 
 
 @functools.cache
@@ -42,13 +46,18 @@ def get_ready() -> None:
 
     @hypothesis.settings(max_examples=1, database=None, deadline=None)
     @hypothesis.given(strategies.integers())
-    def search(_):
+    def search(_: int) -> None:
         pass
 
     search()
 
 
-def smallest_failure(exercise, fails, seed, examples):
+def smallest_failure(
+    exercise: Exercise,
+    fails: Callable[[tuple, np.random.Generator], object],
+    seed: int,
+    examples: int,
+) -> tuple[tuple, np.random.Generator] | None:
     """(shape, rng) of the simplest drawn shape for which fails(shape, rng) is true, or None.
 
     rng: a random generator, another one in each of a few draws. seed: the same ones again.
@@ -61,7 +70,7 @@ def smallest_failure(exercise, fails, seed, examples):
         return None
     found = []
 
-    def rng_of(number):
+    def rng_of(number: int) -> np.random.Generator:
         return np.random.default_rng((seed, number))
 
     @hypothesis.seed(seed)
@@ -75,7 +84,7 @@ def smallest_failure(exercise, fails, seed, examples):
         verbosity=hypothesis.Verbosity.quiet,
     )
     @hypothesis.given(shapes, strategies.integers(0, 99))
-    def search(shape, number):
+    def search(shape: tuple, number: int) -> None:
         if fails(shape, rng_of(number)):
             found.append((shape, number))
             raise Failed

@@ -3,15 +3,18 @@
 import functools
 import itertools
 import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
 from course.checking import engines, limits
-from course.checking.model import InOut, Out
+from course.checking.model import Exercise, InOut, Launch, Out
 from course.checking.trials import TRACED_THREADS, cases
+from course.checking.triton_kernels import TritonExercise
 from utils import cuda_c, has_gpu
 from utils.cpu import numba_cuda
-from utils.tracer import trace
+from utils.tracer import Trace, trace
 
 #: Reasons that happen at one step of a launch; what leaves its array ends the record of CUDA C
 IN_TIME = {
@@ -26,7 +29,7 @@ SECONDS = 4  # of CPU time, for launches that go well, until one goes wrong
 MOST_STEPS = 300
 
 
-def film_of(exercise, answer, seed, reason):
+def film_of(exercise: Exercise, answer: Any, seed: int, reason: str) -> str:
     """HTML that unfolds to the film, stopped where it goes wrong; "" where there is none.
 
     The launches that the check made are made again, the smallest first, their threads in a drawn
@@ -34,7 +37,7 @@ def film_of(exercise, answer, seed, reason):
     """
     if reason not in IN_TIME.get(exercise.kind, ()) or exercise.kind in WITHOUT_GPU and has_gpu():
         return ""
-    if exercise.kind == "triton":
+    if isinstance(exercise, TritonExercise):
         return of_triton(exercise, answer, seed)
     try:
         kernel = kernel_of(exercise, answer)
@@ -43,11 +46,11 @@ def film_of(exercise, answer, seed, reason):
     small = [case for case in cases(exercise, seed) if np.prod(case[1].threads) <= TRACED_THREADS]
     small.sort(key=lambda case: np.prod(case[1].threads))
 
-    def made_again(launch, arrays):
+    def made_again(launch: Launch, arrays: Iterable) -> Trace:
         with numba_cuda.schedule(seed if reason == "race" else None):
             return trace(kernel, launch.grid, launch.block, *arrays, seconds=limits.EACH_SECONDS)
 
-    def launches():
+    def launches() -> Iterator[Callable[[], Trace]]:
         for number, (_, launch, arguments, expected) in enumerate(small):
             rng = np.random.default_rng((seed, number))
             arrays = engines.host_arrays(arguments, expected, rng)
@@ -56,12 +59,12 @@ def film_of(exercise, answer, seed, reason):
     return first_film(launches())
 
 
-def of_triton(exercise, answer, seed):
+def of_triton(exercise: TritonExercise, answer: Any, seed: int) -> str:
     """The film of a Triton kernel in the first of the check's launches that goes wrong."""
     rng = np.random.default_rng(seed)
     shapes = exercise.all_shapes(rng)
 
-    def launches():
+    def launches() -> Iterator[Callable[[], Trace]]:
         for shape, block in zip(shapes, itertools.cycle(exercise.blocks)):
             given = [tensor_of(value) for value in exercise.inputs(rng, shape).values()]
             grid = exercise.grid(shape, block)
@@ -70,7 +73,7 @@ def of_triton(exercise, answer, seed):
     return first_film(launches())
 
 
-def first_film(launches):
+def first_film(launches: Iterable[Callable[[], Trace]]) -> str:
     """HTML that unfolds to the first of some launches that goes wrong; "" where none does in time.
 
     launches: functions, each of which makes one and returns its trace.
@@ -82,13 +85,14 @@ def first_film(launches):
         except Exception:  # the check has told what stops it
             return ""
         if player.films[0].stop is not None:
-            return player.folded(SUMMARY)
+            shown: str = player.folded(SUMMARY)
+            return shown
         if time.process_time() > until:
             break
     return ""
 
 
-def tensor_of(value):
+def tensor_of(value: Any) -> Any:
     """An argument as a launch takes it."""
     import torch
 
@@ -98,7 +102,7 @@ def tensor_of(value):
     return torch.from_numpy(array.copy()) if isinstance(array, np.ndarray) else array
 
 
-def kernel_of(exercise, answer):
+def kernel_of(exercise: Exercise, answer: Any) -> Any:
     """What is traced: the answer itself, or the kernel in its file."""
     if exercise.kind == "numba":
         return answer

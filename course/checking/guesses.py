@@ -2,11 +2,20 @@
 
 import json
 import statistics
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from course import progress
 from utils.estimate.statement import JUDGED
 from utils.plots import ACCENT, INK, OTHERS, figure
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from utils.plots.picture import Picture
+
+#: When it was made -> what `Prediction` keeps of it; a learner's file may hold anything
+Predictions = Mapping[str, Any]
 RECENT = 5  # of the last predictions a median or a share is drawn
 FARTHEST = 64  # a factor: what is further off is drawn there
 NOTHING = (
@@ -18,19 +27,20 @@ NOTHING = (
 class Nothing:
     """What is shown before anything is kept."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return NOTHING
 
 
-def guesses(kept=None):
+def guesses(kept: Predictions | None = None) -> "Picture | Nothing":
     """The kept predictions in order: factors of numbers, and the share of choices that were right.
 
     kept: as `progress.load()["predictions"]` has them, which is what is shown unless given.
     """
     kept = progress.load()["predictions"] if kept is None else kept
     factors, right = factors_of(kept), choices_of(kept)
-    parts = [(draw_factors, factors), (draw_choices, right)]
-    parts = [part for part in parts if part[1]]
+    every: list[tuple[Callable[..., None], list]]
+    every = [(draw_factors, factors), (draw_choices, right)]
+    parts = [part for part in every if part[1]]
     if not parts:
         return Nothing()
     fig = figure(7.5, 0.6 + 2.2 * len(parts), alt=in_words(factors, right))
@@ -39,7 +49,7 @@ def guesses(kept=None):
     return fig
 
 
-def headline_of(kept) -> str:
+def headline_of(kept: Predictions) -> str:
     """A few words on kept predictions; "" where there are none."""
     factors, right = factors_of(kept), choices_of(kept)
     if not factors and not right:
@@ -52,24 +62,24 @@ def headline_of(kept) -> str:
     return said
 
 
-def factors_of(kept) -> list[float]:
+def factors_of(kept: Predictions) -> list[float]:
     """By how large a factor each number was off, in the order in which they were kept."""
-    pairs = ((one.get("guess"), one.get("was")) for _, one in in_order(kept))
+    pairs = ((one.get("guess", 0), one.get("was", 0)) for _, one in in_order(kept))
     numbers = [pair for pair in pairs if all(isinstance(n, (int, float)) and n > 0 for n in pair)]
     return [max(guess / was, was / guess) for guess, was in numbers]
 
 
-def choices_of(kept) -> list[bool]:
+def choices_of(kept: Predictions) -> list[bool]:
     """Whether each choice was right, in the order in which they were kept."""
     return [one["right"] for _, one in in_order(kept) if isinstance(one.get("right"), bool)]
 
 
-def in_order(kept):
+def in_order(kept: Predictions) -> list[tuple[str, dict]]:
     """(when, what) of the predictions that can be read, the first one first."""
     return sorted((when, one) for when, one in kept.items() if isinstance(one, dict))
 
 
-def recent(values, summary):
+def recent(values: Sequence[float], summary: Callable[[Sequence[float]], float]) -> list[float]:
     """A summary of each value with those before it, RECENT of them at most."""
     return [summary(values[max(0, n - RECENT) : n]) for n in range(1, len(values) + 1)]
 
@@ -77,10 +87,11 @@ def recent(values, summary):
 def model_factor() -> float:
     """The factor within which nine in ten of the model's estimates lie."""
     gpus = json.loads(JUDGED.read_text(encoding="utf-8"))["gpus"]
-    return gpus["H200"]["both"]["all"]["p90_factor"]
+    factor: float = gpus["H200"]["both"]["all"]["p90_factor"]
+    return factor
 
 
-def in_words(factors, right) -> str:
+def in_words(factors: Sequence[float], right: Sequence[bool]) -> str:
     """The picture for who cannot see it."""
     parts = []
     if factors:
@@ -95,7 +106,7 @@ def in_words(factors, right) -> str:
     return "; ".join(parts)
 
 
-def draw_factors(axes, factors):
+def draw_factors(axes: "Axes", factors: Sequence[float]) -> None:
     """A dot for each number, the median of the last few, and the model's factor."""
     places = range(1, len(factors) + 1)
     axes.plot(places, [min(f, FARTHEST) for f in factors], "o", color=OTHERS, label="a prediction")
@@ -120,7 +131,7 @@ def draw_factors(axes, factors):
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def draw_choices(axes, right):
+def draw_choices(axes: "Axes", right: Sequence[bool]) -> None:
     """A dot for each choice, at the top if it was right, and the share of the last few."""
     places = range(1, len(right) + 1)
     axes.plot(places, list(map(int, right)), "o", color=OTHERS, label="a choice")

@@ -10,13 +10,17 @@ import operator
 import pickle
 import sys
 import types
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from course.checking.rejected import Rejected
 
 HOLDER = types.SimpleNamespace  # stands for what pickle has no way to write
 
 
-def reject_if_each_run_changes(function, before, again):
+def reject_if_each_run_changes(
+    function: types.FunctionType, before: dict[str, bytes], again: Callable[[], object]
+) -> None:
     """Reject a function of which the same run, again(), leaves something else each time.
 
     before: `outside` of it before it ran at all.
@@ -33,12 +37,12 @@ def reject_if_each_run_changes(function, before, again):
         raise Rejected("remembers", f"{says} What it computes must come of its arguments alone.")
 
 
-def outside(function):
+def outside(function: types.FunctionType) -> dict[str, bytes]:
     """Name -> contents, as bytes, of all that a function reaches without its arguments."""
     return {name: written(value) for name, value in _reached(function).items()}
 
 
-def written(value):
+def written(value: object) -> bytes:
     """What a value holds, as bytes; what nobody can write is left out of it."""
     text = io.BytesIO()
     try:
@@ -48,7 +52,7 @@ def written(value):
     return text.getvalue()
 
 
-def _reached(function):
+def _reached(function: types.FunctionType) -> dict[str, Any]:
     """By name what a function has from outside: globals, variables around it, defaults, its own."""
     code = function.__code__
     names = set(_names(code)) & function.__globals__.keys()
@@ -60,7 +64,7 @@ def _reached(function):
     }
 
 
-def _names(code):
+def _names(code: types.CodeType) -> Iterator[str]:
     """Names of globals in a function's code, and in functions and classes inside it."""
     for one in dis.get_instructions(code):
         if one.opname.endswith(("_GLOBAL", "_NAME")):
@@ -73,7 +77,7 @@ def _names(code):
 class _Writer(pickle.Pickler):
     """Writes functions and classes of the learner's with all that they hold."""
 
-    def reducer_override(self, value):
+    def reducer_override(self, value: Any) -> Any:
         function = getattr(value, "py_func", value)
         if isinstance(function, types.FunctionType):
             return HOLDER, (), _reached(function) if _is_theirs(function) else {}
@@ -97,7 +101,7 @@ class _Writer(pickle.Pickler):
         return NotImplemented
 
 
-def _is_theirs(value):
+def _is_theirs(value: Any) -> bool:
     """Whether a function or class is the notebook's, or has no name that a module knows."""
     module = sys.modules.get(value.__module__ or "")
     try:
@@ -107,5 +111,5 @@ def _is_theirs(value):
     return value.__module__ == "__main__" or named is not value
 
 
-def _contents(cell):
+def _contents(cell: types.CellType) -> object:
     return getattr(cell, "cell_contents", None)

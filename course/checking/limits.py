@@ -5,6 +5,8 @@ import io
 import signal
 import threading
 import time
+from collections.abc import Iterator
+from types import FrameType
 
 from utils import has_gpu
 from utils.cpu import deadline
@@ -30,7 +32,7 @@ AGAIN = 10
 class TooLong(BaseException):
     """The answer did not finish in time: seconds of it. No Exception, lest it be taken for one."""
 
-    def __init__(self, seconds):
+    def __init__(self, seconds: float) -> None:
         super().__init__(seconds)
         self.seconds = seconds
 
@@ -38,7 +40,7 @@ class TooLong(BaseException):
 class TooSlow(BaseException):
     """Every piece of work came to its end, and together they take too long. done, seconds."""
 
-    def __init__(self, done, seconds):
+    def __init__(self, done: int, seconds: float) -> None:
         super().__init__(done, seconds)
         self.done, self.seconds = done, seconds
 
@@ -48,7 +50,7 @@ class TooMuch(BaseException):
 
 
 @contextlib.contextmanager
-def time_limit(seconds):
+def time_limit(seconds: float) -> Iterator[None]:
     """Raise TooLong in the main thread when the block takes longer; no other can be stopped.
 
     seconds: of CPU time, so that a busy computer stops nobody; PATIENCE times as many by the clock
@@ -65,11 +67,11 @@ def time_limit(seconds):
 
     used = time.process_time()
 
-    def stop(signum, frame):
+    def stop(signum: int, frame: FrameType | None) -> None:
         signal.setitimer(signal.ITIMER_PROF, AGAIN, AGAIN)
         raise TooLong(seconds)
 
-    def stop_if_asleep(signum, frame):
+    def stop_if_asleep(signum: int, frame: FrameType | None) -> None:
         nonlocal used
         before, used = used, time.process_time()
         if used - before < AWAKE * PATIENCE * seconds:
@@ -91,12 +93,12 @@ def time_limit(seconds):
 class Budget:
     """CPU time for pieces of work, so many seconds for each and so many for all of them."""
 
-    def __init__(self, each, total):
+    def __init__(self, each: float, total: float) -> None:
         self.each, self.total = each, total
         self.done, self.used = 0, 0.0
 
     @contextlib.contextmanager
-    def piece(self):
+    def piece(self) -> Iterator[None]:
         """Raise TooLong when the block does not end, TooSlow when all took too long."""
         begin = time.process_time()
         with time_limit(self.each):
@@ -110,10 +112,11 @@ class Budget:
 class _Sink(io.TextIOBase):
     """A place to print to that keeps the beginning and at last gives up."""
 
-    def __init__(self):
-        self.kept, self.size = [], 0
+    def __init__(self) -> None:
+        self.kept: list[str] = []
+        self.size = 0
 
-    def write(self, text):
+    def write(self, text: str) -> int:
         if self.size < SHOWN:
             self.kept.append(text[: SHOWN - self.size])
         self.size += len(text)
@@ -122,14 +125,14 @@ class _Sink(io.TextIOBase):
         return len(text)
 
     @property
-    def shown(self):
+    def shown(self) -> str:
         """The beginning of what was printed, and whether that was all."""
         cut = "\n… (the rest is not shown)\n" if self.size > SHOWN else ""
         return "".join(self.kept) + cut
 
 
 @contextlib.contextmanager
-def print_limit():
+def print_limit() -> Iterator[_Sink]:
     """Keep what the block prints in a sink, which says what of it is `shown`.
 
     Raises TooMuch when it is endless.
@@ -139,18 +142,18 @@ def print_limit():
         yield sink
 
 
-def budget_of_engine():
+def budget_of_engine() -> Budget:
     """What all launches of one kind may take on the CPU engine."""
     return Budget(EACH_SECONDS, SECONDS)
 
 
-def budgets_of_launches():
+def budgets_of_launches() -> tuple[Budget, Budget]:
     """What launches on this machine's engine may take: usual ones, and those with large arrays."""
     if has_gpu():
         return (budget_of_gpu(),) * 2  # one for both: a GPU is no slower with large ones
     return budget_of_engine(), Budget(LARGE_SECONDS, 3 * LARGE_SECONDS)
 
 
-def budget_of_gpu():
+def budget_of_gpu() -> Budget:
     """What they may take on a GPU."""
     return Budget(GPU_SECONDS, 4 * GPU_SECONDS)

@@ -7,10 +7,16 @@ they come.
 
 import html
 import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from course import classroom, progress
 from course.classroom import chapter_here
 from utils.plots import bundle_of
+
+if TYPE_CHECKING:
+    from ipywidgets import HBox, VBox, Widget
+    from nbformat import NotebookNode
 
 TAG = "predict"  # of the cell with the question
 ANSWER = "hide-output"  # of the cell that answers it; myst-nb, and so the website, folds it
@@ -23,30 +29,30 @@ NUMBER = re.compile(r"-?\d[\d,]*\.?\d*(?:e[-+]?\d+)?|-?\.\d+", re.IGNORECASE)
 class Prediction:
     """What a learner may answer: one of `choices`, or, without any, words or a number of `unit`."""
 
-    def __init__(self, choices=(), unit=""):
+    def __init__(self, choices: Iterable[object] = (), unit: str = "") -> None:
         self.choices, self.unit = tuple(map(str, choices)), unit
         self.when = progress.moment()
         self.where = {"chapter": chapter_here(), "cell": classroom.cell_here()}
 
-    def committed(self, given):
+    def committed(self, given: str) -> None:
         """Tell the class's board, where the learner has joined one: a choice, or the number."""
         answer = given if self.choices else number_in(given)
         if answer is not None:
             classroom.tell("predict", answer=answer, **self.where)
 
-    def reply(self, given):
+    def reply(self, given: str) -> str:
         """What is said once the learner has committed to an answer."""
         if not str(given).strip():
             return "Say something first: a guess will do."
         return f"You say: {f'{given} {self.unit}'.strip()}. {NEXT}"
 
-    def keep_choice(self, given, right):
+    def keep_choice(self, given: str, right: bool) -> str:
         """Keep whether a choice was right; what is said then."""
         said = {"guess": given, "right": right, "chapter": chapter_here()}
         progress.record_prediction(self.when, said)
         return "Kept. exercises.guesses() shows all that you have kept."
 
-    def keep_number(self, given, seen):
+    def keep_number(self, given: str, seen: str) -> str:
         """Keep a guess and the number that was seen; what is said then."""
         guess, was = number_in(given), number_in(seen)
         if guess is None or was is None:
@@ -56,12 +62,12 @@ class Prediction:
         classroom.tell("predict", answer=guess, was=was, **self.where)
         return f"Kept: you said {guess:g}, it was {was:g}{away(guess, was)}."
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if not self.choices:
             return OPEN
         return "\n".join([*(f"○ {choice}" for choice in self.choices), f"Pick one. {NEXT}"])
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         """For pages without a kernel: the same fields, which remember nothing."""
         if not self.choices:
             field = '<input type="text" size="30" aria-label="Your prediction">'
@@ -73,10 +79,10 @@ class Prediction:
         )
         return f'<form class="predict">{"".join(labels)}</form>'
 
-    def _repr_mimebundle_(self, include=None, exclude=None):
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         return bundle_of(self) | {"text/html": self._repr_html_()}
 
-    def widget(self):
+    def widget(self) -> "VBox":
         """A button for each choice, or a field and a button; what was said stands below, and then
         what it turned out to be.
         """
@@ -84,10 +90,10 @@ class Prediction:
 
         said, after = ipywidgets.HTML(), ipywidgets.HBox()
 
-        def tell(text):
+        def tell(text: str) -> None:
             said.value = html.escape(text)
 
-        def commit(given):
+        def commit(given: str) -> None:
             tell(self.reply(given))
             self.committed(given)
             if self.choices:
@@ -103,7 +109,7 @@ class Prediction:
         return ipywidgets.VBox([row, said, after])
 
 
-def _was_it_so(keep):
+def _was_it_so(keep: Callable[[bool], object]) -> tuple["Widget", ...]:
     """Two buttons: keep(True), keep(False)."""
     import ipywidgets
 
@@ -113,7 +119,7 @@ def _was_it_so(keep):
     return ipywidgets.Label(SEEN), yes, no
 
 
-def _what_it_was(unit, keep):
+def _what_it_was(unit: str, keep: Callable[[str], object]) -> tuple["Widget", ...]:
     """A field for the number that was seen, its unit, and a button."""
     import ipywidgets
 
@@ -123,13 +129,13 @@ def _what_it_was(unit, keep):
     return ipywidgets.Label(SEEN), field, ipywidgets.Label(unit), button
 
 
-def number_in(text):
+def number_in(text: object) -> float | None:
     """The first number that somebody wrote: 900 of "about 900"; None without one."""
     found = NUMBER.search(str(text))
     return float(found[0].replace(",", "")) if found else None
 
 
-def away(guess, was):
+def away(guess: float, was: float) -> str:
     """How far a guess was off, to be put behind it."""
     if guess == was:
         return ", exactly"
@@ -138,11 +144,11 @@ def away(guess, was):
     return f", a factor of {max(guess / was, was / guess):.2g}"
 
 
-def _choice_buttons(choices, commit):
+def _choice_buttons(choices: Sequence[str], commit: Callable[[str], object]) -> "HBox":
     """A row of buttons; the one that was clicked last is marked."""
     import ipywidgets
 
-    def clicked(button):
+    def clicked(button: Any) -> None:
         for each in buttons:
             each.button_style = "info" if each is button else ""
         commit(button.description)
@@ -154,7 +160,7 @@ def _choice_buttons(choices, commit):
     return ipywidgets.HBox(buttons, layout=ipywidgets.Layout(flex_flow="row wrap"))
 
 
-def _field(unit, commit):
+def _field(unit: str, commit: Callable[[str], object]) -> "HBox":
     """A field to write into, its unit, and a button."""
     import ipywidgets
 
@@ -164,7 +170,7 @@ def _field(unit, commit):
     return ipywidgets.HBox([field, ipywidgets.Label(unit), button])
 
 
-def folded(cell):
+def folded(cell: "NotebookNode") -> None:
     """Fold, in place, the saved output of a notebook's cell; running the cell unfolds it.
 
     JupyterLab goes by `outputs_hidden` (and writes `collapsed` beside it), the website by the tag.
@@ -176,7 +182,7 @@ def folded(cell):
         tags.append(ANSWER)
 
 
-def is_folded(cell):
+def is_folded(cell: "NotebookNode") -> bool:
     """Whether the saved output of a cell is folded, wherever the notebook is shown."""
     metadata = cell.metadata
     hidden = metadata.get("jupyter", {}).get("outputs_hidden", False)

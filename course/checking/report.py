@@ -2,13 +2,16 @@
 
 import functools
 import html
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from course.checking import text
+from course.checking.engines import Run
 from course.checking.evidence import right, trim, unwritten, where
-from course.checking.model import sentence
+from course.checking.model import Exercise, sentence
 from course.checking.speed import Report
 from course.checking.text import marked_up
 from utils.check.comparison import OK, UNWRITTEN, WRONG
@@ -53,11 +56,11 @@ class Outcome:
     speed: Report | None = None
 
     @property
-    def solved(self):
+    def solved(self) -> bool:
         return self.status == "solved"
 
     @property
-    def headline(self):
+    def headline(self) -> str:
         mark, word, _ = MARKS[self.status]
         if self.untouched:
             return f"{mark} {self.exercise} · {word}: this is still the starter."
@@ -65,13 +68,13 @@ class Outcome:
         return f"{mark} {self.exercise} · {word}{why}"
 
     @property
-    def next_step(self):
+    def next_step(self) -> str:
         if self.solved:
             return f'{AFTERWARDS}: exercises.solution("{self.exercise}")' if self.one_way else ""
         again = "" if self.seed is None else f" · {text.AGAIN.format(self.seed)}"
         return text.STUCK.format(self.exercise) + again
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         parts = [self.headline, *("  " + line for line in self.lines)]
         if self.speed:
             parts += ["  " + line for line in self.speed.lines]
@@ -81,7 +84,7 @@ class Outcome:
             parts.append("  " + self.next_step)
         return "\n".join(parts)
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         colour = MARKS[self.status][2]
         body = "".join(f"<div>{marked_up(line)}</div>" for line in self.lines)
         if self.code:
@@ -100,14 +103,14 @@ class Outcome:
         return f"<div {edge}>{headline}{body}</div>"
 
 
-def timed(speed):
+def timed(speed: Report) -> str:
     """HTML of how long an answer takes; an estimate has its own colour, and a broken line."""
     line = f"dashed {SAID}" if speed.estimated else "solid #2e7d32"
     body = "".join(f"<div>{marked_up(each)}</div>" for each in speed.lines)
     return f"<div style='border-left:2px {line};margin-top:6px;padding:0 8px'>{body}</div>"
 
 
-def folded(one_way, rejects):
+def folded(one_way: str, rejects: Sequence[str]) -> str:
     """HTML that unfolds to a solution and to what the check would have rejected."""
     wrong = "".join(f"<li>{marked_up(each)}</li>" for each in rejects)
     return (
@@ -118,7 +121,7 @@ def folded(one_way, rejects):
     )
 
 
-def describe(run, exercise):
+def describe(run: Run, exercise: Exercise) -> list[str]:
     """Lines about one launch that went wrong: which it was, and its first wrong element."""
     launch = run.launch
     arrays = {n: getattr(v, "array", v) for n, v in run.arguments.items() if not np.isscalar(v)}
@@ -143,7 +146,7 @@ def describe(run, exercise):
     return lines
 
 
-def first_to_show(wrong, expected):
+def first_to_show(wrong: np.ndarray, expected: np.ndarray) -> tuple[str, tuple[int, ...]]:
     """What to call a wrong element, and its index: the first one, of numbers if there are any."""
     numbers = wrong
     if expected.dtype.kind == "f":
@@ -155,7 +158,7 @@ def first_to_show(wrong, expected):
     return "First wrong element with a finite result", finite
 
 
-def made_of(run, index):
+def made_of(run: Run, index: tuple[int, ...]) -> str:
     """In words what the inputs that have an element for each of the output hold at an index."""
     inputs = {
         name: array[index]
@@ -167,12 +170,12 @@ def made_of(run, index):
     return " (" + ", ".join(f"`{name}` {number(value)}" for name, value in inputs.items()) + ")"
 
 
-def number(value):
+def number(value: Any) -> str:
     """A value as a learner would write it."""
     return f"{float(value):.6g}" if np.asarray(value).dtype.kind == "f" else str(value)
 
 
-def draw(run, exercise):
+def draw(run: Run, exercise: Exercise) -> str:
     """HTML: each element of the output. Of three dimensions the first wrong layer."""
     codes = np.where(unwritten(run, exercise), UNWRITTEN, WRONG)
     codes[right(run, exercise)] = OK
@@ -191,7 +194,7 @@ def get_ready() -> None:
     as_html(error_map(np.array([[OK, WRONG]]), "output"))
 
 
-def as_html(picture):
+def as_html(picture: Any) -> str:
     """HTML of a picture, in the page's colours: a chart's of matplotlib's, or a drawing's."""
     if isinstance(picture, svg.Drawing):
         return picture._repr_html_()

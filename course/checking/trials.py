@@ -1,15 +1,21 @@
 """What is tried: an exercise's inputs and launches, for kernels in Python and in CUDA C."""
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 import numpy as np
 
 from course.checking import engines, specials
 from course.checking.evidence import plain
+from course.checking.model import Exercise, Launch
 
+#: (shape, launch, arguments, expected)
+Trial = tuple[tuple, Launch, dict[str, Any], np.ndarray]
 TRACED_THREADS = 512  # launches up to this size are searched for races
 PROBES = 2  # launches in which it is counted who does the work
 
 
-def probes(exercise):
+def probes(exercise: Exercise) -> list[tuple[tuple, Launch]]:
     """(shape, launch) of the largest fixed shape's launches that are small enough to trace."""
     shapes = [exercise.probe] if exercise.probe else exercise.shapes
     for shape in sorted(shapes, key=np.prod, reverse=True):
@@ -21,7 +27,7 @@ def probes(exercise):
     return []
 
 
-def cases(exercise, seed):
+def cases(exercise: Exercise, seed: int) -> Iterator[Trial]:
     """(shape, launch, arguments, expected) for every size and launch; the seed draws the inputs."""
     rng = np.random.default_rng(seed)
     for shape in exercise.all_shapes(rng):
@@ -30,7 +36,7 @@ def cases(exercise, seed):
             yield shape, launch, arguments, as_output(exercise, arguments)
 
 
-def special_trials(exercise, seed):
+def special_trials(exercise: Exercise, seed: int) -> list[Trial]:
     """Launches with inputs of special numbers, in a list."""
     if exercise.specials == "finite":
         return []
@@ -43,7 +49,7 @@ def special_trials(exercise, seed):
     return trials
 
 
-def scaled_trials(exercise, seed):
+def scaled_trials(exercise: Exercise, seed: int) -> list[Trial]:
     """Launches with an input of very small or of very large numbers, in a list."""
     shape = exercise.shapes[-1]
     launch = exercise.launches_for(shape)[0]
@@ -51,7 +57,7 @@ def scaled_trials(exercise, seed):
     return [(shape, launch, arguments, as_output(exercise, arguments)) for arguments in inputs]
 
 
-def large_trials(exercise, seed):
+def large_trials(exercise: Exercise, seed: int) -> list[Trial]:
     """Launches with arrays that are larger than what 16 bits can count.
 
     Of each shape one has a thread for everything, or else the most threads, and, where others have
@@ -72,12 +78,12 @@ def large_trials(exercise, seed):
     return trials
 
 
-def has_enough(launch, extents):
+def has_enough(launch: Launch, extents: Sequence[int]) -> bool:
     """Whether a launch has as many threads along x, y and z."""
     return all(n >= needed for n, needed in zip(launch.threads, extents, strict=True))
 
 
-def probe_trials(exercise):
+def probe_trials(exercise: Exercise) -> list[Trial]:
     """The probes with inputs that are always the same."""
     trials = []
     for shape, launch in probes(exercise):
@@ -86,7 +92,7 @@ def probe_trials(exercise):
     return trials
 
 
-def as_output(exercise, arguments):
+def as_output(exercise: Exercise, arguments: dict[str, Any]) -> np.ndarray:
     """What the output should be after a launch, in the output's type."""
     expected = np.asarray(exercise.reference(**plain(arguments)))
     output = arguments[engines.output_name(arguments)]

@@ -6,13 +6,15 @@ those. A `Launcher` writes all that a launch says into one buffer, whose address
 
 import ctypes
 import functools
-import os
 import struct
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+
+from .signature import Parameter
 
 BFLOAT16 = ("__nv_bfloat16", "nv_bfloat16", "__nv_bfloat162", "nv_bfloat162")
 #: `struct`'s code of an argument, by the NumPy dtype of the parameter
@@ -44,7 +46,7 @@ class Launcher:
     driver: cuLaunchKernelEx, unless a test plays it.
     """
 
-    def __init__(self, handle: int, codes: Sequence[str], driver: Callable | None = None):
+    def __init__(self, handle: int, codes: Sequence[str], driver: Callable | None = None) -> None:
         slots = [f"{code}{SLOT - struct.calcsize(code)}x" for code in codes]
         head, tail = struct.Struct("@" + CONFIG), struct.Struct("@" + "".join(slots))
         self._buffer = ctypes.create_string_buffer(ARGUMENTS_AT + tail.size)
@@ -56,7 +58,7 @@ class Launcher:
         self._start = functools.partial(
             driver or _driver(), start, handle, ctypes.addressof(self._places), None
         )
-        self._config = None  # what the buffer has now
+        self._config: tuple | None = None  # what the buffer has now
         self._busy = threading.Lock()  # one buffer: a launch at a time
 
     def __call__(self, config: tuple, values: Sequence) -> int:
@@ -71,10 +73,13 @@ class Launcher:
                 self._pack_config(*config)
                 self._config = config
             self._pack_values(*values)
-            return self._start()
+            code: int = self._start()
+            return code
 
 
-def configuration(grid, block, shared_bytes: int, stream: int) -> tuple:
+def configuration(
+    grid: Sequence[int], block: Sequence[int], shared_bytes: int, stream: int
+) -> tuple:
     """A launch's configuration as a `Launcher` takes it: grid, block of three ints, a handle."""
     return (*grid, *block, shared_bytes, stream, 0, 0)
 
@@ -82,7 +87,10 @@ def configuration(grid, block, shared_bytes: int, stream: int) -> tuple:
 @functools.cache
 def _driver() -> Callable:
     """cuLaunchKernelEx(config, kernel, arguments, extra)."""
-    library = ctypes.WinDLL("nvcuda") if os.name == "nt" else ctypes.CDLL("libcuda.so.1")
+    if sys.platform == "win32":
+        library = ctypes.WinDLL("nvcuda")
+    else:
+        library = ctypes.CDLL("libcuda.so.1")
     function = library.cuLaunchKernelEx
     function.argtypes = [ctypes.c_void_p] * 4
     return function
@@ -95,11 +103,11 @@ class Arguments:
     right type that lie on the GPU, one element beside the other.
     """
 
-    def __init__(self, parameters: Sequence):
+    def __init__(self, parameters: Sequence[Parameter]):
         self.codes = [_code(each) for each in parameters]
         self._numbers = [n for n, each in enumerate(parameters) if not each.pointer]
         self._names = {n: _element(each) for n, each in enumerate(parameters) if each.pointer}
-        self._dtypes = {n: name and _numpy_dtype(name) for n, name in self._names.items()}
+        self._dtypes = {n: _numpy_dtype(name) for n, name in self._names.items()}
         self._pointers = [(n, None) for n in self._names]  # and the torch dtype, once there is one
         self._tensor = None
 
@@ -133,30 +141,31 @@ class Arguments:
                     return None
         return values
 
-    def _meet_torch(self):
+    def _meet_torch(self) -> None:
         torch = sys.modules["torch"]
         self._tensor = torch.Tensor
-        self._pointers = [(n, getattr(torch, name, None)) for n, name in self._names.items()]
+        names = self._names.items()
+        self._pointers = [(n, getattr(torch, name, None) if name else None) for n, name in names]
 
 
-def _element(parameter) -> str | None:
+def _element(parameter: Parameter) -> str | None:
     """The name of the type that a pointer points to, as torch and NumPy have it."""
     if parameter.type in BFLOAT16:
         return "bfloat16"
     return parameter.dtype.name if parameter.dtype else None
 
 
-def _code(parameter) -> str | None:
+def _code(parameter: Parameter) -> str | None:
     if parameter.pointer:
         return POINTER
     return CODES.get(parameter.dtype.name) if parameter.dtype else None
 
 
-def _numpy_dtype(name: str) -> np.dtype | None:
-    return None if name == "bfloat16" else np.dtype(name)
+def _numpy_dtype(name: str | None) -> np.dtype | None:
+    return None if name in (None, "bfloat16") else np.dtype(name)
 
 
-def _numba_address(value, dtype: np.dtype | None) -> int | None:
+def _numba_address(value: Any, dtype: np.dtype | None) -> int | None:
     """Where an array of numba-cuda lies on the GPU; None for all else, another type, or gaps."""
     if value.__class__.__name__ != "DeviceNDArray" or dtype is None or value.dtype != dtype:
         return None

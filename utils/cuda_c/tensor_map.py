@@ -6,6 +6,8 @@ outside, and swizzles the rows.
 Source: CUDA Driver API, "Tensor Map Object Management" (cuTensorMapEncodeTiled).
 """
 
+from typing import Any
+
 import numpy as np
 
 from ..engine import gpu, has_gpu
@@ -20,7 +22,7 @@ class TensorMapError(LearnerError):
     """The copy engine cannot describe this array or this box."""
 
 
-def tensor_map(tensor, box: tuple[int, int], *, swizzle: int = 128):
+def tensor_map(tensor: Any, box: tuple[int, int], *, swizzle: int = 128) -> Any:
     """Describe a row-major matrix on the GPU for the copy engine.
 
     tensor: a torch tensor or an array with __cuda_array_interface__, (rows, columns), contiguous; 2
@@ -54,7 +56,7 @@ def tensor_map(tensor, box: tuple[int, int], *, swizzle: int = 128):
     )
 
 
-def _on_cpu(tensor, box, swizzle: int):
+def _on_cpu(tensor: Any, box: tuple[int, int], swizzle: int) -> Any:
     """The same for the CPU runtime's copy engine."""
     from ..cpu.cuda_c import tensor_map as cpu
 
@@ -72,7 +74,7 @@ def _on_cpu(tensor, box, swizzle: int):
     return described
 
 
-def _check(tensor, box, swizzle) -> None:
+def _check(tensor: Any, box: tuple[int, int], swizzle: int) -> None:
     """Raise TensorMapError with what is wrong and what to do."""
     _check_gpu()
     _check_matrix(tensor)
@@ -91,7 +93,7 @@ def _check_gpu() -> None:
         )
 
 
-def _check_matrix(tensor) -> None:
+def _check_matrix(tensor: Any) -> None:
     on_gpu = hasattr(tensor, "__cuda_array_interface__") or getattr(tensor, "is_cuda", False)
     if gpu() is not None and not on_gpu:
         raise TensorMapError(
@@ -126,11 +128,13 @@ def _check_matrix(tensor) -> None:
         )
 
 
-def _element_bytes(tensor) -> int:
-    return tensor.element_size() if hasattr(tensor, "element_size") else tensor.dtype.itemsize
+def _element_bytes(tensor: Any) -> int:
+    is_torch = hasattr(tensor, "element_size")
+    size: int = tensor.element_size() if is_torch else tensor.dtype.itemsize
+    return size
 
 
-def _check_box(tensor, box, swizzle) -> None:
+def _check_box(tensor: Any, box: tuple[int, int], swizzle: int) -> None:
     if len(box) != 2 or not all(1 <= side <= LARGEST_BOX for side in box):
         raise TensorMapError(
             f"box {tuple(box)}: two sides of 1 to {LARGEST_BOX} elements are possible"
