@@ -4,16 +4,18 @@ Each takes the runs that went wrong, those that did not and the exercise, and gi
 None.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from course.checking.engines import output_name
+from course.checking.engines import Run, output_name
 from course.checking.evidence import Finding, modified, right, surplus, unwritten, where
-from course.checking.model import Out
+from course.checking.model import Exercise, Out
 
 HERE_AND_THERE = 0.2  # of the elements: so many may be right by chance, such as zeros
 
 
-def modified_input(bad, good, exercise):
+def modified_input(bad: list[Run], good: list[Run], exercise: Exercise) -> Finding | None:
     """An input was stored to, and not by an index that leads out of another array."""
     astray = any(run.outside_writes for run in bad)
     for run in bad:
@@ -25,9 +27,10 @@ def modified_input(bad, good, exercise):
                 " in the end what it held before.",
                 run,
             )
+    return None
 
 
-def reads_output(bad, good, exercise):
+def reads_output(bad: list[Run], good: list[Run], exercise: Exercise) -> Finding | None:
     """An output with garbage in it was read before it was written, where the result is wrong."""
     for run in bad:
         name = output_name(run.arguments)
@@ -38,21 +41,24 @@ def reads_output(bad, good, exercise):
                 "its elements before adding to them, or sum in a variable of the thread's own.",
                 run,
             )
+    return None
 
 
-def used_before_written(run, exercise):
+def used_before_written(run: Run, exercise: Exercise) -> np.ndarray:
     """Elementwise: wrong, and read early, or (CUDA C) just what it held added to what is right."""
     wrong = ~right(run, exercise)
     if run.early_reads is not None:
-        return run.early_reads & wrong
+        early: np.ndarray = run.early_reads & wrong
+        return early
     if run.initial.dtype.kind != "f" or not np.isfinite(run.initial).all():
         return np.zeros_like(wrong)
     sums = run.expected.astype(np.float64) + run.initial
     added = np.isclose(run.actual, sums, rtol=1e-4) & (run.actual != run.initial)
-    return wrong & added & (added | ~wrong).all()
+    just_added: np.ndarray = wrong & added & (added | ~wrong).all()
+    return just_added
 
 
-def swapped_axes(bad, good, exercise):
+def swapped_axes(bad: list[Run], good: list[Run], exercise: Exercise) -> Finding | None:
     """The elements that were touched are those of the picture with its two axes exchanged."""
     if not exercise.swapped:
         return None
@@ -76,7 +82,7 @@ def swapped_axes(bad, good, exercise):
     )
 
 
-def reached_when_swapped(run, a, b):
+def reached_when_swapped(run: Run, a: int, b: int) -> set[tuple[int, ...]]:
     """Both ways to swap: indices checked against the wrong sides, or too few threads."""
     shape = run.expected.shape
     threads = dict(zip(range(len(shape) - 1, -1, -1), run.launch.threads, strict=False))
@@ -100,7 +106,7 @@ BY_THREADS_WITH_WORK = (
 )
 
 
-def outside_arrays(bad, good, exercise):
+def outside_arrays(bad: list[Run], good: list[Run], exercise: Exercise) -> Finding | None:
     """Accesses out of bounds: exactly one beyond (off by one), or by all threads without work."""
     outside = [run for run in bad if run.outside_writes or run.outside_reads]
     if not outside:
@@ -124,18 +130,19 @@ def outside_arrays(bad, good, exercise):
     return Finding("out_of_bounds", says + BY_THREADS_WITH_WORK * bool(run.outside_by), run)
 
 
-def first_outside(run):
+def first_outside(run: Run) -> dict[str, list[tuple[int, ...]]]:
     """array -> indices out of bounds: the writes or, where there is none, the reads."""
     return run.outside_writes or run.outside_reads
 
 
-def shape_of(run, name):
+def shape_of(run: Run, name: str) -> tuple[int, ...]:
     """The shape of an array among a launch's arguments."""
     argument = run.arguments[name]
-    return getattr(argument, "array", argument).shape
+    shape: tuple[int, ...] = getattr(argument, "array", argument).shape
+    return shape
 
 
-def by_surplus(run, exercise):
+def by_surplus(run: Run, exercise: Exercise) -> bool:
     """Whether there are surplus threads, and one left an array, or it is not known who did."""
     if max(surplus(run, exercise)) <= 0:
         return False
@@ -145,7 +152,7 @@ def by_surplus(run, exercise):
     )
 
 
-def along_axes(indices, shape):
+def along_axes(indices: Sequence[tuple[int, ...]], shape: tuple[int, ...]) -> str:
     """In words along which axis of the shape the indices lie outside."""
     axes = set()
     for index in indices:
@@ -154,7 +161,7 @@ def along_axes(indices, shape):
     return f" along axis {axes.pop()}" if len(axes) == 1 else " along every axis"
 
 
-def one_beyond(runs, exercise):
+def one_beyond(runs: list[Run], exercise: Exercise) -> bool:
     """Every write (or else read) out of bounds is one beyond, although threads reach further.
 
     Where a thread reads follows from what it writes, perhaps several elements further. A flat index
@@ -172,7 +179,7 @@ def one_beyond(runs, exercise):
     return any(max(surplus(run, exercise)) > 1 for run in runs)
 
 
-def last_missing(bad, good, exercise):
+def last_missing(bad: list[Run], good: list[Run], exercise: Exercise) -> Finding | None:
     """The only wrong elements are the last of more on an axis, and nobody wrote them."""
     axes = bad[0].expected.ndim
     for axis in range(axes):
@@ -186,16 +193,17 @@ def last_missing(bad, good, exercise):
                 " never written.",
                 run,
             )
+    return None
 
 
-def only_last_missing(run, exercise, axis):
+def only_last_missing(run: Run, exercise: Exercise, axis: int) -> bool:
     """All wrong elements are unwritten and lie at the end of one axis, and all of it is wrong."""
     wrong = ~right(run, exercise)
     rest = np.delete(wrong, -1, axis=axis)
     return not rest.any() and np.take(unwritten(run, exercise), -1, axis=axis).all()
 
 
-def first_block(bad, good, exercise):
+def first_block(bad: list[Run], good: list[Run], exercise: Exercise) -> Finding | None:
     """Only what the threads of one block can reach is filled."""
     ndim = bad[0].expected.ndim
     for run in bad:
@@ -214,13 +222,15 @@ def first_block(bad, good, exercise):
     )
 
 
-def duplicate_work(bad, good, exercise):
+def duplicate_work(bad: list[Run], good: list[Run], exercise: Exercise) -> Finding | None:
     """More than one thread wrote an element of the output."""
     for run in bad:
         writers = run.writers
+        if writers is None:
+            continue
         if run.updaters is not None and not exercise.shared_output:
             writers = np.maximum(writers, run.updaters)
-        if writers is not None and (writers > 1).any():
+        if (writers > 1).any():
             index = np.unravel_index(int(np.argmax(writers)), writers.shape)
             return Finding(
                 "duplicate_work",
@@ -228,9 +238,10 @@ def duplicate_work(bad, good, exercise):
                 "threads; each element is one thread's job.",
                 run,
             )
+    return None
 
 
-def too_many_elements(runs, exercise):
+def too_many_elements(runs: list[Run], exercise: Exercise) -> Finding | None:
     """A thread wrote more elements of the output than the text gives it, and there were enough."""
     if not exercise.elements:
         return None
@@ -244,9 +255,10 @@ def too_many_elements(runs, exercise):
                 f" task gives each thread {elements}: here others have no work left.",
                 run,
             )
+    return None
 
 
-def never_written(bad, good, exercise):
+def never_written(bad: list[Run], good: list[Run], exercise: Exercise) -> Finding | None:
     """What was written is right."""
     for run in bad:
         holes = unwritten(run, exercise)
@@ -264,9 +276,10 @@ def never_written(bad, good, exercise):
                 f" were, the first at index {first}.",
                 run,
             )
+    return None
 
 
-def absent_lanes(bad, good, exercise):
+def absent_lanes(bad: list[Run], good: list[Run], exercise: Exercise) -> Finding | None:
     """Wrong where shuffles read from lanes that took no part, and what they give is undefined."""
     for run in bad:
         if run.counts and run.counts["absent"]:
@@ -277,9 +290,10 @@ def absent_lanes(bad, good, exercise):
                 "those without an element with a value that changes nothing.",
                 run,
             )
+    return None
 
 
-def only_thread_zero(bad, good, exercise):
+def only_thread_zero(bad: list[Run], good: list[Run], exercise: Exercise) -> Finding | None:
     """A block to a row, and in each row what its thread 0 writes is right, and little else."""
     fine, others = [], []
     for run in bad:

@@ -4,9 +4,13 @@ Each takes the runs that went wrong, those that did not and the exercise, and gi
 None.
 """
 
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
 import numpy as np
 
 from course.checking.by_element import duplicate_work
+from course.checking.engines import Run
 from course.checking.evidence import (
     Finding,
     elements,
@@ -17,12 +21,13 @@ from course.checking.evidence import (
     unwritten,
     where,
 )
+from course.checking.model import Exercise
 
 TELLING = 20  # elements along an axis: of fewer, a wrong one here and there may be every nth
 LITTLE = 1e-3  # of the largest value: what a sum of many terms may lose in a type with few digits
 
 
-def race(bad, good, exercise):
+def race(bad: list[Run], good: list[Run], exercise: Exercise) -> Finding | None:
     """An element right in one order of the threads is wrong in another, with the same inputs."""
     for run in bad:
         for other in [*good, *bad]:
@@ -41,9 +46,10 @@ def race(bad, good, exercise):
                 "where another one was faster.",
                 run,
             )
+    return None
 
 
-def contention(bad, good, exercise):
+def contention(bad: list[Run], good: list[Run], exercise: Exercise) -> Finding | None:
     """Wrong only where all threads of a block go on in step: the last one is last each time."""
     if good and all(run.in_step and not run.outside_by for run in bad):
         return Finding(
@@ -53,9 +59,10 @@ def contention(bad, good, exercise):
             " two operations leave room for others between them?",
             bad[0],
         )
+    return None
 
 
-def only_square(bad, good, exercise):
+def only_square(bad: list[Run], good: list[Run], exercise: Exercise) -> Finding | None:
     """Right with equal sides only."""
     wrong = {run.shape for run in bad}
     # a side of 1 can be right by accident
@@ -74,15 +81,16 @@ def only_square(bad, good, exercise):
                 " ask for more along one of them, and for fewer along the other?"
             )
         return Finding("only_square", says, bad[0])
+    return None
 
 
-def guard_by_grid(bad, good, exercise):
+def guard_by_grid(bad: list[Run], good: list[Run], exercise: Exercise) -> Finding | None:
     """Wrong exactly when there are surplus threads (along one axis): they damaged the array."""
     if not good or not any(fills_blocks(run, exercise) for run in bad):
         return None
     for axes in ((0,), (1,), (2,), (0, 1), (0, 1, 2)):
 
-        def too_many(run, axes=axes):
+        def too_many(run: Run, axes: tuple[int, ...] = axes) -> bool:
             return any(surplus(run, exercise)[axis] > 0 for axis in axes)
 
         if all(map(too_many, bad)) and not any(map(too_many, good)):
@@ -93,14 +101,16 @@ def guard_by_grid(bad, good, exercise):
                 "there are more: the surplus threads change elements that are not theirs.",
                 bad[0],
             )
+    return None
 
 
-def fixed_block(bad, good, exercise):
+def fixed_block(bad: list[Run], good: list[Run], exercise: Exercise) -> Finding | None:
     """All is right with blocks of one size, and what is wrong has blocks of another."""
+    other = exercise.other_block
     blocks = {run.launch.block for run in bad}
     fine = {run.launch.block for run in good} - blocks
     shapes = {run.shape for run in good if run.launch.block in fine}
-    if blocks != {exercise.other_block} or fine != {exercise.block} or len(shapes) < 3:
+    if other is None or blocks != {other} or fine != {exercise.block} or len(shapes) < 3:
         return None
     launches = {(run.shape, run.launch) for run in good}
     if any((run.shape, run.launch) in launches for run in bad):  # it is the order that matters
@@ -113,12 +123,12 @@ def fixed_block(bad, good, exercise):
     return Finding(
         "fixed_block",
         f"Right with blocks of {trim(exercise.block)} threads, wrong with blocks of "
-        f"{trim(exercise.other_block)}: is a number written where `blockDim` belongs?",
+        f"{trim(other)}: is a number written where `blockDim` belongs?",
         bad[0],
     )
 
 
-def only_small(bad, good, exercise):
+def only_small(bad: list[Run], good: list[Run], exercise: Exercise) -> Finding | None:
     """Nothing is wrong but what has the large arrays, or but those with few threads."""
     if not good or not {run.shape for run in bad} <= {*exercise.large_shapes}:
         return None
@@ -144,14 +154,14 @@ def only_small(bad, good, exercise):
     )
 
 
-def nearly_right(run):
+def nearly_right(run: Run) -> bool:
     """Whether no value is off by more than LITTLE."""
     if run.expected.dtype.kind != "f":
         return False
     return bool((np.abs(run.actual - run.expected) <= LITTLE * largest(run)).all())
 
 
-def here_and_there(run, exercise):
+def here_and_there(run: Run, exercise: Exercise) -> bool:
     """Whether along some axis few indices are wrong, in no order, with right ones among them."""
     wrong = ~right(run, exercise)
     for axis in range(wrong.ndim):
@@ -165,7 +175,7 @@ def here_and_there(run, exercise):
     return False
 
 
-def large_says(good, arguments):
+def large_says(good: list[Run], arguments: dict[str, Any]) -> str:
     """The sentence on what is right in these runs, and goes wrong with these arguments."""
     name, axis, length = max(
         sides_of(arguments), key=lambda side: side[2] / max(1, longest(good, *side[:2]))
@@ -178,42 +188,43 @@ def large_says(good, arguments):
     )
 
 
-def sides_of(arguments):
+def sides_of(arguments: dict[str, Any]) -> Iterator[tuple[str, int, int]]:
     """(name, axis, length) of each side of each array among a launch's arguments."""
     for name, value in arguments.items():
         for axis, length in enumerate(getattr(array_of(value), "shape", ())):
             yield name, axis, length
 
 
-def longest(runs, name, axis):
+def longest(runs: list[Run], name: str, axis: int) -> int:
     """The most elements that an array had along an axis in some runs, 0 if there are none."""
     return max((array_of(run.arguments[name]).shape[axis] for run in runs), default=0)
 
 
-def array_of(argument):
+def array_of(argument: Any) -> Any:
     """An argument's array, or what describes one."""
     return getattr(argument, "array", argument)
 
 
-def only_powers(bad, good, exercise):
+def only_powers(bad: list[Run], good: list[Run], exercise: Exercise) -> Finding | None:
     """Right with powers of two, be they no multiples of the block, and with nothing else."""
 
-    def is_power(run):
+    def is_power(run: Run) -> bool:
         return int(np.prod(exercise.extents(run.shape))).bit_count() == 1
 
     fine = {run.shape for run in good if not fills_blocks(run, exercise)}
     if len(fine) >= 4 and all(map(is_power, good)) and not any(map(is_power, bad)):
         size = where(bad[0].shape)
         return Finding("only_powers", f"Right with powers of two, wrong for {size}.", bad[0])
+    return None
 
 
-def only_multiples(bad, good, exercise):
+def only_multiples(bad: list[Run], good: list[Run], exercise: Exercise) -> Finding | None:
     """Right with multiples of the block, or of the number of threads."""
 
-    def of_block(run):
+    def of_block(run: Run) -> bool:
         return fills_blocks(run, exercise)
 
-    def of_threads(run):
+    def of_threads(run: Run) -> bool:
         return divides(run.launch.threads, run, exercise)
 
     run = bad[0]
@@ -231,9 +242,10 @@ def only_multiples(bad, good, exercise):
         )
     if only_such(of_threads, bad, good, most):
         return threads
+    return None
 
 
-def last_round_says(run, exercise):
+def last_round_says(run: Run, exercise: Exercise) -> str:
     """The sentence on elements that are left over for a last round of all threads."""
     says = (
         "Right when the size is a multiple of the number of threads, wrong for"
@@ -247,30 +259,32 @@ def last_round_says(run, exercise):
     )
 
 
-def only_such(kind, bad, good, most=np.inf):
+def only_such(
+    kind: Callable[[Run], bool], bad: list[Run], good: list[Run], most: float = np.inf
+) -> bool:
     """Runs of this kind are right, of two sizes at least, and of the others so many at most."""
     sizes = {run.shape for run in good if kind(run)}
     others = sum(not kind(run) for run in good)
     return len(sizes) >= 2 and others <= most and not any(map(kind, bad))
 
 
-def threads_needed(run, exercise):
+def threads_needed(run: Run, exercise: Exercise) -> int:
     """How many threads the extents are."""
     return int(np.prod(exercise.extents(run.shape)))
 
 
-def fills_blocks(run, exercise):
+def fills_blocks(run: Run, exercise: Exercise) -> bool:
     """Whether the extents are whole multiples of the block's."""
     return divides(run.launch.block, run, exercise)
 
 
-def divides(sides, run, exercise):
+def divides(sides: Sequence[int], run: Run, exercise: Exercise) -> bool:
     """Whether the extents are whole multiples of these."""
     extents = exercise.extents(run.shape)
     return all(e % side == 0 for e, side in zip(extents, sides, strict=True))
 
 
-def needs_full_grid(bad, good, exercise):
+def needs_full_grid(bad: list[Run], good: list[Run], exercise: Exercise) -> Finding | None:
     """Wrong exactly where there is no thread for every element."""
     if not good or any(lacks_threads(run, exercise) for run in good):
         return None
@@ -282,8 +296,9 @@ def needs_full_grid(bad, good, exercise):
             f"threads for {run.expected.size} elements the rest is not done. Let each thread loop.",
             run,
         )
+    return None
 
 
-def lacks_threads(run, exercise):
+def lacks_threads(run: Run, exercise: Exercise) -> bool:
     """Whether there are fewer threads than elements along an axis."""
     return min(surplus(run, exercise)) < 0

@@ -4,13 +4,19 @@ Each sentence is an observation that holds in every launch that was tried. It na
 says where to look: with which sizes it goes wrong, at which elements, and how their values differ.
 """
 
+from collections.abc import Callable, Iterator, Sequence
+
 import numpy as np
 
 from course.checking.by_launch import array_of, sides_of
+from course.checking.engines import Run
 from course.checking.evidence import ATOL, right, unwritten
+from course.checking.model import Exercise
 from utils.check.comparison import NAN, OK, UNWRITTEN, WRONG, Differences, Tolerance
 from utils.check.mismatch import reasons_for
 
+#: (array, axis)
+Side = tuple[str, int]
 FEW = 0.2  # of the elements: so many at most are wrong "here and there"
 SIZES = 3  # with fewer different sizes right, a rule about sizes may be chance
 VALUES = 8  # with fewer values, so may one about values
@@ -31,7 +37,7 @@ FOLLOWS = {
 }
 
 
-def observations(bad, good, exercise):
+def observations(bad: list[Run], good: list[Run], exercise: Exercise) -> str:
     """One or two sentences, or "" where nothing stands out."""
     good = [run for run in good if not run.special and not run.scaled]
     about_sizes = multiples(bad, good) or longest_right(bad, good)
@@ -50,23 +56,23 @@ def observations(bad, good, exercise):
 # ---- with which sizes
 
 
-def lengths(runs):
+def lengths(runs: Sequence[Run]) -> dict[Side, set[int]]:
     """(array, axis) -> the lengths that it had in these runs, in a set."""
-    found = {}
+    found: dict[Side, set[int]] = {}
     for run in runs:
         for name, axis, length in sides_of(run.arguments):
             found.setdefault((name, axis), set()).add(length)
     return found
 
 
-def in_words(run, name, axis):
+def in_words(run: Run, name: str, axis: int) -> str:
     """A side of an array: "the length of `x`", "axis 1 of `x`"."""
     if len(array_of(run.arguments[name]).shape) == 1:
         return f"the length of `{name}`"
     return f"axis {axis} of `{name}`"
 
 
-def apart(bad, good):
+def apart(bad: list[Run], good: list[Run]) -> Iterator[tuple[Side, set[int], set[int]]]:
     """(side, lengths where it is wrong, where right) of sides of which no length is both."""
     of_good = lengths(good)
     for side, wrong in lengths(bad).items():
@@ -75,7 +81,7 @@ def apart(bad, good):
             yield side, wrong, fine
 
 
-def multiples(bad, good):
+def multiples(bad: list[Run], good: list[Run]) -> str:
     """Right with multiples of a number only."""
     for (name, axis), wrong, fine in apart(bad, good):
         for divisor in DIVISORS:
@@ -87,7 +93,7 @@ def multiples(bad, good):
     return ""
 
 
-def longest_right(bad, good):
+def longest_right(bad: list[Run], good: list[Run]) -> str:
     """Right up to a length, and wrong beyond."""
     for (name, axis), wrong, fine in apart(bad, good):
         if max(fine) < min(wrong):
@@ -99,14 +105,20 @@ def longest_right(bad, good):
 # ---- at which elements, and how
 
 
-def differences(run, exercise):
+def differences(run: Run, exercise: Exercise) -> Differences:
     """What `reasons_for` takes: the elements that the exercise finds wrong."""
     return between(
         run.actual, run.expected, ~right(run, exercise), exercise, unwritten(run, exercise)
     )
 
 
-def between(actual, expected, wrong, exercise, never=False):
+def between(
+    actual: np.ndarray,
+    expected: np.ndarray,
+    wrong: np.ndarray,
+    exercise: Exercise,
+    never: np.ndarray | bool = False,
+) -> Differences:
     """The same of two arrays; wrong, never: elementwise, and not written at all."""
     codes = np.where(wrong, WRONG, OK).astype(np.uint8)
     codes[wrong & is_nan(actual)] = NAN
@@ -122,7 +134,12 @@ def between(actual, expected, wrong, exercise, never=False):
     )
 
 
-def of_one(actual, expected, wrong, exercise):
+def codes_of(found: Differences) -> np.ndarray:
+    """Of each element; none at all while nothing differs."""
+    return np.zeros(0, np.uint8) if found.codes is None else found.codes
+
+
+def of_one(actual: np.ndarray, expected: np.ndarray, wrong: np.ndarray, exercise: Exercise) -> str:
     """A sentence on how the wrong values of one launch follow from the right ones, or ""."""
     of_wrong = actual[wrong]
     for kind, word in ((np.isnan, "NaN"), (np.isinf, "infinite")):
@@ -130,10 +147,12 @@ def of_one(actual, expected, wrong, exercise):
             return f"Each of them is {word}."
     found = between(actual, expected, wrong, exercise)
     telling = next((reason for reason in reasons_for(found) if reason.key in FOLLOWS), None)
-    return with_the_rest(found.codes, telling.key, as_sentence(telling)) if telling else ""
+    if telling is None:
+        return ""
+    return with_the_rest(codes_of(found), telling.key, as_sentence(telling))
 
 
-def with_the_rest(codes, key, sentence):
+def with_the_rest(codes: np.ndarray, key: str, sentence: str) -> str:
     """A sentence on wrong numbers, and what the wrong elements are that hold no number."""
     rests = {NAN: "NaN", UNWRITTEN: "unwritten"}
     rest = " or ".join(word for code, word in rests.items() if (codes == code).any())
@@ -144,7 +163,7 @@ def with_the_rest(codes, key, sentence):
     return f"{sentence} The other wrong elements are {rest}."
 
 
-def as_sentence(words):
+def as_sentence(words: str) -> str:
     """What `reasons_for` says, as a sentence; small errors have more than one cause."""
     if not words:
         return ""
@@ -153,14 +172,14 @@ def as_sentence(words):
     return f"{words[0].upper()}{words[1:]}{end}"
 
 
-def is_nan(values):
+def is_nan(values: np.ndarray) -> np.ndarray:
     """Elementwise; no integer is NaN."""
     return np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, bool)
 
 
-def follows(bad, exercise):
+def follows(bad: list[Run], exercise: Exercise) -> str:
     """In each launch the wrong values follow from the right ones in the same way."""
-    words = {}
+    words: dict[str, list[str]] = {}
     of_runs = [differences(run, exercise) for run in bad]
     for run, of_run in zip(bad, of_runs, strict=True):
         found = {r.key: str(r) for r in reasons_for(of_run)}
@@ -173,7 +192,7 @@ def follows(bad, exercise):
     if len(words) != 1:
         return ""
     ((key, texts),) = words.items()
-    codes = [of_run.codes for of_run in of_runs]
+    codes = [codes_of(of_run) for of_run in of_runs]
     of_numbers = sum((each == WRONG).any() for each in codes)
     if len(texts) < 2 or key == "zeros" and len(texts) < of_numbers:
         return ""
@@ -185,7 +204,9 @@ def follows(bad, exercise):
     return with_the_rest(np.concatenate(codes), key, sentence)
 
 
-def pooled(runs, exercise, of):
+def pooled(
+    runs: Sequence[Run], exercise: Exercise, of: Callable[[Run], np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
     """(of each wrong element, of each right one) what `of(run)` gives, over all runs."""
     wrong, fine = [], []
     for run in runs:
@@ -196,7 +217,7 @@ def pooled(runs, exercise, of):
     return np.concatenate(wrong), np.concatenate(fine)
 
 
-def no_number(bad, exercise):
+def no_number(bad: list[Run], exercise: Exercise) -> str:
     """Each wrong element is NaN, or infinite."""
     if any(run.actual.dtype.kind != "f" or unwritten(run, exercise).any() for run in bad):
         return ""
@@ -207,14 +228,14 @@ def no_number(bad, exercise):
     return ""
 
 
-def by_result(bad, good, exercise):
+def by_result(bad: list[Run], good: list[Run], exercise: Exercise) -> str:
     """Wrong just where the right result has something that all others lack."""
     wrong, fine = pooled([*bad, *good], exercise, lambda run: run.expected)
     what = what_sets_apart(wrong, fine)
     return f"Wrong just where the right result is {what}." if what else ""
 
 
-def by_input(bad, good, exercise):
+def by_input(bad: list[Run], good: list[Run], exercise: Exercise) -> str:
     """The same for an input that has an element for each of the output."""
     runs = [*bad, *good]
     for name in bad[0].arguments:
@@ -224,14 +245,19 @@ def by_input(bad, good, exercise):
             for array, run in zip(arrays, runs, strict=True)
         ):
             continue
-        wrong, fine = pooled(runs, exercise, lambda run, name=name: run.arguments[name])
+        wrong, fine = pooled(runs, exercise, argument_of(name))
         what = what_sets_apart(wrong, fine)
         if what:
             return f"Wrong just where `{name}` is {what}."
     return ""
 
 
-def what_sets_apart(wrong, fine):
+def argument_of(name: str) -> Callable[[Run], np.ndarray]:
+    """What gives a run's argument of this name."""
+    return lambda run: run.arguments[name]
+
+
+def what_sets_apart(wrong: np.ndarray, fine: np.ndarray) -> str:
     """What all values in `wrong` are and none in `fine`, in words; "" for nothing."""
     if wrong.dtype.kind not in "iuf" or min(wrong.size, fine.size) < VALUES:
         return ""
@@ -252,7 +278,7 @@ def what_sets_apart(wrong, fine):
     return ""
 
 
-def one_way(bad, exercise):
+def one_way(bad: list[Run], exercise: Exercise) -> str:
     """All wrong values are too large, or all are too small."""
     if any(unwritten(run, exercise).any() for run in bad):
         return ""
@@ -267,7 +293,7 @@ def one_way(bad, exercise):
     return ""
 
 
-def one_index(bad, exercise):
+def one_index(bad: list[Run], exercise: Exercise) -> str:
     """Of an axis with a few elements, the same in every launch, only some indices are wrong."""
     shape = bad[0].expected.shape
     for axis in reversed(range(len(shape))):
@@ -282,7 +308,7 @@ def one_index(bad, exercise):
     return ""
 
 
-def here_and_there(bad, exercise):
+def here_and_there(bad: list[Run], exercise: Exercise) -> str:
     """Only few elements are wrong, with right ones among them."""
     wrong = sum(np.count_nonzero(~right(run, exercise)) for run in bad)
     all_of_them = sum(run.expected.size for run in bad)

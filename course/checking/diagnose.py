@@ -39,10 +39,9 @@ def telling(run: Run) -> tuple[bool, bool, int]:
 
 def too_much_work(runs: list[Run], exercise: Exercise) -> Finding | None:
     """The finding for runs with right results, where threads do what others do or could."""
-    twice = [run for run in runs if by_element.duplicate_work([run], (), exercise)]
+    twice = [run for run in runs if by_element.duplicate_work([run], [], exercise)]
     if not twice:
-        too_many: Finding | None = by_element.too_many_elements(runs, exercise)
-        return too_many
+        return by_element.too_many_elements(runs, exercise)
     once = [run for run in runs if run not in twice]
     rules = by_launch.fixed_block, by_element.duplicate_work
     findings: Iterator[Finding | None] = (rule(twice, once, exercise) for rule in rules)

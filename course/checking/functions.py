@@ -5,10 +5,16 @@ import copy
 import functools
 import inspect
 import textwrap
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
 
 import numpy as np
 
 from course.checking import by_call, drawn, engines, kept, limits
+from course.checking.by_call import Call, Calls
+from course.checking.limits import Budget
+from course.checking.model import Exercise, Hypothesis
 from course.checking.rejected import Rejected, check_arity, crashed, parameters
 from course.checking.text import shown
 from utils.cpu.greenlets import greenlet
@@ -21,7 +27,7 @@ FLOATS = (
 )
 
 
-def check_function(exercise, answer, seed):
+def check_function(exercise: Exercise, answer: Any, seed: int) -> str:
     """A host function: the same idea without a launch. Values must be equal, of the right type."""
     if isinstance(answer, functools._lru_cache_wrapper):
         answer = answer.__wrapped__  # what it returns, computed each time
@@ -53,13 +59,13 @@ def check_function(exercise, answer, seed):
     return f"{len(calls) + drawn_too} calls returned what they should."
 
 
-def drawn_call(answer, exercise, seed, budget):
+def drawn_call(answer: FunctionType, exercise: Exercise, seed: int, budget: Budget) -> list[Call]:
     """The smallest call that is wrong among many drawn by what the inputs may be, in a list."""
 
-    def tried(shape, rng):
+    def tried(shape: tuple, rng: np.random.Generator) -> Call:
         return one_call(answer, exercise, exercise.inputs(rng, shape), budget)
 
-    def fails(shape, rng):
+    def fails(shape: tuple, rng: np.random.Generator) -> bool:
         _, expected, got = tried(shape, rng)
         return not same(got, expected, exercise.real)
 
@@ -70,7 +76,9 @@ def drawn_call(answer, exercise, seed, budget):
     return [tried(*smallest)]
 
 
-def one_call(answer, exercise, arguments, budget):
+def one_call(
+    answer: FunctionType, exercise: Exercise, arguments: dict[str, Any], budget: Budget
+) -> Call:
     """(arguments, expected, what came) of a call."""
     given = copy.deepcopy(list(arguments.values()))
     run = functools.partial(exercise.play, answer) if exercise.play else answer
@@ -93,7 +101,7 @@ def one_call(answer, exercise, arguments, budget):
     return arguments, expected, got
 
 
-def stopped(name, arguments, long):
+def stopped(name: str, arguments: dict[str, Any], long: limits.TooLong) -> str:
     """What is said of a call that was stopped: which it was, and that numbers may be too large."""
     this = called(name, arguments)
     says = f"`{this}` was stopped after {long.seconds:g} seconds. Does every loop end?"
@@ -103,18 +111,18 @@ def stopped(name, arguments, long):
     return says
 
 
-def _as_written(value):
+def _as_written(value: object) -> str:
     """A value in a call: a text in its quotes."""
     return repr(value) if isinstance(value, str) else str(value)
 
 
-def called(name, arguments):
+def called(name: str, arguments: dict[str, Any]) -> str:
     """A call as it is written."""
     given = ", ".join(f"{name}={_as_written(value)}" for name, value in arguments.items())
     return f"{name}({given})"
 
 
-def plain(value):
+def plain(value: Any) -> Any:
     """What an answer returned, without what a class of its own says of its length and items."""
     if inspect.iscoroutine(value):
         value.close()  # Python warns of one that nobody waits for
@@ -126,7 +134,9 @@ NO_RETURN = "Is there a `return`?"
 EMPTY_RETURN = "What stands behind its `return` gives back nothing."
 
 
-def rejected_function(answer, exercise, calls, bad):
+def rejected_function(
+    answer: FunctionType, exercise: Exercise, calls: Calls, bad: Calls
+) -> Rejected:
     """The Rejected for a function some of whose calls were wrong, with the first of these."""
     arguments, expected, got = bad[0]
     this = called(answer.__name__, arguments)
@@ -147,7 +157,7 @@ def rejected_function(answer, exercise, calls, bad):
     return Rejected("wrong_value", evidence, *filter(None, [seen]))
 
 
-def returns_a_call(answer):
+def returns_a_call(answer: Callable) -> bool:
     """Whether a function returns what some other one does, which may be nothing."""
     try:
         body = ast.parse(textwrap.dedent(inspect.getsource(answer)))
@@ -157,7 +167,7 @@ def returns_a_call(answer):
     return any(isinstance(value, ast.Call) for value in returned)
 
 
-def difference(expected, got) -> str:
+def difference(expected: Any, got: Any) -> str:
     """What must be returned, and what was; of long tuples the first place where they differ."""
     alike = isinstance(got, tuple) and isinstance(expected, tuple) and len(got) == len(expected)
     if not alike or len(expected) <= SHOWN:
@@ -169,7 +179,7 @@ def difference(expected, got) -> str:
     )
 
 
-def no_number(value):
+def no_number(value: Any) -> str | None:
     """A sentence on what was returned that is no number, and no tuple of numbers; or None."""
     if inspect.iscoroutine(value):
         return "That is a coroutine, as `async def` makes one: write `def`."
@@ -183,17 +193,17 @@ def no_number(value):
     return None
 
 
-def holds_float(value):
+def holds_float(value: Any) -> bool:
     """Whether a value, or any number in it, is a float."""
     return any(isinstance(part, float) for part in np.ravel(np.array(value, dtype=object)))
 
 
-def call(function, arguments):
+def call(function: Callable, arguments: dict[str, Any]) -> Any:
     """What a function returns for copies of the arguments, which it may change."""
     return function(*copy.deepcopy(list(arguments.values())))
 
 
-def explains(guess, calls, real):
+def explains(guess: Hypothesis, calls: Calls, real: bool) -> bool:
     """Whether a guess returns what the answer did every time, and what is wrong at least twice."""
     wrong = 0
     for arguments, expected, got in calls:
@@ -204,7 +214,7 @@ def explains(guess, calls, real):
     return wrong >= 2
 
 
-def same(got, expected, real=False):
+def same(got: Any, expected: Any, real: bool = False) -> bool:
     """Equal as tuples of ints (a list will do); real: or of floats that are equal to them."""
     try:
         got = as_tuple(got)
@@ -216,13 +226,13 @@ def same(got, expected, real=False):
     )
 
 
-def is_number(value, real):
+def is_number(value: object, real: bool) -> bool:
     """Whether a value is an int, or perhaps a float; not of a class that can say what it equals."""
     kinds = (int, bool, float) if real else (int, bool)
     scalar = isinstance(value, np.integer | np.bool_) or real and isinstance(value, np.floating)
     return type(value) in kinds or scalar
 
 
-def as_tuple(value):
+def as_tuple(value: Any) -> tuple:
     """The numbers of a list, tuple or array; anything else as the only one."""
     return tuple(value) if isinstance(value, list | tuple | np.ndarray) else (value,)
