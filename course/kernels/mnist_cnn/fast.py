@@ -20,6 +20,13 @@ can be switched off, to measure what it brings:
                       run
     splits=False      a sum stays with one block where a batch is too small for many, not shared out
                       among several
+    one_pass=False    two kernels for the convolutions' backward pass, not one that forms each
+                      image's gradient once
+    middle=False      small batches, too, have a kernel each for fc1 forward, the head and fc1
+                      backward
+
+The last two are for bf16, where a block has shared memory enough (one_pass) and where there are
+clusters (middle, compute capability 9.0). Without a GPU both are off, unless they are asked for.
 
 Tensor cores multiply bf16, tf32, or, on compute capability 7.5, which has no other, fp16: there the
 kernels keep within its 64 KiB of shared memory and scale the gradients, which fp16 would lose.
@@ -83,11 +90,20 @@ SWITCHES = (
     "one_update",
     "early",
     "splits",
+    "middle",
+    "one_pass",
 )
 
 
+#: Kernels that take the place of several: without them there are the eight of chapter "Beating
+#: PyTorch".
+TOGETHER = ("middle", "one_pass")
+
+
 class Options(ctypes.Structure):
-    """As kernels/trainer.cu takes them. Everything is on but `keep_gradients`, unless said."""
+    """As kernels/trainer.cu takes them. Everything is on but `keep_gradients`, `middle` and
+    `one_pass`, unless said.
+    """
 
     _fields_ = [(switch, ctypes.c_bool) for switch in SWITCHES]
 
@@ -95,8 +111,8 @@ class Options(ctypes.Structure):
         unknown = wanted.keys() - SWITCHES
         if unknown:
             raise TypeError(f"no switch {', '.join(unknown)}: there are {', '.join(SWITCHES)}")
-        everything = dict.fromkeys(SWITCHES, True) | {"keep_gradients": False}
-        super().__init__(**(everything | wanted))
+        off = dict.fromkeys(("keep_gradients", *TOGETHER), False)
+        super().__init__(**(dict.fromkeys(SWITCHES, True) | off | wanted))
 
 
 class TrainerError(LearnerError):
@@ -153,6 +169,7 @@ class Trainer:
         self._library = _library(build(precision, self.mine), SHARED[precision[:4]])
         self._in_use = [None, None]
         switches["branches"] = switches.get("branches", True) and has_gpu()
+        switches = dict.fromkeys(TOGETHER, has_gpu()) | switches
         options = Options(keep_gradients=gradients, **switches)
         packed = pack(weights)
         theirs = self._library.cnn_mine() if self.mine else None

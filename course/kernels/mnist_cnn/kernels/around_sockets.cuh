@@ -6,7 +6,7 @@
 // Batch norm 1 for a kernel of its own, and conv1's weights as floats; one block.
 __global__ void __launch_bounds__(FORWARD_THREADS) norm1_alone(Network net, float* weights) {
     __shared__ Norm1 norm;
-    norm1_from_moments(net, norm);
+    norm1_from_moments(net, load_norm1_inputs(net), norm);
     for (int i = threadIdx.x; i < int(sizeof(Norm1) / 8); i += FORWARD_THREADS)
         reinterpret_cast<double*>(net.norm1)[i] = reinterpret_cast<double*>(&norm)[i];
     for (int i = threadIdx.x; i < C1 * TAPS; i += FORWARD_THREADS)

@@ -117,37 +117,56 @@ __global__ void __launch_bounds__(MOMENT_WARPS * 32) patch_moments(Network net) 
     }
 }
 
-// The patches' moments by taps, by a whole block: a tap is a different pixel of the patch for each
-// of the four positions in a window. Row 9 is the first moments.
-__device__ inline void moments_by_taps(const Network& net, Norm1& norm) {
-    for (int i = threadIdx.x; i < (TAPS + 1) * TAPS; i += blockDim.x) {
-        int a = i / TAPS;
-        int b = i % TAPS;
-        int pixel_a = pixel_of_tap(a);
-        int pixel_b = pixel_of_tap(b);
-        double sum = 0;
-        for (int shift : {0, 1, 4, 5}) {
-            sum += a < TAPS ? net.moments->product[pixel_a + shift][pixel_b + shift]
-                            : net.moments->sum[pixel_b + shift];
-        }
-        double* to = a < TAPS ? norm.moment[a] : norm.first;
-        to[b] = sum;
+// What a thread loads of what `norm1_from_moments` needs; early, because it takes a while to come.
+constexpr int NORM1_ROUNDS = 2;  // weights of a thread
+struct Norm1Inputs {
+    double moment[4];
+    number weight[NORM1_ROUNDS];
+    float gamma;
+    float beta;
+};
+
+// A tap is a different pixel of the patch for each of the four positions in a window. Row 9 is the
+// first moments.
+__device__ inline Norm1Inputs load_norm1_inputs(const Network& net) {
+    Norm1Inputs in = {};
+    int t = threadIdx.x;
+    for (int r = 0; r < NORM1_ROUNDS; ++r) {
+        int i = min(t + r * int(blockDim.x), C1 * TAPS - 1);
+        in.weight[r] = net.copies->conv1[0][i / TAPS][pixel_of_tap(i % TAPS)];
     }
+    int row = t / TAPS;
+    int pixel = pixel_of_tap(t % TAPS);
+    if (row <= TAPS)
+        for (int p = 0; p < 4; ++p) {
+            int shift = p / 2 * 4 + p % 2;
+            in.moment[p] = row < TAPS
+                               ? net.moments->product[pixel_of_tap(row) + shift][pixel + shift]
+                               : net.moments->sum[pixel + shift];
+        }
+    in.gamma = net.weights->gamma1[t % C1];
+    in.beta = net.weights->beta1[t % C1];
+    return in;
 }
 
 // Mean and variance of each channel from the moments, by a whole block. Leaves everything in `norm`
 // (shared memory).
-__device__ inline void norm1_from_moments(const Network& net, Norm1& norm) {
+__device__ inline void norm1_from_moments(const Network& net, const Norm1Inputs& in, Norm1& norm) {
     __shared__ double square[C1 * TAPS];
     __shared__ float w[C1 * TAPS];
-    for (int i = threadIdx.x; i < C1 * TAPS; i += blockDim.x) {
-        int channel = i / TAPS;
-        int pixel = i % TAPS / 3 * 4 + i % 3;
-        w[i] = float(net.copies->conv1[0][channel][pixel]);
+    int t = threadIdx.x;
+    for (int r = 0; r < NORM1_ROUNDS; ++r)
+        if (t + r * blockDim.x < C1 * TAPS)
+            w[t + r * blockDim.x] = float(in.weight[r]);
+    if (t < (TAPS + 1) * TAPS) {
+        double sum = 0;
+        for (int p = 0; p < 4; ++p)
+            sum += in.moment[p];
+        double* to = t / TAPS < TAPS ? norm.moment[t / TAPS] : norm.first;
+        to[t % TAPS] = sum;
     }
-    moments_by_taps(net, norm);
     __syncthreads();
-    for (int i = threadIdx.x; i < C1 * TAPS; i += blockDim.x) {
+    for (int i = t; i < C1 * TAPS; i += blockDim.x) {
         const float* channel = &w[i / TAPS * TAPS];
         double sum = 0;
         for (int b = 0; b < TAPS; ++b)
@@ -155,12 +174,12 @@ __device__ inline void norm1_from_moments(const Network& net, Norm1& norm) {
         square[i] = sum * double(w[i]);
     }
     __syncthreads();
-    for (int c = threadIdx.x; c < C1; c += blockDim.x) {
+    for (int c = t; c < C1; c += blockDim.x) {
         double mean = 0;
         double variance = 0;
-        for (int t = 0; t < TAPS; ++t) {
-            mean += norm.first[t] * double(w[c * TAPS + t]);
-            variance += square[c * TAPS + t];
+        for (int k = 0; k < TAPS; ++k) {
+            mean += norm.first[k] * double(w[c * TAPS + k]);
+            variance += square[c * TAPS + k];
         }
         if (!net.use_moments) {
             mean = net.sums->y1[c];
@@ -172,8 +191,8 @@ __device__ inline void norm1_from_moments(const Network& net, Norm1& norm) {
         float scaled = float(positive) * (PIXEL_SCALE * PIXEL_SCALE);
         norm.mean[c] = float(mean);
         norm.inverse[c] = rsqrtf(scaled + EPSILON) * PIXEL_SCALE;
-        norm.scale[c] = net.weights->gamma1[c] * norm.inverse[c];
-        norm.shift[c] = net.weights->beta1[c] - norm.mean[c] * norm.scale[c];
+        norm.scale[c] = in.gamma * norm.inverse[c];
+        norm.shift[c] = in.beta - norm.mean[c] * norm.scale[c];
     }
     __syncthreads();
 }
@@ -212,12 +231,12 @@ __device__ inline void load_conv1(number* weights, const Copies* copies, int thr
     }
 }
 
-// From the patches to the pooled image in shared memory, by all warps of the block. Needs weights
-// in the order of channel_of.
+// From the patches to the pooled image in shared memory, by so many warps of the block, from
+// first_warp on. Needs weights in the order of channel_of.
 template <int warps>
 __device__ inline void conv1_pool(number* pooled, const number* patches, const number* weights,
-                                  const float* scale, const float* shift) {
-    int warp = threadIdx.x / 32;
+                                  const float* scale, const float* shift, int first_warp = 0) {
+    int warp = threadIdx.x / 32 - first_warp;
     int lane = threadIdx.x % 32;
     for (int row = warp * 16; row < PATCH_ROWS; row += warps * 16) {
         pair a[4], result[2][4];

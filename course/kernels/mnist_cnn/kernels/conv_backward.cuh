@@ -66,11 +66,11 @@ __device__ inline void spread(pair (&dy)[4], const pair (&y)[4], pair dz, const 
         dy[p] = pack(result[p][0], result[p][1]);
 }
 
-// One image's gradients to shared memory, OUT channels from `first_out` on. A thread takes 8
-// channels of a window at a time, and loads those of two windows before it computes, so that it
-// waits for memory half as often.
+// One image's gradients to shared memory, OUT channels from `first_out` on; y2 and dz2 are the
+// image's. A thread takes 8 channels of a window at a time, and loads those of two windows before it
+// computes, so that it waits for memory half as often.
 template <int threads>
-__device__ inline void form_dy(const Network& net, number* dy, int image, int first_out,
+__device__ inline void form_dy(number* dy, const number* y2, const number* dz2, int first_out,
                                const Norm2Backward& norm) {
     constexpr int eights = OUT / 8;
     constexpr int items = WINDOWS2 * eights;
@@ -81,11 +81,10 @@ __device__ inline void form_dy(const Network& net, number* dy, int image, int fi
             int i = min(first + r * threads, items - 1);
             int window = i / eights;
             int channel = first_out + i % eights * 8;
-            size_t at = size_t(image) * WINDOWS2 + window;
-            load_eight(gradient[r], &net.dz2[at * C2 + channel]);
+            load_eight(gradient[r], &dz2[window * C2 + channel]);
 #pragma unroll
             for (int p = 0; p < 4; ++p)
-                load_eight(y[r][p], &net.y2[(at * 4 + p) * C2 + channel]);
+                load_eight(y[r][p], &y2[(window * 4 + p) * C2 + channel]);
         }
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
@@ -110,6 +109,13 @@ __device__ inline void form_dy(const Network& net, number* dy, int image, int fi
             }
         }
     }
+}
+
+template <int threads>
+__device__ inline void form_dy(const Network& net, number* dy, int image, int first_out,
+                               const Norm2Backward& norm) {
+    const number* y2 = &net.y2[size_t(image) * WINDOWS1 * C2];
+    form_dy<threads>(dy, y2, &net.dz2[size_t(image) * FEATURES], first_out, norm);
 }
 
 // Bring the next image's share of y2 and dz2 nearer, from device memory to the L2 cache.
@@ -233,16 +239,14 @@ __device__ inline void conv1_gradient(float (&g)[4][2][4], float (&sum)[2],
     }
 }
 
-// Add the warps' sums up in shared memory, then to those of the batch; a tap is another pixel for
-// each position.
-__device__ inline void add_conv1_sums(const Network& net, float* memory, const float (&g)[4][2][4],
-                                      const float (&sum)[2]) {
-    constexpr int channels = C1 / 2;  // of a warp
-    constexpr int pixels = 4 * channels * 16;
-    constexpr int all = pixels + channels;
+// A warp's sums to its part of shared memory.
+constexpr int SUM_CHANNELS = C1 / 2;  // of a warp
+constexpr int SUM_PIXELS = 4 * SUM_CHANNELS * 16;
+constexpr int WARP_SUMS = SUM_PIXELS + SUM_CHANNELS;
+__device__ inline void store_conv1_sums(float* memory, const float (&g)[4][2][4],
+                                        const float (&sum)[2]) {
     int lane = threadIdx.x % 32;
-    float* mine = memory + threadIdx.x / 32 * all;
-    __syncthreads();
+    float* mine = memory + threadIdx.x / 32 * WARP_SUMS;
 #pragma unroll
     for (int e = 0; e < 4; e += 2) {
         int channel = lane / 4 + e / 2 * 8;
@@ -250,16 +254,23 @@ __device__ inline void add_conv1_sums(const Network& net, float* memory, const f
         for (int p = 0; p < 4; ++p)
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
-                float* to = &mine[(p * channels + channel) * 16 + half * 8 + lane % 4 * 2];
+                int row = (p * SUM_CHANNELS + channel) * 16;
+                float* to = &mine[row + half * 8 + lane % 4 * 2];
                 float2 two = make_float2(g[p][half][e], g[p][half][e + 1]);
                 *reinterpret_cast<float2*>(to) = two;
             }
         float gradient = sum_over_lanes(sum[e / 2], SAME_ROW);
         if (lane % 4 == 0)
-            mine[pixels + channel] = gradient;
+            mine[SUM_PIXELS + channel] = gradient;
     }
-    __syncthreads();
-    for (int i = threadIdx.x; i < C1 * TAPS; i += INPUT_THREADS) {
+}
+
+// Add the warps' sums up, then to those of the batch; a tap is another pixel for each position.
+__device__ inline void add_conv1_sums(const Network& net, const float* memory) {
+    constexpr int channels = SUM_CHANNELS;
+    constexpr int pixels = SUM_PIXELS;
+    constexpr int all = WARP_SUMS;
+    for (int i = threadIdx.x; i < C1 * TAPS; i += blockDim.x) {
         int channel = i / TAPS;
         int ky = i % TAPS / 3;
         int kx = i % 3;
@@ -338,7 +349,11 @@ __global__ void __launch_bounds__(INPUT_THREADS, BLOCKS) conv_backward_input(Net
             conv1_gradient<tiles>(g, sum, d, j, patches, conv1, first_in, window, scale, shift);
         }
     }
-    add_conv1_sums(net, reinterpret_cast<float*>(memory), g, sum);
+    float* sums = reinterpret_cast<float*>(memory);
+    __syncthreads();
+    store_conv1_sums(sums, g, sum);
+    __syncthreads();
+    add_conv1_sums(net, sums);
 }
 
 // ---- gradient of the second convolution's weights
@@ -349,10 +364,10 @@ constexpr int WEIGHT_THREADS = 256;
 constexpr int WEIGHT_SHARED =
     (POOLED_NUMBERS + DY_NUMBERS + PATCH_NUMBERS + CONV1_NUMBERS) * sizeof(number);
 
-// One warp: half of the block's output channels x 9 taps x 8 input channels; dw[tap][i]: output
-// channels 16 i ...
-constexpr int SIXTEENS = OUT / 32;
-__device__ inline void weight_gradient(float (&dw)[TAPS][SIXTEENS][4], const number* dy,
+// One warp: 16 `sixteens` output channels x 9 taps x 8 input channels; dw[tap][i]: output channels
+// 16 i ...
+template <int sixteens>
+__device__ inline void weight_gradient(float (&dw)[TAPS][sixteens][4], const number* dy,
                                        const number* pooled, int first_out, int first_in) {
     int lane = threadIdx.x % 32;
     int first_place = ROW + 1 + lane / 16 * 8 + lane % 8;
@@ -365,20 +380,38 @@ __device__ inline void weight_gradient(float (&dw)[TAPS][SIXTEENS][4], const num
     }
 #pragma unroll 2
     for (int q = 0; q < 14; ++q) {
-        pair a[SIXTEENS][4];
-        for (int i = 0; i < SIXTEENS; ++i)
+        pair a[sixteens][4];
+        for (int i = 0; i < sixteens; ++i)
             load_matrices_transposed(a[i], row + q * 16 * PITCH_DY + i * 16);
 #pragma unroll
         for (int tap = 0; tap < TAPS; tap += 2) {
             pair b[4];
             load_matrices_transposed(b, pooled + at[tap / 2] + q * 16 * PITCH1);
-            for (int i = 0; i < SIXTEENS; ++i) {
+            for (int i = 0; i < sixteens; ++i) {
                 multiply_add(dw[tap][i], a[i], b[0], b[1]);
                 if (tap < 8)
                     multiply_add(dw[tap < 8 ? tap + 1 : 8][i], a[i], b[2], b[3]);
             }
         }
     }
+}
+
+// The partial sums of a block to device memory; a warp's channels from first_out and first_in on.
+template <int sixteens>
+__device__ inline void store_weight_gradient(const Network& net, int split,
+                                             const float (&dw)[TAPS][sixteens][4], int first_out,
+                                             int first_in) {
+    int lane = threadIdx.x % 32;
+    float unscale = 1 / gradient_scale(net);
+    for (int tap = 0; tap < TAPS; ++tap)
+        for (int i = 0; i < sixteens; ++i)
+            for (int e = 0; e < 4; e += 2) {
+                int out = first_out + i * 16 + lane / 4 + e * 4;
+                size_t row = (size_t(split) * C2 + out) * TAPS + tap;
+                float* to = &net.conv2_gradient[row * C1 + first_in + lane % 4 * 2];
+                const float* two = &dw[tap][i][e];
+                *reinterpret_cast<float2*>(to) = make_float2(unscale * two[0], unscale * two[1]);
+            }
 }
 
 // Block (b, out) takes images b, b + gridDim.x ... and OUT output channels.
@@ -392,7 +425,6 @@ __global__ void __launch_bounds__(WEIGHT_THREADS, BLOCKS) conv_backward_weights(
     __shared__ float scale[C1];
     __shared__ float shift[C1];
     int warp = threadIdx.x / 32;
-    int lane = threadIdx.x % 32;
     int first_out = blockIdx.y * OUT;
     int own_out = warp % 2 * (OUT / 2);  // behind first_out
     int first_in = warp / 2 * 8;
@@ -407,7 +439,7 @@ __global__ void __launch_bounds__(WEIGHT_THREADS, BLOCKS) conv_backward_weights(
         shift[c] = net.norm1->shift[c];
     }
     wait_for_copies<0>();
-    float dw[TAPS][SIXTEENS][4] = {};
+    float dw[TAPS][OUT / 32][4] = {};
     for (int image = blockIdx.x; image < net.batch; image += gridDim.x) {
         __syncthreads();
         form_dy<WEIGHT_THREADS>(net, dy, image, first_out, norm);
@@ -421,14 +453,5 @@ __global__ void __launch_bounds__(WEIGHT_THREADS, BLOCKS) conv_backward_weights(
         prefetch_dy<WEIGHT_THREADS>(net, next);
         weight_gradient(dw, dy, pooled, own_out, first_in);
     }
-    float unscale = 1 / gradient_scale(net);
-    for (int tap = 0; tap < TAPS; ++tap)
-        for (int i = 0; i < SIXTEENS; ++i)
-            for (int e = 0; e < 4; e += 2) {
-                int out = first_out + own_out + i * 16 + lane / 4 + e * 4;
-                size_t row = (size_t(blockIdx.x) * C2 + out) * TAPS + tap;
-                float* to = &net.conv2_gradient[row * C1 + first_in + lane % 4 * 2];
-                const float* two = &dw[tap][i][e];
-                *reinterpret_cast<float2*>(to) = make_float2(unscale * two[0], unscale * two[1]);
-            }
+    store_weight_gradient(net, blockIdx.x, dw, first_out + own_out, first_in);
 }

@@ -157,16 +157,18 @@ __global__ void __launch_bounds__(FORWARD_THREADS, BLOCKS) conv_forward(Network 
     int first_channel = blockIdx.y * channels;
 
     let_next_kernel_begin();
+    Norm1Inputs inputs = load_norm1_inputs(net);
     load_conv1<true>(conv1, net.copies, FORWARD_THREADS);
-    load_conv2_reordered<channels>(conv2, net.copies, first_channel);
+    const uint8_t* first_image = net.images + size_t(blockIdx.x) * PIXELS;
+    if constexpr (!stored)
+        build_patches(patches, first_image, threadIdx.x, FORWARD_THREADS);
+    load_conv2_reordered<channels>(conv2, net.copies, first_channel);  // wanted last of all
     commit_copies();
     clear(pooled, POOLED_NUMBERS);
     for (int c = threadIdx.x; c < C2; c += FORWARD_THREADS)
         sign[c] = net.weights->gamma2[c] < 0 ? -1.0f : 1.0f;
-    const uint8_t* first_image = net.images + size_t(blockIdx.x) * PIXELS;
     if constexpr (!stored) {
-        build_patches(patches, first_image, threadIdx.x, FORWARD_THREADS);
-        norm1_from_moments(net, norm);
+        norm1_from_moments(net, inputs, norm);
         if (blockIdx.x == 0 && blockIdx.y == 0)  // for the backward pass
             for (int i = threadIdx.x; i < int(sizeof(Norm1) / 8); i += FORWARD_THREADS)
                 reinterpret_cast<double*>(net.norm1)[i] = reinterpret_cast<double*>(&norm)[i];

@@ -160,91 +160,139 @@ __device__ inline float4 hidden(const Network& net, int image, float4 bias) {
     return relu(h);
 }
 
-// Add up the lanes' sums of a block, which the update will add to those of the other blocks.
-__device__ inline void add_lane_sums(HeadSums& sums, const float4 (&fc2)[CLASSES],
-                                     const float (&fc2_bias)[CLASSES], float4 fc1_bias,
-                                     float loss) {
-    __shared__ __align__(16) float total[HEAD_WARPS][CLASSES + 2][HIDDEN];
-    int warp = threadIdx.x / 32;
+// What a lane of the head holds: 4 columns of the weights, and what it adds up over its images.
+struct HeadLane {
+    float4 w[CLASSES];
+    float4 fc1_bias;
+    float bias[CLASSES];
+    float4 dw[CLASSES];
+    float4 dfc1_bias;
+    float dbias[CLASSES];
+    float loss;
+    float weight;  // of an image in the mean
+};
+
+// fc1_bias, fc2, fc2_bias: in global or in shared memory.
+__device__ inline void begin_head(HeadLane& own, int batch, const float* fc1_bias, const float* fc2,
+                                  const float* fc2_bias) {
     int lane = threadIdx.x % 32;
+    own.fc1_bias = load4(&fc1_bias[lane * 4]);
+    own.dfc1_bias = make_float4(0, 0, 0, 0);
+    own.loss = 0;
+    own.weight = 1.0f / batch;
+#pragma unroll
+    for (int k = 0; k < CLASSES; ++k) {
+        own.w[k] = load4(&fc2[k * HIDDEN + lane * 4]);
+        own.bias[k] = fc2_bias[k];
+        own.dw[k] = make_float4(0, 0, 0, 0);
+        own.dbias[k] = 0;
+    }
+}
+
+// An image's way through the head by a warp, from its hidden values (behind ReLU) to their gradient
+// (in front of it).
+__device__ inline float4 through_head(const Network& net, HeadLane& own, int image, int label,
+                                      float4 h) {
+    int lane = threadIdx.x % 32;
+    float4 dh = make_float4(0, 0, 0, 0);
+    float logit[CLASSES];
+    float largest = -INFINITY;
+#pragma unroll
+    for (int k = 0; k < CLASSES; ++k) {
+        logit[k] = sum_over_lanes(dot(own.w[k], h), 31) + own.bias[k];
+        largest = fmaxf(largest, logit[k]);
+    }
+    float sum = 0;
+    float right = 0;
+    float share[CLASSES];
+#pragma unroll
+    for (int k = 0; k < CLASSES; ++k) {
+        share[k] = expf(logit[k] - largest);
+        sum += share[k];
+        if (k == label)
+            right = logit[k];
+        if (lane == k)
+            net.logits[size_t(image) * CLASSES + k] = logit[k];
+    }
+    own.loss += (logf(sum) + largest - right) * own.weight;
+    float scale = own.weight / sum;
+#pragma unroll
+    for (int k = 0; k < CLASSES; ++k) {
+        float gradient = share[k] * scale - (k == label ? own.weight : 0.0f);
+        add_scaled(own.dw[k], gradient, h);
+        add_scaled(dh, gradient, own.w[k]);
+        own.dbias[k] += gradient;
+    }
+    dh.x = h.x > 0 ? dh.x : 0;
+    dh.y = h.y > 0 ? dh.y : 0;
+    dh.z = h.z > 0 ? dh.z : 0;
+    dh.w = h.w > 0 ? dh.w : 0;
+    add_scaled(own.dfc1_bias, 1, dh);
+    return dh;
+}
+
+// A lane's four gradients, as the next products take them.
+__device__ inline void store_gradients(number* to, float scale, float4 dh) {
+    store_pair(to, pack(scale * dh.x, scale * dh.y));
+    store_pair(to + 2, pack(scale * dh.z, scale * dh.w));
+}
+
+constexpr int HEAD_TOTAL = (CLASSES + 2) * HIDDEN;  // floats of a warp, in rows as in HeadSums
+
+// What the lanes of a warp hold, to its part of shared memory: in the place of what is there, or
+// added to it.
+__device__ inline void store_lane_sums(float* total, const HeadLane& own, bool added) {
+    int lane = threadIdx.x % 32;
+    auto keep = [&](int row, float4 v) {
+        float4* to = reinterpret_cast<float4*>(&total[row * HIDDEN + lane * 4]);
+        if (added)
+            add_scaled(v, 1, *to);
+        *to = v;
+    };
 #pragma unroll
     for (int k = 0; k < CLASSES; ++k)
-        *reinterpret_cast<float4*>(&total[warp][k][lane * 4]) = fc2[k];
-    *reinterpret_cast<float4*>(&total[warp][CLASSES][lane * 4]) = fc1_bias;
+        keep(k, own.dw[k]);
+    keep(CLASSES, own.dfc1_bias);
+    float last = lane == CLASSES ? own.loss : 0.0f;
 #pragma unroll
     for (int k = 0; k < CLASSES; ++k)
         if (lane == k)
-            total[warp][CLASSES + 1][k] = fc2_bias[k];
-    if (lane >= CLASSES)
-        total[warp][CLASSES + 1][lane] = lane == CLASSES ? loss : 0.0f;
+            last = own.dbias[k];
+    float* to = &total[(CLASSES + 1) * HIDDEN + lane];
+    *to = added ? *to + last : last;
+}
+
+// Add them up over the warps of the block; the update will add the blocks' sums up.
+template <int warps>
+__device__ inline void add_warp_sums(HeadSums& sums, const float* total) {
     __syncthreads();
     constexpr int count = (CLASSES + 1) * HIDDEN + 32;
-    for (int i = threadIdx.x; i < count; i += HEAD_WARPS * 32) {
+    for (int i = threadIdx.x; i < count; i += blockDim.x) {
         float sum = 0;
-        for (int w = 0; w < HEAD_WARPS; ++w)
-            sum += total[w][i / HIDDEN][i % HIDDEN];
+        for (int w = 0; w < warps; ++w)
+            sum += total[w * HEAD_TOTAL + i];
         (&sums.fc2[0][0])[i] = sum;
     }
 }
 
 __global__ void __launch_bounds__(HEAD_WARPS * 32) head(Network net) {
+    __shared__ __align__(16) float total[HEAD_WARPS * HEAD_TOTAL];
     let_next_kernel_begin();
     int lane = threadIdx.x % 32;
-    float4 w[CLASSES];
-    float4 dw[CLASSES] = {};
-    float4 fc1_bias = load4(&net.weights->fc1_bias[lane * 4]);
-    float4 dfc1_bias = make_float4(0, 0, 0, 0);
-    float bias[CLASSES];
-    float dbias[CLASSES] = {};
-    float loss = 0;
-#pragma unroll
-    for (int k = 0; k < CLASSES; ++k) {
-        w[k] = load4(&net.weights->fc2[k][lane * 4]);
-        bias[k] = net.weights->fc2_bias[k];
-    }
+    HeadLane own;
+    const Parameters* from = net.weights;
+    begin_head(own, net.batch, from->fc1_bias, &from->fc2[0][0], from->fc2_bias);
     wait_for_last_kernel();
     int first = blockIdx.x * HEAD_WARPS + threadIdx.x / 32;
     for (int image = first; image < net.batch; image += gridDim.x * HEAD_WARPS) {
-        float4 h = hidden(net, image, fc1_bias);
-        float4 dh = make_float4(0, 0, 0, 0);
-        float logit[CLASSES];
-        float largest = -INFINITY;
-#pragma unroll
-        for (int k = 0; k < CLASSES; ++k) {
-            logit[k] = sum_over_lanes(dot(w[k], h), 31) + bias[k];
-            largest = fmaxf(largest, logit[k]);
-        }
-        float sum = 0;
-        float right = 0;
         int label = net.labels[image];
-#pragma unroll
-        for (int k = 0; k < CLASSES; ++k) {
-            sum += expf(logit[k] - largest);
-            if (k == label)
-                right = logit[k];
-            if (lane == k)
-                net.logits[size_t(image) * CLASSES + k] = logit[k];
-        }
-        loss += (logf(sum) + largest - right) / net.batch;
-#pragma unroll
-        for (int k = 0; k < CLASSES; ++k) {
-            float softmax = expf(logit[k] - largest) / sum;
-            float gradient = (softmax - (k == label)) / net.batch;
-            add_scaled(dw[k], gradient, h);
-            add_scaled(dh, gradient, w[k]);
-            dbias[k] += gradient;
-        }
-        dh.x = h.x > 0 ? dh.x : 0;
-        dh.y = h.y > 0 ? dh.y : 0;
-        dh.z = h.z > 0 ? dh.z : 0;
-        dh.w = h.w > 0 ? dh.w : 0;
-        add_scaled(dfc1_bias, 1, dh);
+        float4 h = hidden(net, image, own.fc1_bias);
+        float4 dh = through_head(net, own, image, label, h);
         number* to = &net.dh[size_t(image) * HIDDEN + lane * 4];
-        float scale = gradient_scale(net);
-        store_pair(to, pack(scale * dh.x, scale * dh.y));
-        store_pair(to + 2, pack(scale * dh.z, scale * dh.w));
+        store_gradients(to, gradient_scale(net), dh);
     }
-    add_lane_sums(net.head_sums[blockIdx.x], dw, dbias, dfc1_bias, loss);
+    store_lane_sums(total + threadIdx.x / 32 * HEAD_TOTAL, own, false);
+    add_warp_sums<HEAD_WARPS>(net.head_sums[blockIdx.x], total);
 }
 
 // ---- first linear layer, backward
@@ -367,13 +415,13 @@ __global__ void __launch_bounds__(LINEAR_THREADS) fc1_backward(Network net) {
     int tiles = (net.batch + TILE - 1) / TILE;
     int first = tiles * split / net.fc1_backward_splits;
     int end = tiles * (split + 1) / net.fc1_backward_splits;
-    let_next_kernel_begin();
     for (int i = threadIdx.x; i < HIDDEN * 8; i += LINEAR_THREADS) {
         number* to = &weights[i / 8 * PITCH2 + i % 8 * 8];
         const number* from = &net.copies->fc1[i / 8][window * C2 + i % 8 * 8];
         copy_eight_async(to, from);
     }
     wait_for_last_kernel();
+    let_next_kernel_begin();  // not before: the next kernel reads what the convolutions left
     copy_backward_tile(net, stages, first * TILE, window);
     for (int c = threadIdx.x; c < C2; c += LINEAR_THREADS) {
         float2 n = norm2(net, c);

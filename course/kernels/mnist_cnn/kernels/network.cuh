@@ -42,6 +42,11 @@ constexpr bool SMALL = false;
 constexpr int OUT_PARTS = SMALL ? 2 : 1;
 constexpr int OUT = C2 / OUT_PARTS;  // output channels of a block in the backward pass
 
+// `middle` and `conv_backward` keep so much in shared memory that only bfloat16 has room there.
+#if !defined(TF32) && !defined(FP16)
+#define ROOMY
+#endif
+
 // The parameters, and their gradients: all in float.
 struct Parameters {
     float conv1[C1][TAPS];
@@ -119,6 +124,7 @@ struct Network {
     Copies* copies;
     Moments* moments;
     Norm1* norm1;
+    float2* norm2;  // [64]: scale and shift of batch norm 2, from `middle`
     Sums* sums;
     number* y2;  // [batch][49 windows][4 positions][64]: the second convolution's outputs
     number* y2_best;  // [batch][49][64]: of each window the one that the pooling takes

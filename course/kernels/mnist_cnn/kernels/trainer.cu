@@ -4,6 +4,8 @@
 //   copies   batch to the GPU, patch_moments
 //   main       conv_forward, fc1_forward, head, fc1_backward, conv_backward_input, update
 //   branch                                                    conv_backward_weights
+// Where there is more shared memory, conv_backward takes the place of both convolutions' kernels;
+// for small batches, on compute capability 9.0, `middle` that of the three before it.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -12,6 +14,8 @@
 #include "conv_backward.cuh"
 #include "conv_forward.cuh"
 #include "linear.cuh"
+#include "middle.cuh"
+#include "one_pass.cuh"
 #include "sockets.cuh"
 #include "update.cuh"
 
@@ -25,6 +29,8 @@ struct Options {
     bool one_update;
     bool early;
     bool splits;
+    bool middle;
+    bool one_pass;
 };
 
 static thread_local std::string last_error;
@@ -43,6 +49,7 @@ struct Trainer {
     Options options = {};
     Sockets mine = {};
     int processors = 1;
+    int middle_group = 0;  // images that `middle` takes at a time; 0: there is none
     int few = 0;  // a batch up to so many images gets two blocks for each image
     Network net[2] = {};  // alike but for the batch that they read
     std::vector<void*> memory;  // device memory to free
@@ -93,8 +100,9 @@ struct Trainer {
     bool create_streams();
     bool allow_shared_memory();
     bool launch_early(void (*kernel)(Network), dim3 grid, int threads, int shared,
-                      cudaStream_t stream, const Network& n);
+                      cudaStream_t stream, const Network& n, int cluster = 1);
     int at_once(int parts) const;
+    void launch_statistics(const Network& n, cudaStream_t stream);
     bool launch_conv_forward(const Network& n, cudaStream_t stream);
     bool launch_conv_backward_input(const Network& n, cudaStream_t stream);
     bool launch_conv_backward_weights(const Network& n, cudaStream_t stream);
@@ -102,6 +110,9 @@ struct Trainer {
     bool launch_head(const Network& n, bool learns, cudaStream_t stream);
     bool launch_forward(const Network& n, bool learns, cudaStream_t stream);
     bool launch_backward(const Network& n, cudaStream_t stream);
+    bool launch_conv_backward(const Network& n, cudaStream_t stream);
+    bool launch_with_middle(const Network& n, cudaStream_t stream);
+    bool launch_step(const Network& n, cudaStream_t stream);
     bool launch_update(const Network& n, cudaStream_t stream);
     bool launch_my_update(const Network& n, cudaStream_t stream);
     int at_most(int blocks) const;
@@ -118,6 +129,9 @@ static bool allow(Kernel* kernel, int bytes) {
     bytes += 20480;  // it learns only at the first launch what the variables of a template take
 #endif
     TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    // an SM that has less for its kernel lets no larger one begin beside it
+    int all = cudaSharedmemCarveoutMaxShared;
+    TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, all));
     return true;
 }
 
@@ -128,7 +142,9 @@ constexpr int MOST_SHARED = std::max({MOST_FORWARD, int(FC1_SHARED), int(FC1_BAC
 
 // More than 48 KiB a block has to be asked for.
 bool Trainer::allow_shared_memory() {
-    bool good = allow(conv_forward<2>, forward_shared<2>());
+    bool good = allow(patch_moments, 0) && allow(head, 0);
+    good = good && allow(update, 0) && allow(update_early, 0);
+    good = good && allow(conv_forward<2>, forward_shared<2>());
     good = good && (SMALL || allow(conv_forward<1>, forward_shared<1>()));
 #ifdef MINE
     good = good && allow(conv_forward<2, true>, forward_shared<2>());
@@ -139,6 +155,17 @@ bool Trainer::allow_shared_memory() {
     good = good && allow(conv_backward_input<1>, INPUT_SHARED);
     good = good && allow(conv_backward_input<2>, INPUT_SHARED);
     good = good && allow(conv_backward_weights, WEIGHT_SHARED);
+#ifdef ROOMY
+    if (options.one_pass) {
+        good = good && allow(conv_backward<1>, sizeof(OnePass));
+        good = good && allow(conv_backward<2>, sizeof(OnePass));
+    }
+    if (options.middle) {
+        good = good && allow(middle<8>, sizeof(Middle<8>));
+        good = good && allow(middle<16>, sizeof(Middle<16>));
+        good = good && allow(update_with_fc1, FC1_STEP_SHARED);
+    }
+#endif
     return good;
 }
 
@@ -175,8 +202,16 @@ bool Trainer::ask_gpu() {
     // what lets kernels begin early is in the code only if it was compiled for 9.0 or newer
     cudaFuncAttributes code = {};
     TRY(cudaFuncGetAttributes(&code, head));
-    if (major < 9 || code.ptxVersion < 90)
-        options.early = false;
+    bool clusters = major >= 9 && code.ptxVersion >= 90;
+    options.early = options.early && clusters;
+#ifdef ROOMY
+    bool all_ours = !mine.conv1_pool && !mine.head && !mine.update;
+    bool room = shared >= std::max(int(sizeof(OnePass)), int(sizeof(Middle<16>)));
+    options.one_pass = options.one_pass && options.one_update && all_ours && room;
+    options.middle = options.middle && options.one_pass && options.splits && clusters;
+#else
+    options.one_pass = options.middle = false;
+#endif
     return true;
 }
 
@@ -199,7 +234,15 @@ void Trainer::divide_sums(Network& n) {
     }
     int heads = (n.batch + HEAD_WARPS - 1) / HEAD_WARPS;
     n.head_blocks = mine.head ? 1 : std::min(heads, 2 * processors);
-    n.conv2_splits = std::min(n.batch, at_once(OUT_PARTS));
+#ifdef ROOMY
+    if (options.middle && n.batch <= MIDDLE_MOST) {
+        int clusters = std::max(1, processors / 16);  // that are sure to run at the same time
+        middle_group = n.batch <= 8 * clusters ? 8 : 16;
+        int groups = (n.batch + middle_group - 1) / middle_group;
+        n.head_blocks = std::min(groups, clusters) * CLUSTER;
+    }
+#endif
+    n.conv2_splits = std::min(n.batch, options.one_pass ? processors : at_once(OUT_PARTS));
 }
 
 // All of the device memory but what belongs to a batch.
@@ -212,6 +255,7 @@ bool Trainer::allocate_network(Network& n) {
         good = good && allocate(n.gradients, 1);
     good = good && allocate(n.copies, 1);
     good = good && allocate(n.norm1, 1);
+    good = good && allocate(n.norm2, C2);
     good = good && allocate(n.sums, 1);
     good = good && allocate(n.y2, b * WINDOWS1 * C2);
     good = good && allocate(n.y2_best, b * FEATURES);
@@ -288,19 +332,30 @@ bool Trainer::create(int batch, float rate, const Parameters* weights) {
 // Launch a kernel that may begin while the one before it in the stream still runs (see
 // tensor_core.cuh).
 bool Trainer::launch_early(void (*kernel)(Network), dim3 grid, int threads, int shared,
-                           cudaStream_t stream, const Network& n) {
-    cudaLaunchAttribute attribute = {};
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
+                           cudaStream_t stream, const Network& n, int cluster) {
+    cudaLaunchAttribute attributes[2] = {};
+    attributes[0].id = cudaLaunchAttributeClusterDimension;
+    attributes[0].val.clusterDim.x = cluster;
+    attributes[0].val.clusterDim.y = attributes[0].val.clusterDim.z = 1;
+    attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[1].val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config = {};
     config.gridDim = grid;
     config.blockDim = threads;
     config.dynamicSmemBytes = shared;
     config.stream = stream;
-    config.attrs = &attribute;
-    config.numAttrs = options.early ? 1 : 0;
+    config.attrs = cluster > 1 ? attributes : attributes + 1;
+    config.numAttrs = (cluster > 1) + options.early;
     TRY(cudaLaunchKernelEx(&config, kernel, n));
     return true;
+}
+
+// Only to compare with: batch norm 1 without the moments.
+void Trainer::launch_statistics(const Network& n, cudaStream_t stream) {
+    if (n.use_moments)
+        return;
+    int blocks = std::min(n.batch, 4 * processors);
+    conv1_statistics<<<blocks, STATISTICS_THREADS, 0, stream>>>(n);
 }
 
 bool Trainer::launch_conv_forward(const Network& n, cudaStream_t stream) {
@@ -369,12 +424,47 @@ bool Trainer::launch_conv_backward_weights(const Network& n, cudaStream_t stream
     return true;
 }
 
+// Both of the convolutions' gradients in one pass. A small batch has two blocks for each image, if
+// all of them find a free SM: those of `middle` still have theirs when these begin.
+bool Trainer::launch_conv_backward([[maybe_unused]] const Network& n,
+                                   [[maybe_unused]] cudaStream_t stream) {
+#ifdef ROOMY
+    int taken = middle_group ? n.head_blocks : 0;
+    bool small = options.splits && 2 * n.batch + taken <= processors;
+    auto* kernel = small ? conv_backward<2> : conv_backward<1>;
+    dim3 grid(n.conv2_splits, small ? 2 : 1);
+    return launch_early(kernel, grid, ONE_PASS_THREADS, sizeof(OnePass), stream, n);
+#else
+    return false;
+#endif
+}
+
+// The step where one kernel does all that lies between the convolutions.
+bool Trainer::launch_with_middle([[maybe_unused]] const Network& n,
+                                 [[maybe_unused]] cudaStream_t stream) {
+#ifdef ROOMY
+    auto* kernel = middle_group == 8 ? middle<8> : middle<16>;
+    int shared = middle_group == 8 ? sizeof(Middle<8>) : sizeof(Middle<16>);
+    int update_blocks = SMALL_BLOCKS + FC1_STEPS + CONV2_BLOCKS;
+    launch_statistics(n, stream);
+    return launch_conv_forward(n, stream) &&
+           launch_early(kernel, n.head_blocks, MIDDLE_THREADS, shared, stream, n, CLUSTER) &&
+           launch_conv_backward(n, stream) &&
+           launch_early(update_with_fc1, update_blocks, UPDATE_THREADS, FC1_STEP_SHARED, stream, n);
+#else
+    return false;
+#endif
+}
+
+bool Trainer::launch_step(const Network& n, cudaStream_t stream) {
+    if (middle_group)
+        return launch_with_middle(n, stream);
+    return launch_forward(n, true, stream) && launch_backward(n, stream);
+}
+
 bool Trainer::launch_forward(const Network& n, bool learns, cudaStream_t stream) {
     int tiles = (n.batch + TILE - 1) / TILE;
-    if (!n.use_moments) {
-        int blocks = std::min(n.batch, 4 * processors);
-        conv1_statistics<<<blocks, STATISTICS_THREADS, 0, stream>>>(n);
-    }
+    launch_statistics(n, stream);
     if (mine.conv1_pool && !launch_conv1_pool(n, stream))
         return false;
     if (!launch_conv_forward(n, stream))
@@ -388,6 +478,9 @@ bool Trainer::launch_backward(const Network& n, cudaStream_t stream) {
     dim3 linear(WINDOWS2, n.fc1_backward_splits);
     if (!launch_early(fc1_backward, linear, LINEAR_THREADS, FC1_BACKWARD_SHARED, stream, n))
         return false;
+    if (options.one_pass)
+        return launch_conv_backward(n, stream) &&
+               launch_early(update_early, UPDATE_BLOCKS, UPDATE_THREADS, 0, stream, n);
     // the two convolution kernels may run side by side
     cudaStream_t other = options.branches ? branch : stream;
     if (other != stream) {
@@ -453,7 +546,7 @@ static bool count_launches(cudaGraph_t graph, int& launches) {
 bool Trainer::capture(int slot) {
     cudaGraph_t recorded = nullptr;
     TRY(cudaStreamBeginCapture(main, cudaStreamCaptureModeThreadLocal));
-    bool good = launch_forward(net[slot], true, main) && launch_backward(net[slot], main);
+    bool good = launch_step(net[slot], main);
     cudaError_t ended = cudaStreamEndCapture(main, &recorded);  // also after a launch that failed
     good = good && !failed(ended, "cudaStreamEndCapture");
     good = good && count_launches(recorded, launches);
@@ -498,7 +591,7 @@ bool Trainer::step(const uint8_t* from_images, const uint8_t* from_labels) {
     }
     if (options.graph) {
         TRY(cudaGraphLaunch(graph[slot], main));
-    } else if (!launch_forward(net[slot], true, main) || !launch_backward(net[slot], main)) {
+    } else if (!launch_step(net[slot], main)) {
         return false;
     }
     TRY(cudaEventRecord(used[slot], main));

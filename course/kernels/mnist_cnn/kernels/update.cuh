@@ -15,17 +15,20 @@ __device__ inline float* kept_gradient(const Network& net, const float* paramete
            (parameter - reinterpret_cast<const float*>(net.weights));
 }
 
-// One step of gradient descent for one parameter; gives its new value.
-__device__ inline float descend(const Network& net, float* parameter, float gradient) {
+// One step of gradient descent for one parameter, which is `now`; gives its new value.
+__device__ inline float descend_from(const Network& net, float now, float* parameter,
+                                     float gradient) {
     if (net.gradients)
         *kept_gradient(net, parameter) = gradient;
-    return *parameter -= net.rate * gradient;
+    return *parameter = now - net.rate * gradient;
+}
+__device__ inline float descend(const Network& net, float* parameter, float gradient) {
+    return descend_from(net, *parameter, parameter, gradient);
 }
 
-// For four parameters in a row; writes their copies, too.
+// For four parameters in a row, which are `now`; writes their copies, too.
 __device__ inline void descend4(const Network& net, float* parameter, number* copy,
-                                const float4& gradient) {
-    float4 now = *reinterpret_cast<float4*>(parameter);
+                                const float4& gradient, float4 now) {
     now.x -= net.rate * gradient.x;
     now.y -= net.rate * gradient.y;
     now.z -= net.rate * gradient.z;
@@ -35,6 +38,11 @@ __device__ inline void descend4(const Network& net, float* parameter, number* co
         *reinterpret_cast<float4*>(kept_gradient(net, parameter)) = gradient;
     store_pair(copy, pack(now.x, now.y));
     store_pair(copy + 2, pack(now.z, now.w));
+}
+
+__device__ inline void descend4(const Network& net, float* parameter, number* copy,
+                                const float4& gradient) {
+    descend4(net, parameter, copy, gradient, *reinterpret_cast<float4*>(parameter));
 }
 
 __device__ inline void add(float4& sum, float4 v) {
@@ -71,16 +79,18 @@ __device__ inline float4 sum_of_shares(const float* from, size_t stride, int cou
 
 // A block: 128 weights of the second convolution.
 __device__ inline void update_conv2(const Network& net, int block) {
+    int at = block * 128 + threadIdx.x % 32 * 4;
+    float* weight = &net.weights->conv2[0][0][0] + at;
+    float4 now = *reinterpret_cast<float4*>(weight);
+    wait_for_last_kernel();
     const float* partials = net.conv2_gradient + block * 128;
     float4 sum = sum_of_shares(partials, C2 * TAPS * C1, net.conv2_splits);
     if (threadIdx.x >= 32)
         return;
-    int at = block * 128 + threadIdx.x * 4;
     int channel = at / (TAPS * C1);
     int tap = at / C1 % TAPS;
-    float* weight = &net.weights->conv2[0][0][0] + at;
     number* copy = &net.copies->conv2[tap][channel][at % C1];
-    descend4(net, weight, copy, sum);
+    descend4(net, weight, copy, sum, now);
 }
 
 // A thread: four weights of the first linear layer.
@@ -107,6 +117,7 @@ __device__ inline void write_conv1_copies(Copies* copies, int channel, int tap, 
 //   sum of dy * pixel = scale * (sum dz * pixel
 //                                - mean(dz) * sum pixel
 //                                - mean(dz * xhat) * sum xhat * pixel)
+constexpr int ROUNDS = (C1 * TAPS + UPDATE_THREADS - 1) / UPDATE_THREADS;
 __device__ inline void update_conv1(const Network& net) {
     __shared__ double moment[TAPS][TAPS];
     __shared__ double first[TAPS];
@@ -114,19 +125,33 @@ __device__ inline void update_conv1(const Network& net) {
     __shared__ double dz_pixel[C1][TAPS];
     __shared__ double dz[C1];
     __shared__ double dz_xhat[C1];
+    __shared__ float mean[C1];
+    __shared__ float inverse[C1];
+    __shared__ float scale[C1];
     const Norm1& norm = *net.norm1;
     int t = threadIdx.x;
-    for (int i = t; i < C1 * TAPS; i += UPDATE_THREADS) {
-        int channel = i / TAPS;
+    float now[ROUNDS];
+    for (int r = 0; r < ROUNDS; ++r) {
+        int i = min(t + r * UPDATE_THREADS, C1 * TAPS - 1);
+        int c = i / TAPS;
         int tap = i % TAPS;
-        int pixel = i % TAPS / 3 * 4 + i % 3;
-        w[channel][tap] = double(float(net.copies->conv1[0][channel][pixel]));
-        dz_pixel[channel][tap] = net.sums->dz1_patch[channel][tap];
+        now[r] = net.weights->conv1[c][tap];
+        w[c][tap] = double(float(net.copies->conv1[0][c][tap / 3 * 4 + tap % 3]));
     }
     if (t < TAPS * TAPS)
         moment[t / TAPS][t % TAPS] = norm.moment[t / TAPS][t % TAPS];
     if (t < TAPS)
         first[t] = norm.first[t];
+    float gamma = net.weights->gamma1[t % C1];
+    float beta = net.weights->beta1[t % C1];
+    if (t < C1) {
+        mean[t] = norm.mean[t];
+        inverse[t] = norm.inverse[t];
+        scale[t] = norm.scale[t];
+    }
+    wait_for_last_kernel();  // what comes before was there before
+    for (int i = t; i < C1 * TAPS; i += UPDATE_THREADS)
+        dz_pixel[i / TAPS][i % TAPS] = net.sums->dz1_patch[i / TAPS][i % TAPS];
     if (t < C1)
         dz[t] = net.sums->dz1[t];
     __syncthreads();
@@ -134,33 +159,40 @@ __device__ inline void update_conv1(const Network& net) {
         double sum = 0;
         for (int k = 0; k < TAPS; ++k)
             sum += w[t][k] * dz_pixel[t][k];
-        dz_xhat[t] = (sum - norm.mean[t] * dz[t]) * norm.inverse[t];
-        descend(net, &net.weights->gamma1[t], float(dz_xhat[t]));
-        descend(net, &net.weights->beta1[t], float(dz[t]));
+        dz_xhat[t] = (sum - mean[t] * dz[t]) * inverse[t];
+        descend_from(net, gamma, &net.weights->gamma1[t], float(dz_xhat[t]));
+        descend_from(net, beta, &net.weights->beta1[t], float(dz[t]));
     }
     __syncthreads();
-    for (int i = t; i < C1 * TAPS; i += UPDATE_THREADS) {
+    for (int r = 0; r < ROUNDS; ++r) {
+        int i = t + r * UPDATE_THREADS;
+        if (i >= C1 * TAPS)
+            break;
         int c = i / TAPS;
         int tap = i % TAPS;
-        double xhat_pixel = -norm.mean[c] * first[tap];
+        double xhat_pixel = -mean[c] * first[tap];
         for (int k = 0; k < TAPS; ++k)
             xhat_pixel += w[c][k] * moment[k][tap];
-        xhat_pixel *= norm.inverse[c];
+        xhat_pixel *= inverse[c];
         double gradient =
             dz_pixel[c][tap] - net.share1 * (dz[c] * first[tap] + dz_xhat[c] * xhat_pixel);
         float* parameter = &net.weights->conv1[c][tap];
-        float weight = descend(net, parameter, float(gradient * norm.scale[c]));
+        float weight = descend_from(net, now[r], parameter, float(gradient * scale[c]));
         write_conv1_copies(net.copies, c, tap, weight);
     }
 }
 
 // One block: the convolutions' small parameters, and zeros for the next step's sums.
 __device__ inline void update_convolutions(const Network& net) {
-    update_conv1(net);
     int i = threadIdx.x;
+    float gamma = net.weights->gamma2[i % C2];
+    float beta = net.weights->beta2[i % C2];
+    double dgamma = net.sums->dz2_xhat[i % C2];
+    double dbeta = net.sums->dz2[i % C2];
+    update_conv1(net);
     if (i < C2) {
-        descend(net, &net.weights->gamma2[i], float(net.sums->dz2_xhat[i]));
-        descend(net, &net.weights->beta2[i], float(net.sums->dz2[i]));
+        descend_from(net, gamma, &net.weights->gamma2[i], float(dgamma));
+        descend_from(net, beta, &net.weights->beta2[i], float(dbeta));
     }
     __syncthreads();
     for (int k = i; k < int(sizeof(Sums) / 8); k += UPDATE_THREADS)
@@ -193,9 +225,9 @@ __device__ inline void update_head(const Network& net, int row) {
     }
 }
 
-// All blocks of all parameters in one launch, or those from `first` on.
-__global__ void __launch_bounds__(UPDATE_THREADS) update(Network net, int first) {
-    int block = blockIdx.x + first;
+// Number `block` of the blocks of all parameters. Those of the linear layers need not wait for the
+// convolutions.
+__device__ inline void update_block(const Network& net, int block) {
     if (block == 0)
         return update_convolutions(net);
     if (--block < HEAD_ROWS)
@@ -203,6 +235,16 @@ __global__ void __launch_bounds__(UPDATE_THREADS) update(Network net, int first)
     if ((block -= HEAD_ROWS) < CONV2_BLOCKS)
         return update_conv2(net, block);
     update_fc1(net, block - CONV2_BLOCKS);
+}
+
+// All of them in one launch, or those from `first` on.
+__global__ void __launch_bounds__(UPDATE_THREADS) update(Network net, int first) {
+    update_block(net, blockIdx.x + first);
+}
+
+// All, as soon as each can.
+__global__ void __launch_bounds__(UPDATE_THREADS) update_early(Network net) {
+    update_block(net, blockIdx.x);
 }
 
 // The copies of the initial weights; conv1's places outside of the 3 x 3 window must be zero

@@ -14,7 +14,7 @@ from torch.nn import functional
 from course.kernels.mnist_cnn import SHAPES, fast, pytorch
 from course.kernels.mnist_cnn.pytorch_modes import SIXTEEN_BITS
 from tests.needs import without_gpu
-from utils.engine import has_gpu
+from utils.engine import gpu, has_gpu
 from utils.tools import yours
 
 # on the CPU runtime "tf32" does not round
@@ -188,6 +188,59 @@ def test_switches_change_nothing_but_the_time():
             assert distance(others[name], gradients[name]) < tolerance, (switch, name)
 
 
+BOTH = {"one_pass": True, "middle": True}
+ALONE = pytest.mark.nightly("by day together with `middle`")
+MANY = pytest.mark.nightly("by day fewer images than `middle` takes at a time")
+clusters = pytest.mark.skipif(
+    has_gpu() and gpu().compute_capability < (9, 0), reason="`middle` needs clusters"
+)
+
+
+@clusters
+@pytest.mark.parametrize(
+    "batch, together",
+    [
+        (3, BOTH),
+        pytest.param(3, {"one_pass": True}, marks=ALONE),
+        pytest.param(19, BOTH, marks=MANY),  # several times for a cluster, and a part of a group
+        pytest.param(70, BOTH, marks=MANY),  # more than a tile of fc1's gradient
+    ],
+)
+def test_a_kernel_in_the_place_of_several_gives_the_same(batch, together):
+    weights, images, labels = problem(batch, seed=batch)
+    apart = dict.fromkeys(fast.TOGETHER, False)
+    loss, logits, gradients, _ = one_step(weights, images, labels, "bf16", **apart)
+    actual_loss, actual_logits, actual, after = one_step(
+        weights, images, labels, "bf16", **{**apart, **together}
+    )
+    tolerance = 6e-2 if has_gpu() else 1e-4
+    assert abs(actual_loss - loss) < 1e-3
+    assert distance(actual_logits, logits) < 1e-3
+    for name in SHAPES:
+        assert distance(actual[name], gradients[name]) < tolerance, name
+        np.testing.assert_allclose(
+            after[name], weights[name] - np.float32(0.1) * actual[name], rtol=1e-5, atol=1e-7
+        )
+
+
+@clusters
+@pytest.mark.parametrize(
+    "together, launches", [({}, 8), pytest.param({"one_pass": True}, 7, marks=ALONE), (BOTH, 5)]
+)
+def test_fewer_kernels_give_the_same_bits_each_time(together, launches):
+    weights, images, labels = problem(2)
+    apart = dict.fromkeys(fast.TOGETHER, False)
+    weights_after = []
+    for _ in range(2):
+        with fast.Trainer(weights, 2, 0.1, "bf16", **{**apart, **together}) as trainer:
+            assert trainer.launches() == launches
+            for _ in range(2):
+                trainer.step(images, labels)
+            weights_after.append(trainer.weights())
+    for name in SHAPES:
+        np.testing.assert_array_equal(*(after[name] for after in weights_after), err_msg=name)
+
+
 @pytest.mark.nightly("a training beside another one takes nine seconds")
 def test_logits_leave_the_training_alone():
     weights, images, labels = problem(4)
@@ -293,9 +346,9 @@ def test_a_cell_of_the_learners_is_built_in(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(yours, "_edits", {})
     monkeypatch.setattr(yours, "_begun", {})
     ours = fast.build()
-    region = yours.region_of("mnist_cnn/kernels/update.cuh descend")
+    region = yours.region_of("mnist_cnn/kernels/update.cuh descend_from")
     text = yours.cell_text(region).partition("\n")[2]  # without %%cuda
-    yours.put(region, text.replace("-= net.rate", "+= net.rate"))
+    yours.put(region, text.replace("now - net.rate", "now + net.rate"))
     assert fast.build() != ours
     assert "yours: 1 line of update.cuh" in capsys.readouterr().out
     yours.put(region, text)
