@@ -85,10 +85,11 @@ class Ledger:
         return self._put(Row(label, launches, kilobytes, own, off))
 
     def finish(self, label: str, mine: Mapping[str, str | Path] | None = None) -> Row:
-        """The row of the finished trainer, with the learner's kernels in its sockets."""
+        """The row of the finished trainer of eight kernels, with the learner's in its sockets."""
         weights, images, labels = self.given
         fits = {name: path for name, path in (mine or {}).items() if name in fast.sockets.SOCKETS}
-        with fast.Trainer(weights, len(images), 0.05, mine=fits) as trainer:
+        eight = dict.fromkeys(fast.TOGETHER, False)
+        with fast.Trainer(weights, len(images), 0.05, mine=fits, **eight) as trainer:
             trainer.step(images, labels)
             launches = trainer.launches()
             moved = {name: weights[name] - value for name, value in trainer.weights().items()}

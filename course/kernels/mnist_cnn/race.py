@@ -478,7 +478,10 @@ def kernels(batches=(64, 4096)) -> None:
         rival.close()
 
 
+#: The step of eight kernels
+_EIGHT = dict.fromkeys(fast.TOGETHER, False)
 _ONE_BY_ONE = {
+    **_EIGHT,
     "graph": False,
     "overlap": False,
     "branches": False,
@@ -514,6 +517,7 @@ WATERFALL = (
         "bf16",
         (),
         {
+            **_EIGHT,
             "graph": False,
             "branches": False,
             "early": False,
@@ -524,14 +528,18 @@ WATERFALL = (
         "bf16",
         (),
         {
+            **_EIGHT,
             "branches": False,
             "early": False,
         },
     ),
-    ("two_branches", "bf16", (), {"early": False}),
-    ("early_starts", "bf16", (), {}),
+    ("two_branches", "bf16", (), {**_EIGHT, "early": False}),
+    ("early_starts", "bf16", (), _EIGHT),
+    ("one_pass", "bf16", (), {"middle": False}),
+    ("one_middle", "bf16", (), {}),
 )
-#: Our whole step with one of its optimizations less: its name, the precision, and as above.
+#: The step of eight kernels with one of its optimizations less: its name, the precision, and as
+#: above.
 ABLATION = (
     ("nothing", "bf16", (), {}),
     ("tensor_cores", "bf16", ("NO_TENSOR_CORES",), {}),
@@ -589,7 +597,8 @@ def waterfall(batch: int = 64) -> None:
 def ablation() -> None:
     """Microseconds of our whole step with one optimization less, in turn, each verified."""
     for batch in ABLATED_AT:
-        race_variants(f"mnist/ablation/{batch}", ABLATION, batch)
+        rows = [(*row, {**_EIGHT, **off}) for *row, off in ABLATION]
+        race_variants(f"mnist/ablation/{batch}", rows, batch)
 
 
 def race_variants(prefix: str, rows, batch: int) -> None:
