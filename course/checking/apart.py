@@ -15,6 +15,8 @@ import signal
 import sys
 import time
 import warnings
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
 
 POSSIBLE = sys.platform == "linux"
 #: Of CPU time; then the system ends the copy, whatever the answer has done with its signals.
@@ -28,15 +30,18 @@ _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 _HEAD = 8  # bytes in front of a result, which say how long it is
 
 
+R = TypeVar("R")
+
+
 class Ended(Exception):
     """The copy ended without a result. status: its exit status, or minus the signal."""
 
-    def __init__(self, status):
+    def __init__(self, status: int) -> None:
         super().__init__(status)
         self.status = status
 
 
-def result_of(work):
+def result_of(work: Callable[[], R]) -> R:
     """What work() returns, tried in a copy of this process; both must agree on how to pickle it.
 
     Raises what work raises, or Ended.
@@ -57,13 +62,14 @@ def result_of(work):
         status = _end(pid)
     if not data:
         raise Ended(status)
+    returned: R
     returned, raised = pickle.loads(data)
     if raised is not None:
         raise raised
     return returned
 
 
-def _received(source):
+def _received(source: int) -> bytes:
     """The bytes of a result; none where the other end closed, or time was up, before its end."""
     last = time.monotonic() + PATIENCE
     data = b""
@@ -76,7 +82,7 @@ def _received(source):
     return data[_HEAD:]
 
 
-def _end(pid):
+def _end(pid: int) -> int:
     """End the copy with all that it started; its exit status, or minus the signal."""
     for kill, number in ((os.killpg, pid), (os.kill, pid)):
         try:
@@ -89,7 +95,7 @@ def _end(pid):
 # ---- in the copy
 
 
-def _try_and_leave(work, sink, notebook):
+def _try_and_leave(work: Callable[[], object], sink: int, notebook: int) -> NoReturn:
     """Send what work() returns or raises, and end without any of the notebook's own last words."""
     try:
         # What is copied is no garbage: one collection would write to each object, so copy each page
@@ -99,6 +105,7 @@ def _try_and_leave(work, sink, notebook):
         if os.getppid() != notebook:  # it was gone before
             os._exit(1)
         _limit()
+        result: tuple[object, BaseException | None]
         try:
             result = work(), None
         except BaseException as error:
@@ -108,7 +115,7 @@ def _try_and_leave(work, sink, notebook):
         os._exit(0)
 
 
-def _limit():
+def _limit() -> None:
     """Limit CPU time, memory and files; the system sees to it, and no answer can lift them."""
     import resource  # not on Windows
 
@@ -126,14 +133,14 @@ def _limit():
         resource.setrlimit(what, (most, most))
 
 
-def memory():
+def memory() -> int:
     """Bytes of memory of its own that this process has, as Linux counts them for the limit."""
     with open("/proc/self/status") as file:
         line = next(line for line in file if line.startswith("VmData:"))
     return 1024 * int(line.split()[1])
 
 
-def _pickled(result):
+def _pickled(result: tuple[object, BaseException | None]) -> bytes:
     try:
         return pickle.dumps(result)
     except Exception:
@@ -141,7 +148,7 @@ def _pickled(result):
         return pickle.dumps((None, RuntimeError(f"{type(error).__name__}: {error}")))
 
 
-def _send(sink, data):
+def _send(sink: int, data: bytes) -> None:
     data = len(data).to_bytes(_HEAD, "little") + data
     while data:
         data = data[os.write(sink, data) :]

@@ -8,7 +8,9 @@ import signal
 import sys
 import textwrap
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,12 +19,13 @@ from course.checking.cuda_c_files import check_cpp, check_cuda_c
 from course.checking.films import film_of
 from course.checking.functions import check_function
 from course.checking.limits import TooLong, TooMuch, TooSlow, print_limit
-from course.checking.model import BROKEN
+from course.checking.model import BROKEN, Exercise
 from course.checking.numba_kernels import check_numba, least_work
 from course.checking.rejected import Rejected, crashed, too_long
 from course.checking.report import Outcome, describe, draw
 from course.checking.speed import of_solution, reject_over_goal
 from course.checking.text import shown
+from course.checking.triton_kernels import TritonExercise
 from utils import has_gpu
 from utils.cpu.numba_cuda import KernelError
 from utils.tools import process
@@ -35,7 +38,7 @@ WHAT_A_SEED_IS = (
 _one_check = threading.RLock()
 
 
-def check_answer(exercise, answer, seed=None):
+def check_answer(exercise: Exercise, answer: Any, seed: Any = None) -> Outcome:
     """The Outcome for an answer: a kernel, the path of a .cu file or a function.
 
     One at a time: what a check redirects and limits is the whole process's.
@@ -48,7 +51,7 @@ def check_answer(exercise, answer, seed=None):
         return _check_answer(exercise, answer, int(seed))
 
 
-def _check_answer(exercise, answer, seed):
+def _check_answer(exercise: Exercise, answer: Any, seed: int) -> Outcome:
     if not apart.POSSIBLE or exercise.kind not in apart_kinds():
         outcome, printed = outcome_of(exercise, answer, seed)
     else:
@@ -66,17 +69,17 @@ def _check_answer(exercise, answer, seed):
     return outcome
 
 
-def fresh_seed():
+def fresh_seed() -> int:
     """A seed for a check that was given none: each learner's inputs are others."""
     return int(np.random.default_rng().integers(MOST_SEED))
 
 
-def apart_kinds():
+def apart_kinds() -> tuple[str, ...]:
     """Kinds of exercises that are tried in a copy of this process: those without a GPU."""
     return ("function",) if has_gpu() else ("function", "numba")
 
 
-def prepare(exercise, untouched=False):
+def prepare(exercise: Exercise, untouched: bool = False) -> None:
     """Do here what serves the next checks, too, and is no answer's doing.
 
     untouched: the answer is the starter, of which nobody asks how fast it is.
@@ -90,7 +93,7 @@ def prepare(exercise, untouched=False):
             of_solution(exercise)
 
 
-def died(status):
+def died(status: int) -> Rejected:
     """The Rejected for a copy of this process that ended before the check did."""
     if status in (-signal.SIGXCPU, -signal.SIGKILL):
         says = "It was ended by force: by itself, or for the time or memory that it took."
@@ -98,7 +101,7 @@ def died(status):
     return Rejected("crashed", f"It ended the program ({process.exit_reason(status)}).")
 
 
-def outcome_of(exercise, answer, seed):
+def outcome_of(exercise: Exercise, answer: Any, seed: int) -> tuple[Outcome, str]:
     """(Outcome, what the answer printed, or the beginning of it)."""
     with print_limit() as printed:
         try:
@@ -109,7 +112,7 @@ def outcome_of(exercise, answer, seed):
     return outcome, printed.shown
 
 
-def outcome_in_copy(exercise, answer, seed):
+def outcome_in_copy(exercise: Exercise, answer: Any, seed: int) -> tuple[Outcome, str]:
     """The same in a copy of this process, which no interrupt reaches: the answer raised it."""
     try:
         return outcome_of(exercise, answer, seed)
@@ -120,7 +123,7 @@ def outcome_in_copy(exercise, answer, seed):
         return not_accepted(exercise, answer, seed, no), ""
 
 
-def about(exercise, seed):
+def about(exercise: Exercise, seed: int | None) -> dict[str, Any]:
     """What every Outcome of an exercise says."""
     return {
         "exercise": exercise.id,
@@ -130,7 +133,7 @@ def about(exercise, seed):
     }
 
 
-def not_accepted(exercise, answer, seed, no):
+def not_accepted(exercise: Exercise, answer: Any, seed: int | None, no: Rejected) -> Outcome:
     """The Outcome for an answer that was Rejected."""
     untouched = is_starter(exercise, answer)
     broken = no.reason in BROKEN and not untouched
@@ -147,12 +150,12 @@ def not_accepted(exercise, answer, seed, no):
         lines=tuple(lines),
         code=no.code,
         picture=picture,
-        film="" if untouched else film_of(exercise, answer, seed, no.reason),
+        film="" if untouched or seed is None else film_of(exercise, answer, seed, no.reason),
         **about(exercise, seed),
     )
 
 
-def judge(exercise, answer, seed):
+def judge(exercise: Exercise, answer: Any, seed: int) -> str:
     """Say what was tried, or raise Rejected, whatever the answer raises, prints or waits for."""
     if is_starter(exercise, answer):  # what it lacks shows in small arrays
         exercise = dataclasses.replace(exercise, large=None)
@@ -176,11 +179,11 @@ def judge(exercise, answer, seed):
         raise crashed(engines.Stopped(error), getattr(answer, "py_func", answer)) from None
 
 
-def first_sentence(text):
+def first_sentence(text: str) -> str:
     return re.split(r"(?<=\.)\s", text.strip(), maxsplit=1)[0]
 
 
-def check_triton(exercise, answer, seed):
+def check_triton(exercise: TritonExercise, answer: Any, seed: int) -> str:
     """A Triton kernel, on the engine that names mistakes a GPU would make silently."""
     failure = triton_kernels.run(exercise, answer, seed)
     if failure:
@@ -190,7 +193,7 @@ def check_triton(exercise, answer, seed):
     return says + triton_kernels.what_was_left_out()
 
 
-CHECKS = {
+CHECKS: dict[str, Callable[[Any, Any, int], str]] = {
     "numba": check_numba,
     "triton": check_triton,
     "cuda_c": check_cuda_c,
@@ -199,7 +202,7 @@ CHECKS = {
 }
 
 
-def is_starter(exercise, answer):
+def is_starter(exercise: Exercise, answer: Any) -> bool:
     """Whether the answer is the starter as given. Texts are compared; nothing is executed."""
     if exercise.in_file:
         try:
@@ -213,14 +216,14 @@ def is_starter(exercise, answer):
         return False
 
 
-def squeezed(text):
+def squeezed(text: str) -> str:
     """Text without `%%` lines and differences in spacing."""
     return " ".join(
         " ".join(line.split()) for line in text.splitlines() if not line.startswith("%%")
     ).strip()
 
 
-def body_of(source):
+def body_of(source: str) -> str:
     """What the first function of a source does: a syntax tree without its name and line numbers."""
     function = next(
         node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)

@@ -18,7 +18,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from subprocess import Popen
 from typing import NamedTuple
 
 from utils import has_gpu
@@ -55,18 +57,25 @@ class Loaded(NamedTuple):
     serves: tuple
 
 
-_loaded = None
+_loaded: Loaded | None = None
 #: Held from a copy's start to its end: the loaded process waits for one at a time
 _turn = threading.Lock()
 
 
-def possible(environment):
+def possible(environment: Mapping[str, str]) -> bool:
     """Whether copies serve: on Linux, and of a process that does not use a GPU."""
     on_cpu = not has_gpu() or environment.get(FORCE_CPU, "0") not in ("", "0")
     return sys.platform == "linux" and on_cpu
 
 
-def start(command, cwd, environment, sink, *, once_more=False):
+def start(
+    command: list[str],
+    cwd: Path | str | None,
+    environment: dict[str, str],
+    sink: int,
+    *,
+    once_more: bool = False,
+) -> "Copy | Popen[bytes]":
     """Start what `command`, cuda_c_child.py with arguments, would do, for `process.run`: a `Copy`.
 
     sink: where its output goes. Where nothing can be copied, or another Python thread's copy runs,
@@ -93,7 +102,7 @@ def start(command, cwd, environment, sink, *, once_more=False):
         raise
 
 
-def _for(environment):
+def _for(environment: dict[str, str]) -> Loaded:
     """The loaded process for these variables; another one is ended."""
     global _loaded
     at_start = {
@@ -111,7 +120,7 @@ def _for(environment):
     return _loaded
 
 
-def _sources():
+def _sources() -> tuple[int, int]:
     """What tells sources that an update has brought: how many there are, the time of the newest."""
     times = [CHILD.stat().st_mtime_ns]
     for folder, inner, files in os.walk(ROOT / "utils"):
@@ -123,13 +132,13 @@ def _sources():
     return len(times), max(times)
 
 
-def _start_loading(environment, serves):
+def _start_loading(environment: dict[str, str], serves: tuple) -> Loaded:
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with its:
         child = subprocess.Popen(
             [sys.executable, "-P", str(CHILD)],
             env=environment,
-            stdin=its,
+            stdin=its.fileno(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
@@ -138,7 +147,7 @@ def _start_loading(environment, serves):
 
 
 @atexit.register
-def forget():
+def forget() -> None:
     """End the loaded process, unless it is that of the process that this one is a copy of."""
     global _loaded
     if _loaded is None:
@@ -156,18 +165,19 @@ class Copy:
     returncode is GONE where the loaded process ended first, and took the copy along.
     """
 
-    def __init__(self, loaded, message, sink):
+    def __init__(self, loaded: Loaded, message: bytes, sink: int) -> None:
         self._socket = loaded.socket
-        self.returncode = None
+        self.returncode: int | None = None
         try:
             socket.send_fds(self._socket, [message], [sink])
         except OSError:
             raise Lost from None
-        self.pid = self._first_number()
-        if self.pid is None:
+        pid = self._first_number()
+        if pid is None:
             raise Lost
+        self.pid = pid
 
-    def wait(self, timeout=None):
+    def wait(self, timeout: float | None = None) -> int:
         """The exit status, or minus the signal; raises subprocess.TimeoutExpired."""
         if self.returncode is not None:
             return self.returncode
@@ -181,17 +191,19 @@ class Copy:
             raise
         if self.returncode is None and timeout is not None:
             raise subprocess.TimeoutExpired(str(CHILD), timeout)
-        if self.returncode is None:  # the copy has stopped the loaded process
-            self._give_up(-signal.SIGTERM)
+        status = self.returncode
+        if status is None:  # the copy has stopped the loaded process
+            status = self._give_up(-signal.SIGTERM)
         _turn.release()
-        return self.returncode
+        return status
 
-    def _give_up(self, status):
-        """End the loaded process, and the copy with it."""
+    def _give_up(self, status: int) -> int:
+        """End the loaded process, and the copy with it; its status from now on."""
         forget()
         self.returncode = status
+        return status
 
-    def _first_number(self):
+    def _first_number(self) -> int | None:
         """The copy's process id, or None; an interrupt that `process.run` noted ends the wait."""
         until = time.monotonic() + PATIENCE
         while (left := until - time.monotonic()) > 0:
@@ -202,7 +214,7 @@ class Copy:
                 raise KeyboardInterrupt
         return None
 
-    def _number(self, timeout):
+    def _number(self, timeout: float) -> int | None:
         """The next number that the loaded process says; None where it says nothing in time."""
         ready, _, _ = select.select([self._socket], [], [], timeout)
         if not ready:
