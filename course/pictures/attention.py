@@ -662,7 +662,8 @@ def ladder(names, causal: bool = False):
     axes.axvline(100, color=ALARM, linewidth=1.2)
     end = max(100, *percent)
     for row, share in enumerate(percent):
-        axes.text(end + ROOM, row, f"{share:.1f} %", ha="right", va="center", color=INK)
+        digits = 1 if share >= 1 else 2
+        axes.text(end + ROOM, row, f"{share:.{digits}f} %", ha="right", va="center", color=INK)
     axes.set(xlim=(0, end + ROOM), xlabel="% of cuDNN's speed (line: cuDNN)")
     axes.set_xticks(range(0, 101, 20))
     axes.invert_yaxis()
