@@ -158,9 +158,12 @@ def patiently(run, exercise, trials, rng, order):
     """
     runs, failure = run(trials, rng, order)
     left = trials[len(runs) :]
-    if failure and failure[0] == "timeout" and left[0][0] in exercise.large_shapes:
-        more, failure = run(left, rng, order, patience=PATIENCE)
-        runs = runs + more
+    if failure and failure[0] == "timeout":
+        if not left:  # it was stopped behind its last launch
+            return runs, None
+        if left[0][0] in exercise.large_shapes:
+            more, failure = run(left, rng, order, patience=PATIENCE)
+            runs = runs + more
     return runs, failure
 
 

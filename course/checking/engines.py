@@ -7,8 +7,10 @@ import pickle
 import signal
 import sys
 import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from pathlib import Path
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numba import cuda
@@ -27,6 +29,10 @@ from utils.files import scratch_folder
 from utils.occupancy import rounded
 from utils.tools import process
 
+#: By name, in the kernel's order: arrays, numbers, one `Out` or `InOut`
+Arguments = dict[str, Any]
+#: (reason, message)
+Failure = tuple[str, str]
 CHILD_SECONDS = 600  # by the clock, on a busy computer: what is endless ends by its CPU time
 LAUNCH_SECONDS = 4  # of CPU time, for one launch; whole ones, so it may be nearly one more
 WAITING_SECONDS = 1  # the same where threads wait for others: most mistakes are waits without end
@@ -70,10 +76,20 @@ class Run:
     counts: dict | None = None  # of CUDA C that was watched: see `utils.cpu.cuda_c.library.Counts`
 
 
+#: (run, arrays, flat ones between guard zones, size of a zone, place in the file) of a launch
+Laid = tuple[Run, dict[str, Any], dict[str, np.ndarray], int, tuple]
+
+
 class Stopped(Exception):
     """A launch raised `error`, in this thread of this block where that is known."""
 
-    def __init__(self, error, thread=None, block=None, launch=None):
+    def __init__(
+        self,
+        error: BaseException,
+        thread: tuple | None = None,
+        block: tuple | None = None,
+        launch: model.Launch | None = None,
+    ) -> None:
         super().__init__(shown(error, str))
         self.error = error
         self.launch = launch
@@ -81,7 +97,9 @@ class Stopped(Exception):
         self.block = getattr(error, "block", None) or block
 
 
-def initial_output(argument, expected, rng):
+def initial_output(
+    argument: Out | InOut, expected: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
     """What an output holds before the launch: never the right answer, so gaps always show.
 
     Floats are NaN one time and finite another, so that a kernel which uses them is wrong at least
@@ -89,25 +107,28 @@ def initial_output(argument, expected, rng):
     """
     if isinstance(argument, InOut):
         return argument.array.copy()
-    dtype = np.dtype(argument.dtype)
+    dtype: np.dtype = np.dtype(argument.dtype)
     if dtype.kind == "f" and rng.random() < 0.5:
         return random_poison(argument.shape, dtype, rng)
     if dtype.kind == "f":
         known = np.where(np.isfinite(expected), expected, 0)
         scale = np.max(np.abs(known), initial=1.0)
-        return (known + scale * rng.uniform(1, 2, size=argument.shape)).astype(dtype)
+        beside: np.ndarray = known + scale * rng.uniform(1, 2, size=argument.shape)
+        return beside.astype(dtype)
     if dtype.kind == "b":
         return ~expected.astype(bool)
     offset = rng.integers(1, min(np.iinfo(dtype).max, 1 << 30), size=argument.shape, endpoint=True)
     return (expected.astype(np.int64) + offset).astype(dtype)  # wraps around; the offset is never 0
 
 
-def output_name(arguments):
+def output_name(arguments: Arguments) -> str:
     """The name of the one argument that the kernel writes."""
     return next(name for name, value in arguments.items() if isinstance(value, Out | InOut))
 
 
-def host_arrays(arguments, expected, rng):
+def host_arrays(
+    arguments: Arguments, expected: np.ndarray, rng: np.random.Generator
+) -> dict[str, Any]:
     """Fresh NumPy arrays and scalars in the kernel's order, outputs poisoned."""
     arrays = {}
     for name, value in arguments.items():
@@ -119,12 +140,12 @@ def host_arrays(arguments, expected, rng):
 
 
 @functools.lru_cache(maxsize=16)
-def on_cpu_engine(kernel):
+def on_cpu_engine(kernel: Any) -> Any:
     """A kernel of the CPU engine, whose function is made once for all launches of a check."""
     return cpu_jit(kernel)
 
 
-def launch_watched(kernel, launch, arguments):
+def launch_watched(kernel: Any, launch: model.Launch, arguments: Sequence) -> None:
     """Launch on the CPU engine with Watched arrays, which its conversion would not let through."""
     name = kernel.py_func.__name__
     arguments = [argument(one, name, []) for one in arguments]
@@ -137,7 +158,16 @@ def launch_watched(kernel, launch, arguments):
         raise Stopped(error, run.failed_thread, run.failed, launch) from None
 
 
-def run_watched(kernel, shape, launch, arguments, expected, rng, order, always=None):
+def run_watched(
+    kernel: Any,
+    shape: tuple,
+    launch: model.Launch,
+    arguments: Arguments,
+    expected: np.ndarray,
+    rng: np.random.Generator,
+    order: int | str | None,
+    always: model.Always | None = None,
+) -> Run:
     """Launch on the CPU with arrays that note every access. always: of the exercise."""
     output = output_name(arguments)
     arrays = host_arrays(arguments, expected, rng)
@@ -168,27 +198,29 @@ def run_watched(kernel, shape, launch, arguments, expected, rng, order, always=N
     return run
 
 
-def in_grid(block, rank, launch):
+def in_grid(block: Sequence[int], rank: int, launch: model.Launch) -> tuple[int, ...]:
     """(x, y, z) in the grid of the thread of this rank in this block (x, y, z)."""
     x, y, _ = launch.block
     thread = rank % x, rank // x % y, rank // (x * y)
     return tuple(b * n + t for b, n, t in zip(block, launch.block, thread, strict=True))
 
 
-def between_guards(array, zone, rng):
+def between_guards(array: np.ndarray, zone: int, rng: np.random.Generator) -> np.ndarray:
     """A flat copy of array with a zone of poison before and after it."""
     flat = random_poison(array.size + 2 * zone, array.dtype, rng)
     flat[zone : zone + array.size] = array.ravel()
     return flat
 
 
-def guarded(arrays, zone, rng):
+def guarded(
+    arrays: Mapping[str, Any], zone: int, rng: np.random.Generator
+) -> dict[str, np.ndarray]:
     """Each array's flat copy between guard zones; scalars are left out."""
     real = {n: a for n, a in arrays.items() if isinstance(a, np.ndarray)}
     return {name: between_guards(array, zone, rng) for name, array in real.items()}
 
 
-def zone_for(launch, arrays):
+def zone_for(launch: model.Launch, arrays: Mapping[str, Any]) -> int:
     """Wide enough for a kernel without a guard to land in it rather than beyond.
 
     So, too, for one that takes one side of a picture for the other. A multiple of 64 elements: the
@@ -201,7 +233,9 @@ def zone_for(launch, arrays):
     return rounded(2 * x * y * z + max(largest, min(side**2, MOST_ZONE)) + 256, 64)
 
 
-def compare_guards(run, name, before, after, shape, zone):
+def compare_guards(
+    run: Run, name: str, before: np.ndarray, after: np.ndarray, shape: tuple[int, ...], zone: int
+) -> None:
     """Note each element of the guard zones that was overwritten, by its flat index in the array."""
     size = int(np.prod(shape))
     changed = np.flatnonzero(before.view(np.uint8) != after.view(np.uint8)) // before.itemsize
@@ -210,7 +244,16 @@ def compare_guards(run, name, before, after, shape, zone):
         run.outside_writes[name] = [(int(i),) for i in outside]
 
 
-def run_guarded(kernel, shape, launch, arguments, expected, rng, order, watched=True):
+def run_guarded(
+    kernel: Any,
+    shape: tuple,
+    launch: model.Launch,
+    arguments: Arguments,
+    expected: np.ndarray,
+    rng: np.random.Generator,
+    order: int | str | None,
+    watched: bool = True,
+) -> Run:
     """Launch on this machine's engine (GPU or CPU) with real arrays between guard zones.
 
     watched: it has been launched so before with watched arrays. A GPU does not survive every
@@ -231,7 +274,14 @@ def run_guarded(kernel, shape, launch, arguments, expected, rng, order, watched=
     return run
 
 
-def launch_between_zones(kernel, launch, arrays, flats, zone, order):
+def launch_between_zones(
+    kernel: Any,
+    launch: model.Launch,
+    arrays: Mapping[str, Any],
+    flats: Mapping[str, Any],
+    zone: int,
+    order: int | str | None,
+) -> None:
     """Launch with those arrays that have a flat one, guard zones and all, inside that."""
     views = []
     for name, value in arrays.items():
@@ -248,7 +298,7 @@ def launch_between_zones(kernel, launch, arrays, flats, zone, order):
             raise Stopped(error, launch=launch) from None
 
 
-def context_is_gone():
+def context_is_gone() -> bool:
     """Whether a mistake, in an answer or in any cell, has made the GPU refuse all further work."""
     try:
         cuda.synchronize()
@@ -257,7 +307,14 @@ def context_is_gone():
     return False
 
 
-def collect(run, arrays, before, after, zone, output):
+def collect(
+    run: Run,
+    arrays: Mapping[str, Any],
+    before: Mapping[str, np.ndarray],
+    after: Mapping[str, np.ndarray],
+    zone: int,
+    output: str,
+) -> None:
     """Fill a run's evidence from the flat buffers before and after a launch."""
     for name, flat in after.items():
         array = arrays[name]
@@ -269,7 +326,7 @@ def collect(run, arrays, before, after, zone, output):
             run.modified.append(name)
 
 
-def orders_in_cuda_c(seed, orders):
+def orders_in_cuda_c(seed: int, orders: int) -> list[dict[str, str]]:
     """Environments for the child process: the CPU engine in order and shuffled, a GPU, if any."""
     shuffled = [{"CUDA_CPU_SEED": str(seed + n)} for n in range(orders)]
     if not has_gpu():
@@ -278,15 +335,15 @@ def orders_in_cuda_c(seed, orders):
 
 
 def run_cuda_c(
-    path,
-    kernel_name,
-    cases,
-    rng,
-    environment,
-    check=False,
-    waits_for=None,
-    patience=1,
-):
+    path: str | Path,
+    kernel_name: str,
+    cases: Iterable[tuple],
+    rng: np.random.Generator,
+    environment: dict[str, str],
+    check: bool = False,
+    waits_for: Callable[..., str] | None = None,
+    patience: float = 1,
+) -> tuple[list[Run], Failure | None]:
     """Launch a kernel of a .cu file for each case, in a child process.
 
     A case is (shape, launch, arguments, expected).
@@ -320,11 +377,13 @@ def run_cuda_c(
         command += ["check" if check else "", str(clock)]
         status, output = run_child(command, environment)
         done = collect_all(runs, folder)
-        failure = folder / "failure.json"
-        if failure.exists():
-            return done, tuple(json.loads(failure.read_text()))
+        told = folder / "failure.json"
+        if told.exists():
+            reason, message = json.loads(told.read_text())
+            return done, (reason, message)
         failure = failure_of(status, output, each, clock)
-        if waits_for and failure and failure[0] == "timeout" and not check:
+        is_waiting = failure and failure[0] == "timeout" and len(done) < len(runs)
+        if waits_for and is_waiting and not check:
             _, arrays, _, zone, place = runs[len(done)]
             says = waits_for(**left_behind(folder, place, arrays, zone))
             failure = "timeout", f"One launch did not end, and was stopped. {says}"
@@ -334,12 +393,13 @@ def run_cuda_c(
     return done, failure
 
 
-def most_of_one_thread(run):
+def most_of_one_thread(run: Run) -> int:
     """How many elements of the output one thread has stored to, of a run that was counted."""
-    return run.counts["most_stored"] // run.actual.itemsize
+    stored: int = (run.counts or {})["most_stored"]
+    return stored // run.actual.itemsize
 
 
-def collect_all(runs, folder):
+def collect_all(runs: Sequence[Laid], folder: Path) -> list[Run]:
     """The runs of which the child process has left a result, with their evidence."""
     done = []
     for number, (run, arrays, before, zone, place) in enumerate(runs):
@@ -359,12 +419,12 @@ def collect_all(runs, folder):
     return done
 
 
-def stored_to(names, bits):
+def stored_to(names: Sequence[str], bits: int) -> list[str]:
     """Of the arrays of a watched launch, in the kernel's order, those with their bit set."""
     return [name for number, name in enumerate(names) if bits >> number & 1]
 
 
-def left_behind(folder, place, arrays, zone):
+def left_behind(folder: Path, place: tuple, arrays: Mapping[str, Any], zone: int) -> dict[str, Any]:
     """The arguments of a launch that was stopped, its arrays as they lay then."""
     left = dict(arrays)
     for name, flat in cuda_c_child.mapped(folder, place).items():
@@ -373,12 +433,14 @@ def left_behind(folder, place, arrays, zone):
     return left
 
 
-def stopped_after(seconds):
+def stopped_after(seconds: float) -> str:
     """The sentence on a launch that was stopped after so many seconds of CPU time."""
     return f"One launch was stopped after {seconds} second{'s' * (seconds > 1)}."
 
 
-def failure_of(status, output, each=LAUNCH_SECONDS, clock=WAITING_BY_CLOCK):
+def failure_of(
+    status: int | None, output: str, each: float = LAUNCH_SECONDS, clock: float = WAITING_BY_CLOCK
+) -> Failure | None:
     """(reason, message) for a child process that ended without a message of its own, or None.
 
     each, clock: the seconds after which a launch is stopped.
@@ -411,7 +473,7 @@ class Place(NamedTuple):
     flats: dict  # array -> (type, elements, bytes from start on)
 
 
-def written(file, flats):
+def written(file: IO[bytes], flats: Mapping[str, np.ndarray]) -> tuple:
     """Write the flat arrays of a job behind those of the others: their Place.
 
     Each begins where an allocation of cudaMalloc could.
@@ -421,11 +483,11 @@ def written(file, flats):
     for name, flat in flats.items():
         at = file.seek(rounded(file.tell(), DEVICE_ALIGNMENT)) - start
         places[name] = flat.dtype, flat.size, at
-        file.write(flat)
+        file.write(flat.data)
     return tuple(Place(start, file.tell() - start, places))
 
 
-def run_child(arguments, environment):
+def run_child(arguments: Sequence[str], environment: dict[str, str]) -> tuple[int | None, str]:
     """Run cuda_c_child.py: (exit status, or None when it was stopped; what it printed)."""
     # As a file and not as a module of this package, which would import Numba first.
     environment = process.python_environment(**environment)
@@ -443,7 +505,7 @@ def run_child(arguments, environment):
     return done.returncode, done.output
 
 
-def died(status, output):
+def died(status: int, output: str) -> str:
     """A sentence about a child process that ended badly, and the end of what it printed."""
     output = output.strip()
     if status < 0:

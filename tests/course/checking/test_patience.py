@@ -45,3 +45,10 @@ def test_an_endless_small_launch_ends_it():
     found = cuda_c_files.patiently(run, EXERCISE, [(SMALL,), (LARGE,)], None, {})
     assert found == ([], STOPPED)
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize("why", ["timeout", "crashed"])
+def test_who_is_stopped_behind_the_last_launch_has_done_all_and_a_crash_still_counts(why):
+    stopped = (why, "It ended.")
+    found = cuda_c_files.patiently(lambda *_: ([SMALL], stopped), EXERCISE, [(SMALL,)], None, {})
+    assert found == ([SMALL], None if why == "timeout" else stopped)
