@@ -54,6 +54,10 @@ FOUND = (
 )
 
 
+#: (reason, message, piece of code or "")
+Problem = tuple[str, str, str]
+
+
 @dataclass(frozen=True, kw_only=True)
 class CppExercise(Exercise):
     """An exercise whose answer is a C++ file. `tests` is the test program's name in cpp_tests/.
@@ -63,14 +67,14 @@ class CppExercise(Exercise):
     """
 
     tests: str
-    launches: bool = False
+    launches: bool = False  # type: ignore[assignment]  # of kernels the launches themselves
     kind: str = "cpp"
-    reference: object = None
-    inputs: object = None
+    reference: object = None  # type: ignore[assignment]  # the test program has its own
+    inputs: object = None  # type: ignore[assignment]  # as well
     shapes: tuple = ()
 
 
-def run(path, tests, seed, launches=False):
+def run(path: str | Path, tests: str, seed: int, launches: bool = False) -> Problem | None:
     """Compile and run a learner's file with its test program.
 
     path: the learner's file. tests: a file name in cpp_tests/. seed: what the inputs are drawn
@@ -101,13 +105,13 @@ def run(path, tests, seed, launches=False):
 
 
 @cache
-def _takes_pattern(command):
+def _takes_pattern(command: tuple[str, ...]) -> bool:
     """Whether this compiler gives variables that nobody sets a pattern."""
     asked = [*command, PATTERN, "-x", "c++", "-E", os.devnull]
     return process.run(asked, timeout=COMPILE_SECONDS).returncode == 0
 
 
-def _never_set(folder, tests):
+def _never_set(folder: Path, tests: Path) -> str:
     """What the compiler warns of variables that are read before they are set; "" if nothing."""
     from utils.cpu.cuda_c.build import compiler
 
@@ -124,7 +128,7 @@ def _never_set(folder, tests):
     return f" The compiler warns: `{name}` may be read in line {line} before it is set."
 
 
-def _compile(folder, path, tests):
+def _compile(folder: Path, path: Path, tests: Path) -> Problem | None:
     from utils.cpu.cuda_c.build import BuildError, compiler, system_libraries
 
     try:
@@ -152,7 +156,7 @@ def _compile(folder, path, tests):
     )
 
 
-def _judge(done, path):
+def _judge(done: process.Completed, path: Path) -> Problem | None:
     output = done.output
     if failure := re.search(r"^FAIL (\w+) (.*)$", output, re.M):
         return failure[1], failure[2], ""
@@ -169,7 +173,7 @@ def _judge(done, path):
     return "crashed", f"{process.exit_reason(done.returncode)}. {output.strip()[-300:]}", code
 
 
-def _star_first(path, line):
+def _star_first(path: Path, line: re.Match[str] | None) -> str:
     """A sentence where the line at fault has `*out[i]`, which takes the element first; else ""."""
     lines = path.read_text(encoding="utf-8").splitlines()
     found = line and STAR_FIRST.search(lines[int(line[1]) - 1])
@@ -180,7 +184,7 @@ def _star_first(path, line):
     return f" `{text}` is `*({name}[{index}])`: {meant}."
 
 
-def _telling(report):
+def _telling(report: str) -> str:
     """The most telling words of a sanitizer's report."""
     words = r"attempting .*?(?= on 0x|: )|[\w-]+"
     kind = re.search(rf"runtime error: (.*)|ERROR: AddressSanitizer: ({words})", report)

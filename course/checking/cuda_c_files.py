@@ -2,13 +2,17 @@
 
 import functools
 import re
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from course.checking import cpp, engines, work
 from course.checking.by_launch import large_says
+from course.checking.engines import Failure, Run
 from course.checking.evidence import failed
+from course.checking.model import Exercise
 from course.checking.rejected import (
     ASKS_WHO_IS_HERE,
     OUTSIDE,
@@ -18,23 +22,32 @@ from course.checking.rejected import (
     reject_mistake,
     tally,
 )
-from course.checking.trials import cases, large_trials, probe_trials, scaled_trials, special_trials
+from course.checking.trials import (
+    Trial,
+    cases,
+    large_trials,
+    probe_trials,
+    scaled_trials,
+    special_trials,
+)
 from utils import has_gpu
 from utils.cpu.cuda_c.cache import cache_folder, hash_of
-from utils.engine import target_arch
+from utils.engine import FORCE_CPU, target_arch
 from utils.files import scratch_folder, write_whole
 from utils.tools import process
 from utils.tools.diagnostics import excerpt
-from utils.tools.nvcc import find_nvcc
+from utils.tools.toolkit import find_nvcc
 
+#: (runs, what ended them, if anything did)
+Launched = tuple[list[Run], Failure | None]
 WATCHED_THREADS = 1 << 17  # launches up to this size are searched for races: they are compiled
 PATIENCE = 5  # times the usual seconds, for launches with large arrays that took longer
 NVCC_SECONDS = 300  # by the clock, for nvcc, which without a GPU has the last word
 MOST_POLLS = 64  # besides one for each thread, looks at one place again that may be no waiting
-LANES_APART = {engines.FORCE_CPU: "1", "CUDA_CPU_APART": "1"}
+LANES_APART = {FORCE_CPU: "1", "CUDA_CPU_APART": "1"}
 
 
-def as_path(exercise, answer):
+def as_path(exercise: Exercise, answer: Any) -> Path:
     """The path of the learner's file, or Rejected."""
     if answer is None or answer is Ellipsis:
         raise Rejected(
@@ -72,7 +85,7 @@ def as_path(exercise, answer):
     return path
 
 
-def check_cpp(exercise, answer, seed):
+def check_cpp(exercise: cpp.CppExercise, answer: Any, seed: int) -> str:
     failure = cpp.run(as_path(exercise, answer), exercise.tests, seed, exercise.launches)
     if failure:
         reason, message, code = failure
@@ -80,7 +93,7 @@ def check_cpp(exercise, answer, seed):
     return "It compiled, passed its tests on fresh inputs, and the sanitizers found nothing."
 
 
-def check_cuda_c(exercise, answer, seed):
+def check_cuda_c(exercise: Exercise, answer: Any, seed: int) -> str:
     """Say what was tried, or raise Rejected."""
     path = as_path(exercise, answer)
     slip = exercise.slip and exercise.slip(path.read_text(encoding="utf-8"))
@@ -96,7 +109,7 @@ def check_cuda_c(exercise, answer, seed):
         raise
 
 
-def tried_cuda_c(exercise, path, seed):
+def tried_cuda_c(exercise: Exercise, path: Path, seed: int) -> str:
     """Say what was tried, or raise Rejected for what was found when it ran."""
     trials, special = list(cases(exercise, seed)), special_trials(exercise, seed)
     scaled = scaled_trials(exercise, seed)
@@ -107,7 +120,7 @@ def tried_cuda_c(exercise, path, seed):
         raise Rejected(*mistake)
     orders = engines.orders_in_cuda_c(seed, exercise.orders)
     jobs = [(orders[0], trials + once), *((order, trials) for order in orders[1:])]
-    runs = []
+    runs: list[Run] = []
     # All was watched, and nothing found: then the same build serves for the other orders, too.
     whole = len(watched) == len(trials + once) and not mistake
     if whole:
@@ -133,24 +146,39 @@ def tried_cuda_c(exercise, path, seed):
     return tally(runs)
 
 
-def launched(exercise, path, trials, rng, order, watched):
+def launched(
+    exercise: Exercise,
+    path: Path,
+    trials: list[Trial],
+    rng: np.random.Generator,
+    order: dict[str, str],
+    watched: bool,
+) -> Launched:
     """(runs, failure or None) of these trials in one order of the threads.
 
     watched: whether the build that watches every access serves, where it is the CPU engine's.
     """
-    on_cpu = not has_gpu() or engines.FORCE_CPU in order
+    on_cpu = not has_gpu() or FORCE_CPU in order
     check, awaited = watched and on_cpu, exercise.awaited if on_cpu else None
     run = runner(exercise, path, check, awaited)
     return patiently(run, exercise, trials, rng, order)
 
 
-def runner(exercise, path, check, awaited):
+def runner(
+    exercise: Exercise, path: Path, check: bool, awaited: Callable | None
+) -> Callable[..., Launched]:
     """`engines.run_cuda_c` of these trials, rng and order, and of a patience."""
     name = exercise.kernel_name
     return functools.partial(engines.run_cuda_c, path, name, check=check, waits_for=awaited)
 
 
-def patiently(run, exercise, trials, rng, order):
+def patiently(
+    run: Callable[..., Launched],
+    exercise: Exercise,
+    trials: list[Trial],
+    rng: np.random.Generator,
+    order: dict[str, str],
+) -> Launched:
     """(runs, failure or None) of run(trials, rng, order), a `runner`.
 
     Who was stopped only where the arrays are large gets more time: on a slow or busy computer a
@@ -167,7 +195,7 @@ def patiently(run, exercise, trials, rng, order):
     return runs, failure
 
 
-def mark(runs, special, scaled):
+def mark(runs: Iterable[Run], special: Sequence[Trial], scaled: Sequence[Trial]) -> None:
     """Note in each run whether it was one of these trials, or one of those."""
     of_special, of_scaled = ({id(trial[2]) for trial in trials} for trials in (special, scaled))
     for run in runs:
@@ -175,7 +203,7 @@ def mark(runs, special, scaled):
         run.scaled = id(run.arguments) in of_scaled
 
 
-def mark_counted(runs, watched):
+def mark_counted(runs: Iterable[Run], watched: Iterable[Run]) -> None:
     """Note in each run what was counted when it was watched: it tells more of why it is wrong."""
     counts_of = {id(run.arguments): run.counts for run in watched}
     for run in runs:
@@ -184,7 +212,7 @@ def mark_counted(runs, watched):
             run.most_of_one_thread = engines.most_of_one_thread(run)
 
 
-def reject_failure(failure, runs, exercise):
+def reject_failure(failure: Failure | None, runs: list[Run], exercise: Exercise) -> None:
     """Reject for what ended the launches, unless an earlier launch tells more."""
     if not failure:
         return
@@ -195,7 +223,7 @@ def reject_failure(failure, runs, exercise):
     raise Rejected(failure[0], message, code=code)
 
 
-def reject_unmet(mistake, counts, exercise):
+def reject_unmet(mistake: Failure | None, counts: Iterable[work.Work], exercise: Exercise) -> None:
     """Reject right values that were computed in another way than the task asks for.
 
     mistake: what stopped whoever watched the accesses, if anything did.
@@ -209,7 +237,7 @@ def reject_unmet(mistake, counts, exercise):
             raise Rejected(*unmet)
 
 
-def reject_leaks(runs, path):
+def reject_leaks(runs: Iterable[Run], path: Path) -> None:
     """Reject where a launch left memory of the device's heap behind."""
     for run in runs:
         if run.counts and run.counts["heap"]:
@@ -219,7 +247,7 @@ def reject_leaks(runs, path):
             raise Rejected("leak", f"{says} {run.counts['heap']:,} blocks were left.", code=code)
 
 
-def reject_by_counts(runs, exercise):
+def reject_by_counts(runs: Iterable[Run], exercise: Exercise) -> None:
     """Reject what is right, and was stored by several threads, or by one that waited for others."""
     for run in runs:
         if not run.counts:
@@ -237,7 +265,7 @@ REMEMBERS = (
 )
 
 
-def reject_if_it_remembers(runs, exercise, path):
+def reject_if_it_remembers(runs: Iterable[Run], exercise: Exercise, path: Path) -> None:
     """Reject where each of the same launches leaves something else in a device variable.
 
     What is written there anew, or put back at the end, is the same each time.
@@ -246,12 +274,14 @@ def reject_if_it_remembers(runs, exercise, path):
         return
     trials, rng = 2 * probe_trials(exercise), np.random.default_rng(0)
     again, _ = engines.run_cuda_c(path, exercise.kernel_name, trials, rng, ON_CPU, check=True)
-    left = [run.counts["lasting"] for run in again[-1 :: -len(trials) // 2]]
+    left = [engines.counts_of(run)["lasting"] for run in again[-1 :: -len(trials) // 2]]
     if len(set(left)) > 1:
         raise Rejected("remembers", REMEMBERS)
 
 
-def reject_cuda_c_that_needs_all_lanes(exercise, path, trials, seed):
+def reject_cuda_c_that_needs_all_lanes(
+    exercise: Exercise, path: Path, trials: list[Trial], seed: int
+) -> None:
     """Launch where `__activemask()` names a part of the lanes only: a GPU promises no more."""
     if not ASKS_WHO_IS_HERE.search(path.read_text()):
         return
@@ -263,7 +293,7 @@ def reject_cuda_c_that_needs_all_lanes(exercise, path, trials, seed):
         raise Rejected("warp_mask", WHO_IS_HERE)
 
 
-def reject_if_nvcc_does(path):
+def reject_if_nvcc_does(path: Path) -> None:
     """Compile with nvcc where it is: it reads C++ in its own way, and knows what each name means.
 
     The CPU engine refuses only those calls of the host's code that tokens alone tell.
@@ -287,7 +317,14 @@ def reject_if_nvcc_does(path):
         )
 
 
-def watch_cuda_c(exercise, path, trials, special, scaled, seed):
+def watch_cuda_c(
+    exercise: Exercise,
+    path: Path,
+    trials: list[Trial],
+    special: list[Trial],
+    scaled: list[Trial],
+    seed: int,
+) -> tuple[list[Run], list[work.Work], Failure | None]:
     """Watch every access of the smaller launches, and of the probes; reject races and the like.
 
     special, scaled: those of the trials that have such numbers. Returns (runs, the Work of each
@@ -311,31 +348,32 @@ def watch_cuda_c(exercise, path, trials, special, scaled, seed):
         if exercise.race_free or not has_gpu():
             raise Rejected(*failure)
         return [], [], None  # no C++ compiler here; only a race needs one, as no GPU notices it
-    counts = [work.counted(run.counts, run.launch) for run in runs[len(small) :]]
+    probed = runs[len(small) :]
+    counts = [work.counted(engines.counts_of(run), run.launch) for run in probed]
     return runs[: len(small)], counts, failure
 
 
-def reject_if_only_small(runs, trial, exercise):
+def reject_if_only_small(runs: list[Run], trial: Trial, exercise: Exercise) -> None:
     """Reject where all launches were right until the one with the large arrays."""
     if not any(failed(run, exercise) for run in runs):
         raise Rejected("only_small", large_says(runs, trial[2]))
 
 
-ON_CPU = {engines.FORCE_CPU: "1"}
+ON_CPU = {FORCE_CPU: "1"}
 
 
 @functools.cache
-def least_counts(exercise):
+def least_counts(exercise: Exercise) -> list[work.Work]:
     """The Work of the solution, a CUDA C file, in each of the probes."""
     trials, rng = probe_trials(exercise), np.random.default_rng(0)
     path, name = solution_file(exercise), exercise.kernel_name
     runs, _ = engines.run_cuda_c(path, name, trials, rng, ON_CPU, check=True)
-    return [work.counted(run.counts, run.launch) for run in runs]
+    return [work.counted(engines.counts_of(run), run.launch) for run in runs]
 
 
-def solution_file(exercise):
+def solution_file(exercise: Exercise) -> Path:
     """The solution's file, among what is built: the same one each time, so it is built once."""
-    text = exercise.solution
+    text = str(exercise.solution)
     path = cache_folder() / "solutions" / hash_of(text) / Path(exercise.path).name
     if not path.is_file():
         write_whole(path, text)

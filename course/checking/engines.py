@@ -393,10 +393,16 @@ def run_cuda_c(
     return done, failure
 
 
+def counts_of(run: Run) -> dict[str, int]:
+    """What was counted in a launch of CUDA C that was watched. TypeError of another one."""
+    if run.counts is None:
+        raise TypeError("nothing is counted in a launch that is not watched")
+    return run.counts
+
+
 def most_of_one_thread(run: Run) -> int:
     """How many elements of the output one thread has stored to, of a run that was counted."""
-    stored: int = (run.counts or {})["most_stored"]
-    return stored // run.actual.itemsize
+    return counts_of(run)["most_stored"] // run.actual.itemsize
 
 
 def collect_all(runs: Sequence[Laid], folder: Path) -> list[Run]:

@@ -6,6 +6,8 @@ import inspect
 import linecache
 import textwrap
 from pathlib import Path
+from types import FunctionType
+from typing import Any
 
 import numpy as np
 from numba.core.errors import NumbaError
@@ -13,8 +15,10 @@ from numba.core.errors import NumbaError
 from course.checking import drawn, engines, kept, limits, typing, work
 from course.checking.by_launch import large_says
 from course.checking.diagnose import diagnose
+from course.checking.engines import Run
 from course.checking.evidence import failed, plain
 from course.checking.limits import Budget, TooLong, TooSlow
+from course.checking.model import Demand, Exercise, Launch
 from course.checking.rejected import (
     ASKS_WHO_IS_HERE,
     SAME_PLACE,
@@ -32,6 +36,7 @@ from course.checking.rejected import (
 from course.checking.report import as_html
 from course.checking.trials import (
     TRACED_THREADS,
+    Trial,
     as_output,
     cases,
     large_trials,
@@ -42,7 +47,7 @@ from course.checking.trials import (
 from utils import has_gpu
 from utils.cpu.numba_cuda import IN_STEP, lanes_apart
 from utils.cpu.numba_cuda.arguments import argument, match, type_of
-from utils.tracer import trace
+from utils.tracer import Trace, trace
 
 GONE = (
     "A kernel, of this cell or of an earlier one, read or wrote outside its arrays, and the GPU"
@@ -51,7 +56,7 @@ GONE = (
 )
 
 
-def check_numba(exercise, answer, seed):
+def check_numba(exercise: Exercise, answer: Any, seed: int) -> str:
     """Say what was tried, or raise Rejected."""
     kernel = as_kernel(exercise, answer)
     reject_declared_types(exercise, kernel, seed)
@@ -65,12 +70,13 @@ def check_numba(exercise, answer, seed):
         raise
 
 
-def try_numba(exercise, kernel, seed):
+def try_numba(exercise: Exercise, kernel: Any, seed: int) -> str:
     """The same for what is a kernel."""
     before = kept.outside(kernel.py_func)
     if exercise.race_free:
         reject_races(kernel, exercise, seed)
-    runs, case = [], ()
+    runs: list[Run] = []
+    case: Trial | None = None
     try:
         run_all_watched(kernel, exercise, seed, runs)
         reject_if_wrong(runs, exercise)
@@ -87,7 +93,7 @@ def try_numba(exercise, kernel, seed):
             order = None if exercise.race_free or large else seed
             with (patient if large else usual).piece():
                 runs.append(engines.run_guarded(kernel, *case, rng, order, not large))
-        case = ()
+        case = None
         runs += special_runs(kernel, exercise, seed)
         runs += scaled_runs(kernel, exercise, seed)
     except (engines.Stopped, TooLong, TooSlow) as stopped:
@@ -119,10 +125,10 @@ def try_numba(exercise, kernel, seed):
     return tally(runs)
 
 
-def reject_means(kernel, exercise, seed):
+def reject_means(kernel: Any, exercise: Exercise, seed: int) -> None:
     """Reject what is right, but not by the accesses, or with as little work, as is asked for."""
     if exercise.demand:
-        reject_if_unmet(kernel, exercise, seed)
+        reject_if_unmet(kernel, exercise, exercise.demand, seed)
     reject_if_unfair(kernel, exercise)
 
 
@@ -132,7 +138,7 @@ SPECIAL_INPUT = (
 )
 
 
-def scaled_runs(kernel, exercise, seed):
+def scaled_runs(kernel: Any, exercise: Exercise, seed: int) -> list[Run]:
     """Launches on the real engine with inputs of very small and very large numbers."""
     budget, runs = limits.budget_of_engine(), []
     for trial in scaled_trials(exercise, seed):
@@ -143,7 +149,7 @@ def scaled_runs(kernel, exercise, seed):
     return runs
 
 
-def special_runs(kernel, exercise, seed):
+def special_runs(kernel: Any, exercise: Exercise, seed: int) -> list[Run]:
     """Launches on the real engine with inputs of special numbers."""
     budget, runs = limits.budget_of_engine(), []
     for trial in special_trials(exercise, seed):
@@ -160,7 +166,7 @@ def special_runs(kernel, exercise, seed):
     return runs
 
 
-def reject_numba_that_needs_all_lanes(kernel, exercise, seed):
+def reject_numba_that_needs_all_lanes(kernel: Any, exercise: Exercise, seed: int) -> None:
     """Launch where `cuda.activemask()` names a part of the lanes only: a GPU promises no more."""
     if not ASKS_WHO_IS_HERE.search(inspect.getsource(kernel.py_func)):
         return
@@ -175,7 +181,7 @@ def reject_numba_that_needs_all_lanes(kernel, exercise, seed):
             raise Rejected("warp_mask", WHO_IS_HERE)
 
 
-def left_early(function) -> tuple[str, ...]:
+def left_early(function: FunctionType) -> tuple[str, ...]:
     """A line that says so where a thread may `return` before a barrier that follows."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
@@ -195,8 +201,10 @@ def left_early(function) -> tuple[str, ...]:
     )
 
 
-def in_small_blocks(launch, runs):
+def in_small_blocks(launch: Launch | None, runs: list[Run]) -> tuple[str, ...]:
     """A line that says so where all blocks that went well had more threads than this launch's."""
+    if launch is None:
+        return ()
     threads = int(np.prod(launch.block))
     least = min((int(np.prod(run.launch.block)) for run in runs), default=0)
     if least <= threads:
@@ -207,7 +215,7 @@ def in_small_blocks(launch, runs):
     )
 
 
-def run_all_watched(kernel, exercise, seed, runs):
+def run_all_watched(kernel: Any, exercise: Exercise, seed: int, runs: list[Run]) -> None:
     """Add to runs each case in several orders of the threads, every access watched."""
     budget, wrong = limits.budget_of_engine(), False
     shuffled = range(seed, seed + exercise.orders)
@@ -225,7 +233,7 @@ def run_all_watched(kernel, exercise, seed, runs):
             break
 
 
-def reject_untyped(kernel, exercise, seed, reason=None):
+def reject_untyped(kernel: Any, exercise: Exercise, seed: int, reason: str | None = None) -> None:
     """Ask numba-cuda whether a GPU could run it at all: the CPU engine runs more than that.
 
     reason: why it is rejected otherwise. Most reasons tell more than the compiler does; it knows
@@ -249,16 +257,16 @@ FROM_OUTSIDE = (
 )
 
 
-def reject_drawn(kernel, exercise, seed):
+def reject_drawn(kernel: Any, exercise: Exercise, seed: int) -> None:
     """Launch with sizes drawn by what they may be; reject by the smallest that goes wrong."""
 
-    def runs_of(shape, rng):
+    def runs_of(shape: tuple, rng: np.random.Generator) -> list[Run]:
         arguments = exercise.inputs(rng, shape)
         case = shape, exercise.launches_for(shape)[-1], arguments, as_output(exercise, arguments)
         with budget.piece():
             return [engines.run_watched(kernel, *case, rng, seed, exercise.always)]
 
-    def fails(shape, rng):
+    def fails(shape: tuple, rng: np.random.Generator) -> bool:
         return diagnose(runs_of(shape, rng), exercise) is not None
 
     budget = limits.budget_of_engine()
@@ -270,7 +278,7 @@ def reject_drawn(kernel, exercise, seed):
         reject_if_wrong(runs_of(*smallest), exercise)
 
 
-def reject_if_unfair(kernel, exercise):
+def reject_if_unfair(kernel: Any, exercise: Exercise) -> None:
     """Count who does the work in a few launches; reject races and what no right answer needs."""
     for probe, least in zip(probes(exercise), least_work(exercise), strict=True):
         traced = traced_probe(kernel, exercise, probe)
@@ -280,7 +288,7 @@ def reject_if_unfair(kernel, exercise):
             raise Rejected(*unmet)
 
 
-def traced_probe(kernel, exercise, probe):
+def traced_probe(kernel: Any, exercise: Exercise, probe: tuple[tuple, Launch]) -> Trace:
     """The Trace of a launch on inputs that are always the same."""
     shape, launch = probe
     arguments = exercise.inputs(np.random.default_rng(0), shape)
@@ -290,26 +298,28 @@ def traced_probe(kernel, exercise, probe):
 
 
 @functools.cache
-def least_work(exercise):
+def least_work(exercise: Exercise) -> Any:
     """The Work of the solution in each of the probes."""
     traces = (traced_probe(exercise.solution, exercise, probe) for probe in probes(exercise))
     return [work.work_of(traced) for traced in traces]
 
 
-def reject_if_unmet(kernel, exercise, seed):
+def reject_if_unmet(kernel: Any, exercise: Exercise, demand: Demand, seed: int) -> None:
     """Trace one more launch, or two; reject accesses that are not as the exercise demands."""
-    for shape in filter(None, (exercise.demand.shape, exercise.demand.ragged)):
-        reject_if_unmet_with(shape, kernel, exercise, seed)
+    for shape in filter(None, (demand.shape, demand.ragged)):
+        reject_if_unmet_with(shape, kernel, exercise, demand, seed)
 
 
-def reject_if_unmet_with(shape, kernel, exercise, seed):
+def reject_if_unmet_with(
+    shape: tuple, kernel: Any, exercise: Exercise, demand: Demand, seed: int
+) -> None:
     """The same for one launch, on inputs of this shape."""
     arguments = exercise.inputs(np.random.default_rng(seed), shape)
     expected = np.asarray(exercise.reference(**plain(arguments)))
     arrays = engines.host_arrays(arguments, expected, np.random.default_rng(0))
     launch = exercise.launches_for(shape)[0]
     traced = trace(kernel, launch.grid, launch.block, *arrays.values())
-    unmet = exercise.demand.unmet(traced)
+    unmet = demand.unmet(traced)
     if not unmet:
         return
     reason, says, row = unmet
@@ -320,7 +330,7 @@ def reject_if_unmet_with(shape, kernel, exercise, seed):
     raise Rejected(reason, says, code=row.code, picture=as_html(figure))
 
 
-def reject_races(kernel, exercise, seed):
+def reject_races(kernel: Any, exercise: Exercise, seed: int) -> None:
     """Trace the smaller launches; reject a kernel in which two threads race, right or wrong."""
     for _, launch, arguments, expected in cases(exercise, seed):
         if np.prod(launch.threads) > TRACED_THREADS:
@@ -342,7 +352,7 @@ PLAIN_READ = (
 )
 
 
-def reject_traced_races(traced):
+def reject_traced_races(traced: Trace) -> None:
     """Reject, with a picture, if threads of a Trace race."""
     if not traced.races:
         return
@@ -357,12 +367,13 @@ def reject_traced_races(traced):
     raise Rejected("race", *problem.splitlines(), code=traced.races[0].code, picture=picture)
 
 
-def space_of(race, traced):
+def space_of(race: Any, traced: Trace) -> str:
     """The kind of memory that a race is in: in shared memory a barrier helps."""
-    return traced.events.spaces[traced.events.memory[race.events[0]]]
+    space: str = traced.events.spaces[traced.events.memory[race.events[0]]]
+    return space
 
 
-def as_kernel(exercise, answer):
+def as_kernel(exercise: Exercise, answer: Any) -> Any:
     """The kernel itself, or Rejected with what it is instead."""
     function = getattr(answer, "py_func", None)
     if not inspect.isfunction(function):
@@ -387,7 +398,7 @@ DECLARED = (
 )
 
 
-def reject_declared_types(exercise, kernel, seed):
+def reject_declared_types(exercise: Exercise, kernel: Any, seed: int) -> None:
     """Reject a kernel whose signature takes other types, or changes the numbers that it is given.
 
     A GPU's Numba says so itself.
@@ -404,11 +415,11 @@ def reject_declared_types(exercise, kernel, seed):
         raise Rejected("wrong_dtype", DECLARED.format(f"{error}.")) from None
     for name, before, after in zip(given, ready, cast, strict=True):
         if np.isscalar(before) and before != after:
-            says = f"`{name}` is {before}, and the type that is declared makes it {after}."
+            says = f"`{name}` is {before!s}, and the type that is declared makes it {after!s}."
             raise Rejected("wrong_dtype", DECLARED.format(says))
 
 
-def what_it_is(exercise, answer):
+def what_it_is(exercise: Exercise, answer: Any) -> str:
     """A sentence on an answer that is no kernel."""
     if answer is None or answer is Ellipsis:
         return f"check() got `{answer}`, not a kernel. Did the cell that defines it run?"
@@ -434,7 +445,7 @@ NO_SOURCE = (
 )
 
 
-def is_device_function(kernel):
+def is_device_function(kernel: Any) -> bool:
     """Whether it was made with device=True (numba.cuda and the CPU engine say it differently)."""
     options = getattr(kernel, "targetoptions", {})
     return bool(options.get("device") or getattr(kernel, "device", False) is True)

@@ -4,6 +4,9 @@ import inspect
 import linecache
 import re
 import traceback
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +16,9 @@ from course.checking.diagnose import (
     diagnose,
     may_have_read_outside,
 )
+from course.checking.engines import Run, Stopped
+from course.checking.limits import TooLong
+from course.checking.model import Exercise
 from course.checking.text import COMMENTS, shown
 from utils import has_gpu
 from utils.tools.diagnostics import unstyled
@@ -28,13 +34,15 @@ WHO_IS_HERE = (
 class Rejected(Exception):
     """The answer cannot be accepted: a reason key, lines for the learner, a piece of code."""
 
-    def __init__(self, reason, *lines, code="", run=None, picture=""):
+    def __init__(
+        self, reason: str, *lines: str, code: str = "", run: Run | None = None, picture: str = ""
+    ) -> None:
         super().__init__(reason)
         self.reason, self.lines, self.code = reason, lines, code
         self.run, self.picture = run, picture
 
 
-def too_long(exercise, long):
+def too_long(exercise: Exercise, long: TooLong) -> str:
     """A sentence about what was stopped."""
     one = "call" if exercise.kind in ("function", "torch") else "launch"
     return f"One {one} was stopped after {long.seconds:g} seconds. Does every loop end?"
@@ -70,7 +78,7 @@ OTHER_BLOCKS = (
 )
 
 
-def tally(runs):
+def tally(runs: Sequence[Run]) -> str:
     """How much was tried."""
     sizes = len({run.shape for run in runs})
     on_gpu = ", and on the GPU" if has_gpu() else ""
@@ -80,7 +88,9 @@ def tally(runs):
     )
 
 
-def reject_if_wrong(runs, exercise, watched=None):
+def reject_if_wrong(
+    runs: list[Run], exercise: Exercise, watched: tuple[str, str] | None = None
+) -> None:
     """Reject if a run is wrong. watched: what stopped CUDA C, which may tell why."""
     finding = diagnose(runs, exercise)
     if not finding:
@@ -93,15 +103,15 @@ def reject_if_wrong(runs, exercise, watched=None):
     raise Rejected(finding.reason, says, run=finding.run)
 
 
-def parameters(exercise):
+def parameters(exercise: Exercise) -> list[str]:
     """The parameter names that the answer must take, in order."""
     if exercise.kind == "cuda_c":
         return list(exercise.inputs(np.random.default_rng(0), exercise.shapes[-1]))
-    function = getattr(exercise.solution, "py_func", exercise.solution)
+    function: Any = getattr(exercise.solution, "py_func", exercise.solution)
     return list(inspect.signature(function).parameters)
 
 
-def check_arity(function, wanted):
+def check_arity(function: Callable, wanted: Sequence[str]) -> None:
     try:
         inspect.signature(function).bind(*wanted)
     except TypeError:
@@ -113,7 +123,7 @@ def check_arity(function, wanted):
         ) from None
 
 
-def crashed(stopped, function):
+def crashed(stopped: Stopped, function: FunctionType) -> Rejected:
     """A Rejected that shows the one line of the learner's code where it was, and the thread."""
     error, file = stopped.error, function.__code__.co_filename
     try:
@@ -152,7 +162,7 @@ CRASHES = {
 }
 
 
-def short_message(error):
+def short_message(error: BaseException | str) -> str:
     """The first sentences of a message: Numba's compiler goes on with every failed overload."""
     plain = unstyled(shown(error, str))  # numba-cuda's compiler underlines
     lines = [line.strip() for line in plain.splitlines() if line.strip()]
@@ -173,10 +183,11 @@ KINDS = {
 }
 
 
-def barriers_in_branches(source):
+def barriers_in_branches(source: str) -> bool:
     """Whether CUDA C has a `__syncthreads()`, and none that stands outside of `if` and `else`."""
     source = COMMENTS.sub("", source)
-    inside, found = [], []
+    inside: list[bool] = []
+    found: list[bool] = []
     for token in re.finditer(r"[{}]|__syncthreads\s*\(", source):
         before = re.split(r"[;{}]", source[: token.start()])[-1]
         in_branch = bool(re.search(r"\b(if|else)\b", before))
@@ -189,16 +200,20 @@ def barriers_in_branches(source):
     return bool(found) and all(found)
 
 
-def reject_mistake(failure, kinds=KINDS, exercise=None, source=""):
+def reject_mistake(
+    failure: tuple[str, str] | None,
+    kinds: Mapping[str, str] = KINDS,
+    exercise: Exercise | None = None,
+    source: str = "",
+) -> None:
     """Reject for a mistake that the CPU runtime has named, with its sentence and thread.
 
     exercise: whose rules the advice must not contradict. source: the answer, of CUDA C.
     """
-    for part in re.finditer(
-        r"([^\n]*) \[([a-z-]+)\](?:\n *(in kernel [^\n]*))?", failure[1] if failure else ""
-    ):
+    said = failure[1] if failure else ""
+    for part in re.finditer(r"([^\n]*) \[([a-z-]+)\](?:\n *(in kernel [^\n]*))?", said):
         if part[2] in kinds:
-            before = failure[1][: part.start()].strip() if part[2] == "deadlock" else ""
+            before = said[: part.start()].strip() if part[2] == "deadlock" else ""
             lines = [
                 re.sub(r"^.*/", "", line)
                 for line in (*before.splitlines(), part[1], part[3] or "")

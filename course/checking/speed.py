@@ -6,12 +6,14 @@ refuses nothing: what an exercise demands of memory it counts (`Exercise.demand`
 
 import functools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from course.checking.cuda_c_files import solution_file
-from course.checking.model import Out, cover
+from course.checking.model import Exercise, Out, Speed, cover
 from course.checking.rejected import Rejected
+from course.checking.triton_kernels import TritonExercise
 from utils import compare, cuda_c, has_gpu, pick
 from utils.estimate import Blank, Estimate, Launch, Unknown, estimate
 from utils.estimate.gpus import with_article
@@ -34,7 +36,14 @@ class Report:
     estimated: bool
 
 
-def speed_of(exercise, answer) -> Report | None:
+def speed_told(exercise: Exercise) -> Speed:
+    """At which size an exercise's time is told. TypeError of one that does not say so."""
+    if exercise.speed is None:
+        raise TypeError(f"{exercise.id} says no size at which its time is told")
+    return exercise.speed
+
+
+def speed_of(exercise: Exercise, answer: Any) -> Report | None:
     """The Report of an answer that was accepted; None where there is nothing to tell."""
     if getattr(exercise, "speed", None) is None:
         return None
@@ -46,9 +55,10 @@ def speed_of(exercise, answer) -> Report | None:
         return Report((f"There is no estimate of its time: {unknown}.",), estimated=True)
 
 
-def reject_over_goal(exercise, answer) -> None:
+def reject_over_goal(exercise: Exercise, answer: Any) -> None:
     """Reject a right answer whose estimate is longer than the text allows."""
-    goal = getattr(exercise, "speed", None) and exercise.speed.goal
+    told_at = getattr(exercise, "speed", None)
+    goal = told_at and told_at.goal
     if not goal or answer is exercise.solution:  # which the goal is counted from
         return
     try:
@@ -59,13 +69,13 @@ def reject_over_goal(exercise, answer) -> None:
         raise Rejected("over_goal", " ".join(sentences(exercise, mine)))
 
 
-def measured(exercise, answer) -> tuple:
+def measured(exercise: Exercise, answer: Any) -> tuple:
     """Sentences about the times of an answer and of the solution, taken in turn on this GPU."""
-    launch = launch_of(exercise, exercise.speed.size)
+    launch = launch_of(exercise, speed_told(exercise).size)
     rivals = {ANSWER: answer, SOLUTION: exercise.solution}
     if exercise.kind == "triton":
         arrays = [tensor_on_device(arg) for arg in launch.args]
-        shape = (launch.grid,)
+        shape: tuple = (launch.grid,)
     else:
         arrays = [on_device(arg) for arg in launch.args]
         shape = launch.grid, launch.block
@@ -76,17 +86,18 @@ def measured(exercise, answer) -> tuple:
     taken = compare(works).timings
     mine, ours = (taken[label].median for label in (ANSWER, SOLUTION))
     return (
-        f"With {exercise.speed.of} your kernel takes {format_ms(mine)} on this GPU"
+        f"With {speed_told(exercise).of} your kernel takes {format_ms(mine)} on this GPU"
         f"{beside(mine, ours)}",
     )
 
 
-def sentences(exercise, mine: Estimate) -> tuple:
+def sentences(exercise: Exercise, mine: Estimate) -> tuple:
     """Sentences about an answer's estimate, beside the solution's. Raises Unknown."""
     ours = of_solution(exercise)
-    where = with_article(exercise.speed.gpu)
+    speed = speed_told(exercise)
+    where = with_article(speed.gpu)
     first = (
-        f"On {where}, with {exercise.speed.of}, your kernel would take about "
+        f"On {where}, with {speed.of}, your kernel would take about "
         f"{format_ms(1e3 * mine.seconds)}{beside(1e3 * mine.seconds, 1e3 * ours.seconds)}"
     )
     why = f"What takes longest is {WORDS[mine.limit]}."
@@ -101,7 +112,7 @@ def sentences(exercise, mine: Estimate) -> tuple:
     return (first, " ".join([why, *changes]), how_far)
 
 
-def on_device(arg):
+def on_device(arg: Any) -> Any:
     """An argument of a launch on the GPU."""
     from numba import cuda
 
@@ -110,7 +121,7 @@ def on_device(arg):
     return cuda.to_device(arg) if np.ndim(arg) else arg
 
 
-def tensor_on_device(arg):
+def tensor_on_device(arg: Any) -> Any:
     """The same for a Triton kernel."""
     import torch
 
@@ -119,7 +130,7 @@ def tensor_on_device(arg):
     return arg.to(pick(gpu="cuda", cpu="cpu")) if isinstance(arg, torch.Tensor) else arg
 
 
-def configured(kernel, shape):
+def configured(kernel: Any, shape: tuple) -> Any:
     """kernel[grid], or kernel[grid, block]."""
     return kernel[shape if len(shape) > 1 else shape[0]]
 
@@ -134,7 +145,7 @@ def beside(mine: float, ours: float) -> str:
     return f"; the solution of this exercise takes {ratio} as long ({format_ms(ours)})."
 
 
-def kernel_of(exercise, answer):
+def kernel_of(exercise: Exercise, answer: Any) -> Any:
     """What is launched: a Numba kernel, or the kernel of a CUDA C file."""
     if exercise.kind != "cuda_c":
         return answer
@@ -143,37 +154,39 @@ def kernel_of(exercise, answer):
 
 
 @functools.cache
-def of_solution(exercise) -> Estimate:
+def of_solution(exercise: Exercise) -> Estimate:
     """The estimate for the solution, once in a process."""
     return estimate_of(exercise, exercise.solution)
 
 
-def estimate_of(exercise, answer) -> Estimate:
+def estimate_of(exercise: Exercise, answer: Any) -> Estimate:
     """The estimate for an answer at the exercise's GPU size. Raises Unknown."""
-    speed = exercise.speed
+    speed = speed_told(exercise)
     kernel = kernel_of(exercise, answer)
 
-    def launch(size):
+    def launch(size: int) -> Launch:
         return launch_of(exercise, size, kernel)
 
     return estimate(launch, speed.gpu, speed.size, speed.small)
 
 
-def launch_of(exercise, size, kernel=None) -> Launch:
+def launch_of(exercise: Exercise, size: int, kernel: Any = None) -> Launch:
     """A launch of a kernel, with the exercise's own inputs, of a size."""
-    speed = exercise.speed
+    speed = speed_told(exercise)
     shape = speed.shape(size)
     block = speed.block
-    if exercise.kind == "triton":
+    if isinstance(exercise, TritonExercise):
         args = (*map(tensor, inputs_of(exercise, shape).values()), block)
         return Launch(kernel, exercise.grid(shape, block), TRITON_THREADS, args)
-    launches = cover(exercise.extents(shape), block) if block else exercise.launches_for(shape)
-    launch = launches[0]
+    if isinstance(block, tuple):
+        launch = cover(exercise.extents(shape), block)[0]
+    else:
+        launch = exercise.launches_for(shape)[0]
     args = tuple(map(argument, inputs_of(exercise, shape).values()))
     return Launch(kernel, launch.grid, launch.block, args)
 
 
-def tensor(value):
+def tensor(value: Any) -> Any:
     """An input as an estimate of a Triton kernel takes it."""
     import torch
 
@@ -182,12 +195,13 @@ def tensor(value):
 
 
 @functools.lru_cache(maxsize=2)
-def inputs_of(exercise, shape):
+def inputs_of(exercise: Exercise, shape: tuple) -> dict[str, Any]:
     """The exercise's own inputs: the answer and the solution take copies of the same ones."""
-    return exercise.inputs(np.random.default_rng(0), shape)
+    given: dict[str, Any] = exercise.inputs(np.random.default_rng(0), shape)
+    return given
 
 
-def argument(value):
+def argument(value: Any) -> Any:
     """An input as an estimate takes it: the arrays that a kernel fills are Blank."""
     if isinstance(value, Out):
         return Blank(value.shape, value.dtype)

@@ -8,7 +8,9 @@ process kernels are the interpreter's, which that compiler does not take.
 import functools
 import json
 import types
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,13 +25,13 @@ KNOWN = {"_fields", "__triton_aggregate__"}
 compiler = Asked(Path(__file__).with_name("triton_front_child.py"), TRITON_INTERPRET="0")
 
 
-def refused(function, arguments):
+def refused(function: types.FunctionType, arguments: Mapping[str, Any]) -> list | None:
     """(message, line or None) of what Triton cannot compile for these arguments, or None.
 
     function: the kernel's Python function. arguments: of a launch, by name. None also where it
     cannot be asked: the process does not start, or the kernel uses namedtuples or aggregates.
     """
-    functions = {}
+    functions: dict[str, tuple] = {}
     try:
         key = describe(function, functions, described)
         kinds = [kind_of(value) for value in arguments.values()]
@@ -39,10 +41,11 @@ def refused(function, arguments):
 
 
 @functools.lru_cache(maxsize=256)
-def ask(request):
+def ask(request: str) -> list | None:
     """What the compiler says. Asked once for each request."""
     try:
-        return compiler.ask(request)
+        answer: list | None = compiler.ask(request)
+        return answer
     except NoAnswer:
         return NO_ANSWER
 
@@ -50,7 +53,7 @@ def ask(request):
 # ---- a kernel in words
 
 
-def described(value, functions):
+def described(value: Any, functions: dict) -> tuple[str, Any]:
     """(kind, what it is) of a global, as the other process builds it."""
     if isinstance(value, types.ModuleType):
         return "module", value.__name__
@@ -71,7 +74,7 @@ def described(value, functions):
     return "other", None  # an array, a list, a class, a plain function: Triton knows none
 
 
-def kind_of(argument):
+def kind_of(argument: Any) -> tuple[str, Any]:
     """(kind, dtype's name or value) of an argument."""
     argument = getattr(argument, "array", argument) if isinstance(argument, InOut) else argument
     if isinstance(argument, np.ndarray | Out):

@@ -15,6 +15,8 @@ import traceback
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +32,8 @@ from utils.engine import FORCE_CPU
 from utils.files import scratch_folder
 from utils.tools import process
 
+#: (reason, message, piece of code)
+Problem = tuple[str, str, str]
 SECONDS = 5  # of CPU time, for one launch
 CHILD_SECONDS = 600  # by the clock, on a busy computer
 ORDERS = (IN_STEP, 0)  # in which programs that use atomic operations take turns
@@ -63,7 +67,7 @@ class TritonExercise(Exercise):
 
     kind: str = "triton"
     blocks: tuple = ()
-    grid: Callable = None
+    grid: Callable
     rounds: bool = False
     call: str = ""
 
@@ -78,12 +82,12 @@ def name_kernels_as_numba_does() -> None:
             kind.py_func = property(lambda kernel: kernel.fn)
 
 
-def run(exercise: TritonExercise, answer, seed: int):
+def run(exercise: TritonExercise, answer: Any, seed: int) -> Problem | None:
     """None where the answer is right, else (reason, message, piece of code)."""
     function = getattr(answer, "fn", None)
     if not inspect.isfunction(function) or not hasattr(answer, "run"):
         return "not_a_kernel", _what_it_is(answer), ""
-    wanted = list(inspect.signature(exercise.solution.fn).parameters)
+    wanted = parameters_of(exercise.solution)
     has = list(inspect.signature(function).parameters)
     if len(has) != len(wanted):
         names = f"`{function.__name__}({', '.join(has)})`"
@@ -100,7 +104,7 @@ def what_was_left_out() -> str:
     return " Whether a GPU could run it was not asked: Triton's compiler does not start here."
 
 
-def _what_it_is(answer) -> str:
+def _what_it_is(answer: Any) -> str:
     if inspect.isfunction(answer):
         return f"`{answer.__name__}` is a plain Python function: write `@triton.jit` above it."
     if answer is None or answer is Ellipsis:
@@ -108,7 +112,7 @@ def _what_it_is(answer) -> str:
     return f"check() got an object of type {type(answer).__name__}; it takes the kernel itself."
 
 
-def judge(exercise: TritonExercise, answer, seed: int):
+def judge(exercise: TritonExercise, answer: Any, seed: int) -> Problem | None:
     """Launch in every shape on the engine: None, or (reason, message, piece of code)."""
     rng = np.random.default_rng(seed)
     shapes = exercise.all_shapes(rng)
@@ -132,37 +136,44 @@ def judge(exercise: TritonExercise, answer, seed: int):
     return without_call(exercise, answer)
 
 
-def without_call(exercise: TritonExercise, answer):
+def without_call(exercise: TritonExercise, answer: Any) -> Problem | None:
     """(reason, message, "") where a right answer leaves out the means of its task, or None."""
     if not exercise.call:
         return None
     nodes = ast.walk(ast.parse(whole_source(answer.fn)))
-    called = {node.func.attr for node in nodes if is_call_of_attribute(node)}
+    calls = [node.func for node in nodes if isinstance(node, ast.Call)]
+    called = {function.attr for function in calls if isinstance(function, ast.Attribute)}
     if exercise.call in called:
         return None
     return "other_means", f"`tl.{exercise.call}` is not called.", ""
 
 
-def is_call_of_attribute(node: ast.AST) -> bool:
-    """Whether this is a call such as `tl.load(...)`."""
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+def parameters_of(kernel: Any) -> list[str]:
+    """The names of a kernel's parameters, in order."""
+    return list(inspect.signature(kernel.fn).parameters)
 
 
-def with_sizes(exercise, shape, block, problem):
+def with_sizes(exercise: TritonExercise, shape: tuple, block: int, problem: Problem) -> Problem:
     """The problem of a launch, its message with the sizes before it."""
     reason, says, code = problem
-    name = list(inspect.signature(exercise.solution.fn).parameters)[-1]
+    name = parameters_of(exercise.solution)[-1]
     return reason, f"With {shape} and {name} = {block}: {says}", code
 
 
 def one_launch(
-    exercise: TritonExercise, answer, shape, block: int, inputs: dict, rng, scaled=False
-):
+    exercise: TritonExercise,
+    answer: Any,
+    shape: tuple,
+    block: int,
+    inputs: dict,
+    rng: np.random.Generator,
+    scaled: bool = False,
+) -> Problem | None:
     """None, or (reason, message, piece of code) of one launch.
 
     scaled: whether one of the inputs holds very small or very large numbers.
     """
-    names = list(inspect.signature(exercise.solution.fn).parameters)
+    names = parameters_of(exercise.solution)
     arguments = {**inputs, names[-1]: block}
     grid = exercise.grid(shape, block)
     least = 0.0 if scaled else 1.0
@@ -172,7 +183,7 @@ def one_launch(
     return problem
 
 
-def not_compiled(function, arguments: dict):
+def not_compiled(function: FunctionType, arguments: dict) -> Problem | None:
     """(reason, message, line) where Triton's compiler refuses this launch, or None."""
     refusal = triton_front.refused(function, arguments)
     if refusal is None:
@@ -188,7 +199,14 @@ def not_compiled(function, arguments: dict):
     return "does_not_compile", says, f"line {number}: {line}" if line else ""
 
 
-def tried(exercise, answer, grid, arguments: dict, rng, least=1.0):
+def tried(
+    exercise: TritonExercise,
+    answer: Any,
+    grid: tuple,
+    arguments: dict,
+    rng: np.random.Generator,
+    least: float = 1.0,
+) -> Problem | None:
     """None, or (reason, message, piece of code) of one launch on the engine."""
     try:
         with time_limit(SECONDS):
@@ -220,7 +238,9 @@ ON_ZEROS = (
 )
 
 
-def right_on_zeros(exercise, answer, grid, arguments: dict, rng):
+def right_on_zeros(
+    exercise: TritonExercise, answer: Any, grid: tuple, arguments: dict, rng: np.random.Generator
+) -> bool:
     """Whether an output that holds zeros, and not anything, would come out right."""
     zeros = {
         name: InOut(np.zeros(value.shape, value.dtype))
@@ -240,7 +260,9 @@ INTERRUPTED = (
 )
 
 
-def interrupted(exercise, answer, grid, arguments: dict, rng):
+def interrupted(
+    exercise: TritonExercise, answer: Any, grid: tuple, arguments: dict, rng: np.random.Generator
+) -> tuple[str, str] | None:
     """(reason, message) where it goes wrong because programs take turns, or None."""
     for order in ORDERS:
         with time_limit(SECONDS), taking_turns(order):
@@ -251,17 +273,16 @@ def interrupted(exercise, answer, grid, arguments: dict, rng):
     return None
 
 
-def launched(exercise, kernel, grid, arguments: dict, rng):
+def launched(
+    exercise: TritonExercise, kernel: Any, grid: tuple, arguments: dict, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, list[int]]:
     """(the output, what it held before, elements that each program touched) of a launch."""
     import torch
 
-    tensors, output, before = {}, None, None
+    tensors: dict[str, Any] = {}
     for name, value in arguments.items():
-        if isinstance(value, InOut):
-            before = value.array
-            output = tensors[name] = torch.from_numpy(before.copy())
-        elif isinstance(value, Out):
-            before = poisoned(value, rng)
+        if isinstance(value, InOut | Out):
+            before = value.array if isinstance(value, InOut) else poisoned(value, rng)
             output = tensors[name] = torch.from_numpy(before.copy())
         else:
             is_array = isinstance(value, np.ndarray)
@@ -279,14 +300,20 @@ def launched(exercise, kernel, grid, arguments: dict, rng):
     return output.numpy(), before, list(LAUNCH.work.values())
 
 
-def poisoned(output: Out, rng) -> np.ndarray:
+def poisoned(output: Out, rng: np.random.Generator) -> np.ndarray:
     """What an output holds before the launch: nothing that a kernel would compute."""
     if np.dtype(output.dtype).kind == "f" and rng.random() < 0.5:
         return np.full(output.shape, LARGE, output.dtype)
     return random_poison(output.shape, output.dtype, rng)
 
 
-def different(exercise, arguments: dict, got: np.ndarray, before: np.ndarray, least=1.0):
+def different(
+    exercise: TritonExercise,
+    arguments: dict,
+    got: np.ndarray,
+    before: np.ndarray,
+    least: float = 1.0,
+) -> tuple[str, str] | None:
     """(reason, message) where the output is not the reference, or None.
 
     least: the terms of a sum may be as large as that, whatever is left of them.
@@ -294,7 +321,11 @@ def different(exercise, arguments: dict, got: np.ndarray, before: np.ndarray, le
     plain = {name: getattr(value, "array", value) for name, value in arguments.items()}
     expected = np.asarray(exercise.reference(**plain))
     scale = max(least, float(np.abs(expected[np.isfinite(expected)]).max(initial=0)))
-    allowed = {"rtol": exercise.rtol, "atol": exercise.rtol * scale, "equal_nan": True}
+    allowed: dict[str, Any] = {
+        "rtol": exercise.rtol,
+        "atol": exercise.rtol * scale,
+        "equal_nan": True,
+    }
     bad = ~np.isclose(got.astype(float), expected, **allowed)
     bad |= np.isnan(expected) & same_bits(got, before)
     if not bad.any():
@@ -317,10 +348,17 @@ def different(exercise, arguments: dict, got: np.ndarray, before: np.ndarray, le
 def same_bits(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Of each element whether it is the same in two arrays, NaN too."""
     bits = f"u{one.itemsize}"
-    return one.view(bits) == other.view(bits)
+    same: np.ndarray = one.view(bits) == other.view(bits)
+    return same
 
 
-def lazy(exercise, grid, arguments: dict, work: list[int], rng):
+def lazy(
+    exercise: TritonExercise,
+    grid: tuple,
+    arguments: dict,
+    work: list[int],
+    rng: np.random.Generator,
+) -> tuple[str, str] | None:
     """(reason, message) where programs do far more than in the solution, or None.
 
     work: elements that each program touched. Where all of them together touch more, some are
@@ -355,7 +393,7 @@ def _shortened(error: Exception) -> str:
     )
 
 
-def _line_of(error: Exception, answer) -> str:
+def _line_of(error: Exception, answer: Any) -> str:
     """The line of the kernel that an error came from."""
     file = answer.fn.__code__.co_filename
     found = ""
@@ -368,7 +406,7 @@ def _line_of(error: Exception, answer) -> str:
 # ---- with a GPU: in a process of its own
 
 
-def kernel_of(source: str):
+def kernel_of(source: str) -> Any:
     """The kernel that a source defines, for this process's engine."""
     import torch
     import triton
@@ -384,11 +422,11 @@ def kernel_of(source: str):
     return defined[-1]
 
 
-def whole_source(function) -> str:
+def whole_source(function: FunctionType) -> str:
     """The source of a kernel, behind those of the kernels and numbers that it uses."""
     parts, known = [], {function.__name__}
 
-    def add(function):
+    def add(function: FunctionType) -> None:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
         for node in ast.walk(tree):
             name = node.id if isinstance(node, ast.Name) else ""
@@ -408,7 +446,7 @@ def whole_source(function) -> str:
     return "\n\n".join(parts)
 
 
-def _in_child(id: str, function, seed: int):
+def _in_child(id: str, function: FunctionType, seed: int) -> Problem | None:
     request = {"id": id, "source": whole_source(function), "seed": seed}
     with scratch_folder() as folder:
         (folder / "request.json").write_text(json.dumps(request))
@@ -422,4 +460,7 @@ def _in_child(id: str, function, seed: int):
         if not answer.exists():
             return "crashed", done.output.strip()[-800:], ""
         found = json.loads(answer.read_text())
-        return tuple(found) if found else None
+        if not found:
+            return None
+        reason, message, code = found
+        return reason, message, code

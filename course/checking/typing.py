@@ -12,7 +12,9 @@ import json
 import pickle
 import sys
 import types
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numba import cuda
@@ -20,6 +22,8 @@ from numba import cuda
 from course.checking.asked import Asked, CannotAsk, describe
 from course.checking.model import InOut, Out
 
+#: (kind, value) of a global, as the other process builds it
+Described = tuple[str, Any]
 PLAIN = (int, float, bool, str)
 DATA = (complex, bytes, slice, type(None), type(...), np.generic, np.dtype, np.ndarray)
 MOST_BYTES = 1 << 20  # of a global array that the other process is told
@@ -33,7 +37,9 @@ UNTYPED = "Untyped global name"  # how numba-cuda begins, where it knows no type
 compiler = Asked(Path(__file__).with_name("typing_child.py"))
 
 
-def refused(kernel, arguments, whole=True):
+def refused(
+    kernel: Any, arguments: Mapping[str, Any], whole: bool = True
+) -> tuple[str, int | None] | None:
     """(message, line or None) of what numba-cuda cannot compile for such arguments, or None.
 
     whole: up to LLVM's code, else the types alone, which takes a fifth of the time; and it is not
@@ -41,7 +47,7 @@ def refused(kernel, arguments, whole=True):
     None also where it cannot be asked: it is not installed or gives no answer, or the kernel uses
     what cannot be told to another process.
     """
-    functions = {}
+    functions: dict[str, tuple] = {}
     try:
         key = describe(kernel.py_func, functions, described)
         if not whole and all(
@@ -50,12 +56,13 @@ def refused(kernel, arguments, whole=True):
             return None
         kinds = [kind_of(value) for value in arguments.values()]
         request = {"key": key, "functions": functions, "types": kinds, "whole": whole}
-        return compiler.ask(json.dumps(request))
+        answer: tuple[str, int | None] | None = compiler.ask(json.dumps(request))
+        return answer
     except Exception:  # what cannot be described or is not answered is not asked
         return None
 
 
-def uses_typed(source, names):
+def uses_typed(source: str, names: Mapping[str, Described]) -> bool:
     """Whether all that a function uses from outside has a type for certain."""
     nodes = list(ast.walk(ast.parse(source)))
     used = {node.id for node in nodes if isinstance(node, ast.Name)}
@@ -67,12 +74,12 @@ def uses_typed(source, names):
     return used - own <= typed | BUILTINS - names.keys()
 
 
-def is_number(kind, value):
+def is_number(kind: str, value: object) -> bool:
     """Whether a global is a number of 64 bits at most, as `described` tells it."""
     return kind == "plain" and isinstance(value, int | float) and abs(value) < 1 << 63
 
 
-def described(value, functions):
+def described(value: Any, functions: dict) -> Described:
     """(kind, value) of a global, as the other process builds it."""
     if isinstance(value, enum.Enum):
         return "member", [enumeration(type(value), functions), value.name]
@@ -93,19 +100,20 @@ def described(value, functions):
     return named(value) or function_or_unknown(value, functions)
 
 
-def enumeration(kind, functions):
+def enumeration(kind: type[enum.Enum], functions: dict) -> list:
     """An Enum as the other process makes it: base, name, members."""
     base = next(one.__name__ for one in kind.__mro__ if one.__module__ == "enum")
     members = [[one.name, described(one.value, functions)] for one in kind]
     return [base, kind.__name__, members]
 
 
-def named(value):
+def named(value: Any) -> Described | None:
     """(kind, name) of a module, of a part of `numba.cuda`, or of what a known library has."""
     if isinstance(value, types.ModuleType):
         inner = value.__name__.removeprefix(f"{ENGINE}.").removeprefix("cuda")
-        name = value.__name__ if not value.__name__.startswith(ENGINE) else f"numba.cuda.{inner}"
-        return "module", name.rstrip(".")
+        is_ours = value.__name__.startswith(ENGINE)
+        module = f"numba.cuda.{inner}" if is_ours else value.__name__
+        return "module", module.rstrip(".")
     home = getattr(value, "__module__", None) or ""
     if f"{home}.".startswith(f"{ENGINE}.") and not hasattr(value, "py_func"):
         return "named", ["numba.cuda", name_in_cuda(value)]
@@ -119,7 +127,7 @@ def named(value):
     return None
 
 
-def name_in_cuda(value):
+def name_in_cuda(value: object) -> str:
     """By which name the CPU engine's `numba.cuda` has an object, such as "atomic.add"."""
     for place in PLACES:
         there = getattr(cuda, place, None) if place else cuda
@@ -129,7 +137,7 @@ def name_in_cuda(value):
     raise CannotAsk
 
 
-def function_or_unknown(value, functions):
+def function_or_unknown(value: Any, functions: dict) -> Described:
     """(kind, value) of a function, or of an object of which Numba is told its class alone."""
     inner = getattr(value, "py_func", value)
     if isinstance(inner, types.FunctionType):
@@ -144,7 +152,7 @@ def function_or_unknown(value, functions):
     return "object", [type(value).__module__, type(value).__qualname__]
 
 
-def kind_of(argument):
+def kind_of(argument: Any) -> list:
     """The type of an argument, as the other process reads it: its name, and an array's ndim."""
     if isinstance(argument, Out):
         return [np.dtype(argument.dtype).name, len(argument.shape)]
