@@ -189,7 +189,7 @@ def _alone_on_whole_batch(weights, parts, steps, precision, *, shuffled=False):
     order = np.arange(len(parts) * len(labels))
     if shuffled:
         np.random.default_rng(0).shuffle(order)
-    with fast.Trainer(weights, len(order), LR, precision) as alone:
+    with fast.Trainer(weights, len(order), LR, precision, **fast.EIGHT) as alone:
         for step in range(steps):
             images = np.concatenate([part[step][0] for part in parts])
             labels = np.concatenate([part[step][1] for part in parts])
@@ -205,7 +205,7 @@ def _mean_of_steps_alone(weights, parts, precision):
     after = []
     for part in parts:
         images, labels = part[0]
-        with fast.Trainer(weights, len(labels), LR, precision) as alone:
+        with fast.Trainer(weights, len(labels), LR, precision, **fast.EIGHT) as alone:
             alone.step(images, labels)
             after.append(alone.weights())
     means = {}
@@ -360,7 +360,7 @@ def _alone(
     group.barrier()
     seconds = 0.0
     if group.rank == 0 or not only_first:
-        with fast.Trainer(weights, batch, LR) as trainer:
+        with fast.Trainer(weights, batch, LR, **fast.EIGHT) as trainer:
             seconds = time_of_steps(trainer, data)
     group.barrier()
     return seconds

@@ -98,6 +98,7 @@ SWITCHES = (
 #: Kernels that take the place of several: without them there are the eight of chapter "Beating
 #: PyTorch".
 TOGETHER = ("middle", "one_pass")
+EIGHT = dict.fromkeys(TOGETHER, False)  # switches: the step of eight kernels
 
 
 class Options(ctypes.Structure):

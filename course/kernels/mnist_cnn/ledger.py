@@ -88,8 +88,7 @@ class Ledger:
         """The row of the finished trainer of eight kernels, with the learner's in its sockets."""
         weights, images, labels = self.given
         fits = {name: path for name, path in (mine or {}).items() if name in fast.sockets.SOCKETS}
-        eight = dict.fromkeys(fast.TOGETHER, False)
-        with fast.Trainer(weights, len(images), 0.05, mine=fits, **eight) as trainer:
+        with fast.Trainer(weights, len(images), 0.05, mine=fits, **fast.EIGHT) as trainer:
             trainer.step(images, labels)
             launches = trainer.launches()
             moved = {name: weights[name] - value for name, value in trainer.weights().items()}

@@ -478,10 +478,8 @@ def kernels(batches=(64, 4096)) -> None:
         rival.close()
 
 
-#: The step of eight kernels
-_EIGHT = dict.fromkeys(fast.TOGETHER, False)
 _ONE_BY_ONE = {
-    **_EIGHT,
+    **fast.EIGHT,
     "graph": False,
     "overlap": False,
     "branches": False,
@@ -517,7 +515,7 @@ WATERFALL = (
         "bf16",
         (),
         {
-            **_EIGHT,
+            **fast.EIGHT,
             "graph": False,
             "branches": False,
             "early": False,
@@ -528,13 +526,13 @@ WATERFALL = (
         "bf16",
         (),
         {
-            **_EIGHT,
+            **fast.EIGHT,
             "branches": False,
             "early": False,
         },
     ),
-    ("two_branches", "bf16", (), {**_EIGHT, "early": False}),
-    ("early_starts", "bf16", (), _EIGHT),
+    ("two_branches", "bf16", (), {**fast.EIGHT, "early": False}),
+    ("early_starts", "bf16", (), fast.EIGHT),
     ("one_pass", "bf16", (), {"middle": False}),
     ("one_middle", "bf16", (), {}),
 )
@@ -597,7 +595,7 @@ def waterfall(batch: int = 64) -> None:
 def ablation() -> None:
     """Microseconds of our whole step with one optimization less, in turn, each verified."""
     for batch in ABLATED_AT:
-        rows = [(*row, {**_EIGHT, **off}) for *row, off in ABLATION]
+        rows = [(*row, {**fast.EIGHT, **off}) for *row, off in ABLATION]
         race_variants(f"mnist/ablation/{batch}", rows, batch)
 
 

@@ -208,10 +208,9 @@ clusters = pytest.mark.skipif(
 )
 def test_a_kernel_in_the_place_of_several_gives_the_same(batch, together):
     weights, images, labels = problem(batch, seed=batch)
-    apart = dict.fromkeys(fast.TOGETHER, False)
-    loss, logits, gradients, _ = one_step(weights, images, labels, "bf16", **apart)
+    loss, logits, gradients, _ = one_step(weights, images, labels, "bf16", **fast.EIGHT)
     actual_loss, actual_logits, actual, after = one_step(
-        weights, images, labels, "bf16", **{**apart, **together}
+        weights, images, labels, "bf16", **{**fast.EIGHT, **together}
     )
     tolerance = 6e-2 if has_gpu() else 1e-4
     assert abs(actual_loss - loss) < 1e-3
@@ -229,10 +228,9 @@ def test_a_kernel_in_the_place_of_several_gives_the_same(batch, together):
 )
 def test_fewer_kernels_give_the_same_bits_each_time(together, launches):
     weights, images, labels = problem(2)
-    apart = dict.fromkeys(fast.TOGETHER, False)
     weights_after = []
     for _ in range(2):
-        with fast.Trainer(weights, 2, 0.1, "bf16", **{**apart, **together}) as trainer:
+        with fast.Trainer(weights, 2, 0.1, "bf16", **{**fast.EIGHT, **together}) as trainer:
             assert trainer.launches() == launches
             for _ in range(2):
                 trainer.step(images, labels)
