@@ -7,7 +7,7 @@ and a GPU runs them, which tries the rules below. Each is drawn from its own num
 be had again alone: `--only 7000012 --show`. A kernel has expressions of all widths with PTX's rules
 for conversions, branches, loops, switches, operations of whole warps and of parts, exchange through
 shared memory, atomics. Each statement is built twice, as C and as a function of NumPy arrays; the
-engine has no part in the second.
+engine has no part in the second. `fuzz_numba.py` draws kernels of Numba from the same statements.
 
 What a compiler may choose is left out: signed overflow, shifts by the width or more, contracted
 products, payloads of NaN.
@@ -18,6 +18,7 @@ import random
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -75,7 +76,7 @@ def reversed_bits(value):
 
 
 def leading_zeros(value):
-    return np.array([32 - int(v).bit_length() for v in value], U)
+    return np.array([8 * value.itemsize - int(v).bit_length() for v in value], U)
 
 
 def first_set(value):
@@ -210,10 +211,22 @@ def cut(x, y, quotient):
 VARIABLES = {"a": U, "b": U, "c": U, "s": I, "l": L, "f": F}
 
 
-class Kernel:
-    """One kernel: `lines` of C, and `steps`, the same as functions of (variables, active lanes)."""
+class Drawn:
+    """A kernel: `lines` of a language, and `steps`, the same as functions of (variables, active
+    lanes). What a statement is called in the language, a subclass says.
+    """
+
+    RULES: dict = {}
+    SCALED: Callable = None  # a float of any bits
+    ANYWHERE = ["assign"] * 4 + ["element", "count_up"]
+    NESTED = ["branch", "loop"]
+    TOGETHER: list[str] = []
+    WIDTHS = [WARP]
+    VOTES = ["ballot", "any", "all", "match_any"]
+    COUNTS = ["count"]
 
     def __init__(self, number):
+        self.number = number
         self.random = random.Random(number)
         self.name = f"k{number}"
         self.loops = 0
@@ -229,10 +242,10 @@ class Kernel:
         if depth == 0 or self.random.random() < 0.15:
             if kind is U and self.random.random() < 0.3:
                 value = self.random.choice([0, 1, 31, 32, 0x7FFFFFFF, self.random.getrandbits(32)])
-                return f"{value}u", lambda v: np.full(THREADS, value, U)
+                return self.literal(value), lambda v: np.full(THREADS, value, U)
             name = self.random.choice(names)
             return name, lambda v: v[name]
-        text, kinds, rule = self.random.choice(RULES[kind])
+        text, kinds, rule = self.random.choice(self.RULES[kind])
         parts = [self.expression(of, depth - 1) for of in kinds]
 
         def value(v):
@@ -243,7 +256,7 @@ class Kernel:
     def condition(self):
         text, value = self.expression(U, 2)
         bit = self.random.randrange(32)
-        return f"({text} >> {bit} & 1)", lambda v: (value(v) >> U(bit) & U(1)) == 1
+        return self.tested(text, bit), lambda v: (value(v) >> U(bit) & U(1)) == 1
 
     # ---- statements
 
@@ -251,13 +264,12 @@ class Kernel:
         """Statements, indented; `whole`: all lanes of the block are here."""
         lines, steps = [], []
         for _ in range(count):
-            choices = [self.assign] * 4 + [self.element, self.count_up]
+            choices = list(self.ANYWHERE)
             if depth < 3:
-                choices += [self.branch, self.loop, self.switch]
+                choices += self.NESTED
             if whole:
-                choices += [self.shuffle, self.vote, self.reduce, self.part] * 2
-                choices += [self.exchange, self.look, self.barrier_count]
-            more, step = self.random.choice(choices)(depth)
+                choices += self.TOGETHER
+            more, step = getattr(self, self.random.choice(choices))(depth)
             lines += ["    " + line for line in more]
             steps.append(step)
         return lines, steps
@@ -266,8 +278,8 @@ class Kernel:
         name, kind = self.random.choice(list(VARIABLES.items()))
         text, value = self.expression(kind, 3)
         if kind in (U, L) and self.random.random() < 0.3:
-            return [f"{name} ^= {text};"], lambda v, on: put(v, name, v[name] ^ value(v), on)
-        return [f"{name} = {text};"], lambda v, on: put(v, name, value(v), on)
+            return self.changed(name, text), lambda v, on: put(v, name, v[name] ^ value(v), on)
+        return self.set(name, text), lambda v, on: put(v, name, value(v), on)
 
     def element(self, depth):
         where, place = self.expression(U, 1)
@@ -278,7 +290,7 @@ class Kernel:
             v["t"][LANE[on], index[on]] = value(v)[on]
             put(v, "b", v["b"] ^ v["t"][LANE, (index + U(1)) & U(3)], on)
 
-        return [f"t[{where} & 3] = {text};", f"b ^= t[({where} + 1) & 3];"], step
+        return self.stored(where, text), step
 
     def count_up(self, depth):
         where, place = self.expression(U, 1)
@@ -288,7 +300,7 @@ class Kernel:
         def step(v, on):
             of[self.atomic].at(v["sums"], place(v)[on] & U(7), value(v)[on])
 
-        return [f"atomic{self.atomic}(&sums[{where} & 7], {text});"], step
+        return self.counted_up(where, text), step
 
     def branch(self, depth):
         text, holds = self.condition()
@@ -300,7 +312,7 @@ class Kernel:
             run(then, v, on & taken)
             run(otherwise, v, on & ~taken)
 
-        return [f"if ({text}) {{", *yes, "} else {", *no, "}"], step
+        return self.branched(text, yes, no), step
 
     def loop(self, depth):
         self.loops += 1
@@ -326,35 +338,13 @@ class Kernel:
                 turn += 1
                 v[i] = np.full(THREADS, turn, U)
 
-        head = f"for (unsigned {i} = 0; {i} < {end}; {i}++) {{"
-        leave = f"    if ({left}) {word};"
-        return [f"const unsigned {end} = {text} & 7;", head, *lines, leave, *rest, "}"], step
-
-    def switch(self, depth):
-        text, value = self.expression(U, 1)
-        lines, cases = [f"switch ({text} & 3) {{"], []
-        for label in ("case 0", "case 1", "case 2", "default"):
-            body, steps = self.block(1, depth + 1)
-            ends = self.random.random() < 0.6
-            lines += [f"{label}: {{", *body, "}", *(["break;"] if ends else [])]
-            cases.append((steps, ends))
-
-        def step(v, on):
-            chosen = np.minimum(value(v) & U(3), U(3))
-            inside = np.zeros(THREADS, bool)
-            for number, (steps, ends) in enumerate(cases):
-                inside |= on & (chosen == number)
-                run(steps, v, inside)
-                if ends:
-                    inside = np.zeros(THREADS, bool)
-
-        return [*lines, "}"], step
+        return self.looped(i, end, text, lines, left, word, rest), step
 
     # ---- of whole warps
 
     def shuffle(self, depth):
         kind = self.random.choice(["", "_up", "_down", "_xor"])
-        width = self.random.choice([32, 32, 16, 8])
+        width = self.random.choice(self.WIDTHS)
         name = self.random.choice(["a", "l", "f"])
         text, value = self.expression(VARIABLES[name], 2)
         if kind:
@@ -362,7 +352,7 @@ class Kernel:
             where, delta = str(amount), lambda v: np.full(THREADS, amount, np.int64)
         else:
             where, number = self.expression(U, 1)
-            where, delta = f"{where} & 31", lambda v: (number(v) & U(31)).astype(np.int64)
+            where, delta = self.lane(where), lambda v: (number(v) & U(31)).astype(np.int64)
 
         def step(v, on):
             lane = LANE.astype(np.int64)
@@ -376,136 +366,83 @@ class Kernel:
             outside = (source < first) | (source >= first + width)
             put(v, name, value(v)[np.where(outside, lane, source)], on)
 
-        return [f"{name} = __shfl{kind}_sync(~0u, {text}, {where}, {width});"], step
+        return self.shuffled(name, kind, text, where, width), step
 
     def vote(self, depth):
         text, holds = self.condition()
-        call = self.random.choice(["__ballot_sync", "__any_sync", "__all_sync", "__match_any_sync"])
-        if call == "__match_any_sync":
+        call = self.random.choice(self.VOTES)
+        if call == "match_any":
             number, value = self.expression(U, 2)
             return (
-                [f"b ^= __match_any_sync(~0u, {number} & 3);"],
+                self.matched(number),
                 lambda v, on: put(v, "b", v["b"] ^ alike(value(v) & U(3), on), on),
             )
 
         def step(v, on):
             votes = ballot(holds(v), on)
             of = {
-                "__ballot_sync": votes,
-                "__any_sync": (votes != 0).astype(U),
-                "__all_sync": (votes == MASK).astype(U),
+                "ballot": votes,
+                "any": (votes != 0).astype(U),
+                "all": (votes == MASK).astype(U),
+                "eq": ((votes == MASK) | (votes == 0)).astype(U),
             }
             put(v, "b", v["b"] ^ of[call], on)
 
-        return [f"b ^= {call}(~0u, {text});"], step
-
-    def reduce(self, depth):
-        word, of = self.random.choice(REDUCTIONS)
-        text, value = self.expression(U, 2)
-        return (
-            [f"c ^= __reduce_{word}_sync(~0u, {text});"],
-            lambda v, on: put(v, "c", v["c"] ^ reduced(value(v), on, of), on),
-        )
-
-    def part(self, depth):
-        """Some lanes shuffle, reduce and vote among themselves."""
-        text, holds = self.condition()
-        where, place = self.expression(U, 1)
-        number, value = self.expression(U, 2)
-        word, of = self.random.choice(REDUCTIONS)
-
-        def step(v, on):
-            on = on & holds(v)
-            mask = ballot(on, on)
-            source = place(v) & U(31)
-            inside = (mask >> source & U(1)) == 1
-            source = np.where(inside, LANE // U(WARP) * U(WARP) + source, LANE)
-            put(v, "a", value(v)[source], on)
-            put(v, "c", v["c"] ^ reduced(v["a"], on, of), on)
-            put(v, "b", v["b"] ^ mask, on)
-
-        return [
-            "{",
-            f"    const bool in = {text};",
-            "    const unsigned m = __ballot_sync(~0u, in);",
-            "    if (in) {",
-            f"        unsigned from = {where} & 31;",
-            "        from = m >> from & 1 ? from : threadIdx.x % 32;",
-            f"        a = __shfl_sync(m, {number}, from);",
-            f"        c ^= __reduce_{word}_sync(m, a);",
-            "        b ^= m;",
-            "    }",
-            "    __syncwarp();",
-            "}",
-        ], step
+        return self.voted(call, text), step
 
     # ---- of the block
 
     def exchange(self, depth):
         text, value = self.expression(U, 2)
         by = self.random.randrange(1, THREADS)
-        lines = [
-            f"shared[threadIdx.x] = {text};",
-            "__syncthreads();",
-            f"a += shared[(threadIdx.x + {by}) % {THREADS}];",
-            "__syncthreads();",
-        ]
-        return lines, lambda v, on: put(v, "a", v["a"] + np.roll(value(v), -by), on)
+        return self.exchanged(text, by), lambda v, on: put(
+            v, "a", v["a"] + np.roll(value(v), -by), on
+        )
 
     def look(self, depth):
         where, place = self.expression(U, 1)
-        lines = ["__syncthreads();", f"c += sums[{where} & 7];", "__syncthreads();"]
-        return lines, lambda v, on: put(v, "c", v["c"] + v["sums"][place(v) & U(7)], on)
+        return self.looked(where), lambda v, on: put(
+            v, "c", v["c"] + v["sums"][place(v) & U(7)], on
+        )
 
     def barrier_count(self, depth):
         text, holds = self.condition()
-        return (
-            [f"b += __syncthreads_count({text});"],
-            lambda v, on: put(v, "b", v["b"] + U(holds(v).sum()), on),
-        )
+        word = self.random.choice(self.COUNTS) if len(self.COUNTS) > 1 else self.COUNTS[0]
+        of = {"count": np.sum, "and": np.all, "or": np.any}[word]
+
+        def step(v, on):
+            put(v, "b", v["b"] + U(of(holds(v))), on)
+
+        return self.barrier_counted(word, text), step
 
     # ---- the whole
 
-    @property
-    def text(self):
-        first, second = self.start
-        return "\n".join(
-            [
-                f"__global__ void {self.name}(unsigned long long* out) {{",
-                f"    __shared__ unsigned shared[{THREADS}], sums[8];",
-                f"    unsigned a = threadIdx.x * {first}u, b = a ^ {second}u, c = __brev(a + b);",
-                "    unsigned t[4] = {a, b, c, 7};",
-                "    int s = (int)(b - c);",
-                "    unsigned long long l = (unsigned long long)a * c;",
-                "    float f = moderate(a ^ c);",
-                "    if (threadIdx.x < 8) sums[threadIdx.x] = 0;",
-                "    __syncthreads();",
-                *self.lines,
-                "    __syncthreads();",
-                "    l ^= (unsigned long long)(a ^ sums[threadIdx.x % 8]) << 32 | (b + c);",
-                "    out[threadIdx.x] = l ^ ((unsigned long long)bits_of(f) << 16) ^ (unsigned)s;",
-                "}",
-            ]
-        )
-
-    def expected(self):
-        """The sum of what the lanes store, as the program prints it."""
+    def ended(self):
+        """The variables as all lanes leave them."""
         first, second = self.start
         a = LANE * U(first)
         b = a ^ U(second)
         c = reversed_bits(a + b)
         v = {"a": a, "b": b, "c": c, "s": (b - c).view(I), "l": a.astype(L) * c}
-        v |= {"f": moderate(a ^ c), "sums": np.zeros(8, U)}
-        v["t"] = np.stack([a, b, c, np.full(THREADS, 7, U)], axis=1)
+        v |= {"sums": np.zeros(8, U), "t": np.stack([a, b, c, np.full(THREADS, 7, U)], axis=1)}
         with np.errstate(all="ignore"):
+            v["f"] = self.SCALED(a ^ c)
             run(self.steps, v, np.ones(THREADS, bool))
+        return v
+
+    def expected(self):
+        """The sum of what the lanes store, as the program prints it."""
+        v = self.ended()
         high = (v["a"] ^ v["sums"][LANE % U(8)]).astype(L) << L(32)
         l = v["l"] ^ (high | (v["b"] + v["c"]).astype(L))  # noqa: E741
-        out = l ^ bits_of(v["f"]).astype(L) << L(16) ^ v["s"].view(U).astype(L)
-        total = 0
-        for word in out:
-            total = (total * 31 + int(word)) % (1 << 64)
-        return total
+        return folded(l ^ bits_of(v["f"]).astype(L) << L(16) ^ v["s"].view(U).astype(L))
+
+
+def folded(words):
+    total = 0
+    for word in words:
+        total = (total * 31 + int(word)) % (1 << 64)
+    return total
 
 
 REDUCTIONS = (
@@ -557,6 +494,152 @@ def alike(value, on):
 
 def reduced(value, on, of):
     return by_warp(on, lambda active: of.reduce(value[active], dtype=U))
+
+
+class Kernel(Drawn):
+    """A kernel of CUDA C."""
+
+    RULES = RULES
+    SCALED = staticmethod(moderate)
+    NESTED = ["branch", "loop", "switch"]
+    TOGETHER = ["shuffle", "vote", "reduce", "part"] * 2 + ["exchange", "look", "barrier_count"]
+    WIDTHS = [32, 32, 16, 8]
+
+    def literal(self, value):
+        return f"{value}u"
+
+    def tested(self, text, bit):
+        return f"({text} >> {bit} & 1)"
+
+    def set(self, name, text):
+        return [f"{name} = {text};"]
+
+    def changed(self, name, text):
+        return [f"{name} ^= {text};"]
+
+    def stored(self, where, text):
+        return [f"t[{where} & 3] = {text};", f"b ^= t[({where} + 1) & 3];"]
+
+    def counted_up(self, where, text):
+        return [f"atomic{self.atomic}(&sums[{where} & 7], {text});"]
+
+    def branched(self, text, yes, no):
+        return [f"if ({text}) {{", *yes, "} else {", *no, "}"]
+
+    def looped(self, i, end, text, lines, left, word, rest):
+        head = f"for (unsigned {i} = 0; {i} < {end}; {i}++) {{"
+        leave = f"    if ({left}) {word};"
+        return [f"const unsigned {end} = {text} & 7;", head, *lines, leave, *rest, "}"]
+
+    def lane(self, text):
+        return f"{text} & 31"
+
+    def shuffled(self, name, kind, text, where, width):
+        return [f"{name} = __shfl{kind}_sync(~0u, {text}, {where}, {width});"]
+
+    def matched(self, text):
+        return [f"b ^= __match_any_sync(~0u, {text} & 3);"]
+
+    def voted(self, call, text):
+        return [f"b ^= __{call}_sync(~0u, {text});"]
+
+    def exchanged(self, text, by):
+        return [
+            f"shared[threadIdx.x] = {text};",
+            "__syncthreads();",
+            f"a += shared[(threadIdx.x + {by}) % {THREADS}];",
+            "__syncthreads();",
+        ]
+
+    def looked(self, where):
+        return ["__syncthreads();", f"c += sums[{where} & 7];", "__syncthreads();"]
+
+    def barrier_counted(self, word, text):
+        return [f"b += __syncthreads_{word}({text});"]
+
+    # ---- what is C's alone
+
+    def switch(self, depth):
+        text, value = self.expression(U, 1)
+        lines, cases = [f"switch ({text} & 3) {{"], []
+        for label in ("case 0", "case 1", "case 2", "default"):
+            body, steps = self.block(1, depth + 1)
+            ends = self.random.random() < 0.6
+            lines += [f"{label}: {{", *body, "}", *(["break;"] if ends else [])]
+            cases.append((steps, ends))
+
+        def step(v, on):
+            chosen = np.minimum(value(v) & U(3), U(3))
+            inside = np.zeros(THREADS, bool)
+            for number, (steps, ends) in enumerate(cases):
+                inside |= on & (chosen == number)
+                run(steps, v, inside)
+                if ends:
+                    inside = np.zeros(THREADS, bool)
+
+        return [*lines, "}"], step
+
+    def reduce(self, depth):
+        word, of = self.random.choice(REDUCTIONS)
+        text, value = self.expression(U, 2)
+        return (
+            [f"c ^= __reduce_{word}_sync(~0u, {text});"],
+            lambda v, on: put(v, "c", v["c"] ^ reduced(value(v), on, of), on),
+        )
+
+    def part(self, depth):
+        """Some lanes shuffle, reduce and vote among themselves."""
+        text, holds = self.condition()
+        where, place = self.expression(U, 1)
+        number, value = self.expression(U, 2)
+        word, of = self.random.choice(REDUCTIONS)
+
+        def step(v, on):
+            on = on & holds(v)
+            mask = ballot(on, on)
+            source = place(v) & U(31)
+            inside = (mask >> source & U(1)) == 1
+            source = np.where(inside, LANE // U(WARP) * U(WARP) + source, LANE)
+            put(v, "a", value(v)[source], on)
+            put(v, "c", v["c"] ^ reduced(v["a"], on, of), on)
+            put(v, "b", v["b"] ^ mask, on)
+
+        return [
+            "{",
+            f"    const bool in = {text};",
+            "    const unsigned m = __ballot_sync(~0u, in);",
+            "    if (in) {",
+            f"        unsigned from = {where} & 31;",
+            "        from = m >> from & 1 ? from : threadIdx.x % 32;",
+            f"        a = __shfl_sync(m, {number}, from);",
+            f"        c ^= __reduce_{word}_sync(m, a);",
+            "        b ^= m;",
+            "    }",
+            "    __syncwarp();",
+            "}",
+        ], step
+
+    @property
+    def text(self):
+        first, second = self.start
+        return "\n".join(
+            [
+                f"__global__ void {self.name}(unsigned long long* out) {{",
+                f"    __shared__ unsigned shared[{THREADS}], sums[8];",
+                f"    unsigned a = threadIdx.x * {first}u, b = a ^ {second}u, c = __brev(a + b);",
+                "    unsigned t[4] = {a, b, c, 7};",
+                "    int s = (int)(b - c);",
+                "    unsigned long long l = (unsigned long long)a * c;",
+                "    float f = moderate(a ^ c);",
+                "    if (threadIdx.x < 8) sums[threadIdx.x] = 0;",
+                "    __syncthreads();",
+                *self.lines,
+                "    __syncthreads();",
+                "    l ^= (unsigned long long)(a ^ sums[threadIdx.x % 8]) << 32 | (b + c);",
+                "    out[threadIdx.x] = l ^ ((unsigned long long)bits_of(f) << 16) ^ (unsigned)s;",
+                "}",
+            ]
+        )
 
 
 PRELUDE = """
@@ -626,33 +709,48 @@ def some(numbers, build, end):
         return len(numbers), differences(numbers, folder, build)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+def options(description):
+    """What the command is asked on its line, of this module and of `fuzz_numba`."""
+    parser = argparse.ArgumentParser(description=description.partition("\n")[0])
     parser.add_argument("--kernels", type=int, default=600)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="the number of one kernel")
     parser.add_argument("--show", action="store_true", help="print the source")
-    parser.add_argument("--check", action="store_true", help="under the slow checks")
-    parser.add_argument("--gpu", action="store_true", help="built by nvcc, run by the GPU")
+    parser.add_argument("--gpu", action="store_true", help="compiled for the GPU, run by it")
     parser.add_argument("--jobs", type=int, default=1, help="so many at a time")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin nothing after so many")
-    given = parser.parse_args()
+    return parser
+
+
+def tried(given, source, some, together):
+    """Whether of the kernels asked for one differs; prints which, and how many were tried.
+
+    source: of these numbers; some: as below, of a part of them.
+    """
     first = given.seed * 1_000_000
     numbers = [given.only] if given.only else range(first, first + given.kernels)
     if given.show:
-        print(source([Kernel(number) for number in numbers]))
-    build = built_by_nvcc if given.gpu else partial(build_program, check=given.check)
-    parts = [numbers[start : start + TOGETHER] for start in range(0, len(numbers), TOGETHER)]
-    tried = found = 0
+        print(source(numbers))
+    parts = [numbers[start : start + together] for start in range(0, len(numbers), together)]
+    kernels = found = 0
     with ProcessPoolExecutor(given.jobs) as pool:
         end = time.monotonic() + given.seconds
-        for count, wrong in pool.map(partial(some, build=build, end=end), parts):
-            tried += count
+        for count, wrong in pool.map(partial(some, end=end), parts):
+            kernels += count
             found += len(wrong)
             for name, (printed, expected) in wrong.items():
                 print(f"{name}: printed {printed}, expected {expected}", flush=True)
-    print(f"{tried} kernels, {found} differences")
+    print(f"{kernels} kernels, {found} differences")
     return found > 0
+
+
+def main():
+    parser = options(__doc__)
+    parser.add_argument("--check", action="store_true", help="under the slow checks")
+    given = parser.parse_args()
+    build = built_by_nvcc if given.gpu else partial(build_program, check=given.check)
+    text = lambda numbers: source([Kernel(number) for number in numbers])  # noqa: E731
+    return tried(given, text, partial(some, build=build), TOGETHER)
 
 
 if __name__ == "__main__":

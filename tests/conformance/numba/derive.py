@@ -17,6 +17,7 @@ FOLDER = Path(__file__).with_name("programs")
 PROVENANCE = Path(__file__).with_name("provenance.json")
 PROGRAMS = {}
 M64 = 2**64 - 1
+M32 = 2**32 - 1
 
 
 def program(function):
@@ -496,6 +497,53 @@ def fma_cbrt():
     return (
         "True 10.0 -3.0"  # (1 + e)^2 - 1 = 2e + e^2 exactly; rounding the product first loses e^2
     )
+
+
+@program
+def min_max_nan():
+    return [2.0, 2.0, 2.0, -3.0, 2.0, 0.5, -16777217.0, -16777216.0]
+
+
+@program
+def rounded_once():
+    # (1 + e)^2 lies in the middle of two float32: what is added or taken away decides
+    middle = 1 + Fraction(2) ** -11 + Fraction(2) ** -24
+    tiny = Fraction(2) ** -70
+    step = Fraction(2) ** -23
+    lower = middle - step / 2
+    assert [lower % step, middle % step] == [0, step / 2]
+    sums = [lower + step if middle + sign * tiny > middle else lower for sign in (1, -1)]
+    # 2^60 + 2^36 lies so, too, and goes to the even one; with 1 more, to the next
+    gap = float(2**37)
+    return [float(value - 1).hex() for value in sums] + [gap.hex(), (-gap).hex()]
+
+
+@program
+def quotients_by_zero():
+    return [math.nan, math.inf, -math.inf, math.inf, math.inf, -math.inf]
+
+
+@program
+def bits_of_results():
+    x = [0, 1, 6, 2**32 - 1]
+    turned = [int(f"{v:032b}"[::-1], 2) for v in x]
+    wide = [int(f"{v:064b}"[::-1], 2) for v in turned]
+    back = [int(f"{v:032b}"[::-1], 2) for v in (*turned[:2], *x[2:])]
+    return [
+        [64 - v.bit_length() for v in turned],
+        wide,
+        [(~v & M32).bit_count() for v in turned],
+        [5] * 4,
+        [63] * 4,
+        [3 * v for v in back],
+    ]
+
+
+@program
+def lane_masks():
+    rows = [[-1, -1], [-(2**31)] * 2, [0xFF, -(2**24)], [-1, -1]]
+    odd = 0xAAAAAAAA - 2**32
+    return [*rows, [16 + 100 * 2] * 2, [3 * odd] * 2]
 
 
 @program

@@ -127,7 +127,7 @@ def _binary(name: str, type_: Callable[[Type, Type], Type]):
         other = number(other)
         kind = type_(self.kind, other.kind)
         left, right = (self.value, other.value)
-        if type_ is not _by_left and kind is not DOUBLE:
+        if type_ is not _by_left:
             left, right = fitted(left, kind), fitted(right, kind)
         return Number(compute(left, right), kind)
 

@@ -4,11 +4,17 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
+from tests.conformance import fuzz_expressions, fuzz_numba, fuzz_uncast
+from tests.conformance.fuzz import F, I, U
 from tests.conformance.numba import derive
 from tests.conformance.numba.run import WAYS
+from tests.conformance.rules import typed
+from utils.cpu.numba_cuda import expressions, warps, widths
 from utils.files import ROOT
 
 PROGRAMS = sorted(path.stem for path in derive.FOLDER.glob("*.py"))
@@ -78,3 +84,84 @@ def test_broken_kernels_get_their_diagnosis(diagnoses, name):
     assert wanted in problem["text"]
     assert problem["line"] == where
     assert f"{name}.py, line {where}" in problem["text"]
+
+
+@pytest.mark.nightly("kernels drawn anew; by day a handful, and the same rules as programs")
+@pytest.mark.parametrize("part", range(3))
+def test_random_kernels_give_what_their_statements_say(part, tmp_path, request):
+    first = request.config.getoption("--seed", 0) * 1_000_000 + part * 50
+    assert fuzz_numba.differences(range(first, first + 50), tmp_path) == {}
+
+
+FEW = range(4, 10)
+
+
+def test_a_few_random_kernels_give_what_their_statements_say(tmp_path):
+    """Of both families, in order, shuffled and by generators."""
+    assert {type(fuzz_numba.drawn(number)) for number in FEW} == {
+        fuzz_numba.Kernel,
+        fuzz_uncast.Uncast,
+    }
+    assert fuzz_numba.differences(FEW, tmp_path) == {}
+
+
+def test_a_random_kernel_is_the_same_each_time():
+    for number in FEW[:3]:
+        kernel, again, other = map(fuzz_numba.drawn, (number, number, number + 6))
+        assert (kernel.text, kernel.expected()) == (again.text, again.expected())
+        assert kernel.expected() != other.expected()
+
+
+def test_what_a_cast_expression_must_give_is_worked_out_by_numbas_rules():
+    rules = {
+        (text, kinds): rule for of in fuzz_expressions.RULES.values() for text, kinds, rule in of
+    }
+    x, y = np.array([-7, 7], I), np.array([2, -4], I)
+    assert rules["np.int32({0} // ({1} | 1))", (I, I)](x, y).tolist() == [-3, -3]
+    assert rules["np.int32({0} % ({1} | 1))", (I, I)](x, y).tolist() == [2, -2]
+    assert rules["np.uint32({0} == {1})", (I, U)](x, x.view(U)).tolist() == [False, True]
+    floats = np.array([np.nan, 2], F), np.array([1, np.nan], F)
+    assert rules["min({0}, {1})", (F, F)](*floats).tolist() == [1, 2]
+
+
+def test_lines_whose_result_a_compiler_may_choose_are_not_taken():
+    large, small = typed.Number(2**62, typed.INT64), typed.Number(-1, typed.INT64)
+    unsigned = typed.Number(2**63, typed.UINT64)
+    assert not fuzz_uncast.stays(fuzz_uncast.operator.mul)(large, typed.number(2))
+    assert fuzz_uncast.stays(fuzz_uncast.operator.mul)(unsigned, unsigned)
+    assert not fuzz_uncast.shifts(large, typed.number(64))
+    assert not fuzz_uncast.shifts_left(large, typed.number(1))
+    assert not fuzz_uncast.divides(small, typed.number(0))
+    assert not fuzz_uncast.casts_to("uint8")(typed.number(256.5))
+    for number in range(0, 60, 3):
+        for result in fuzz_uncast.Uncast(number).values.values():
+            assert all(np.isfinite(float(one.value)) for one in result)
+
+
+SLIPS = {
+    "types of sums": (expressions, "together", lambda a, b: expressions.signed(64)),
+    "what leaves its type": (widths, "size_of", lambda *_: 1),
+    "masks of lanes": (warps, "_mask_of", lambda values, chosen: sum(1 << lane for lane in values)),
+}
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_random_kernels_find_a_slip_of_the_engine(slip, tmp_path, monkeypatch):
+    monkeypatch.setattr(*SLIPS[slip])
+    assert fuzz_numba.differences(FEW, tmp_path) != {}
+
+
+def test_nothing_is_begun_after_the_end():
+    assert fuzz_numba.some(FEW, gpu=False, end=0) == (0, {})
+
+
+def test_the_command_names_what_differs(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["fuzz_numba", "--only", "7", "--show"])
+    monkeypatch.setattr(fuzz_numba.fuzz, "ProcessPoolExecutor", ThreadPoolExecutor)
+    assert not fuzz_numba.main()
+    printed = capsys.readouterr().out
+    assert "def k7(out, reals):" in printed and printed.endswith("1 kernels, 0 differences\n")
+    monkeypatch.setattr(*SLIPS["masks of lanes"])
+    assert fuzz_numba.main()
+    printed = capsys.readouterr().out
+    assert "\nk7: printed " in printed and printed.endswith("1 kernels, 1 differences\n")

@@ -24,9 +24,10 @@ def popc(value, bits=None):
     return _bits(value).bit_count()
 
 
-def brev(value):
-    """The bits in reverse order."""
-    digits = f"{_bits(value):0{_width(value)}b}"
+def brev(value, bits=None):
+    """The bits in reverse order, of 64 where the value's type has as many."""
+    width = _width(value) if bits is None else max(bits, 32)
+    digits = f"{int(value) & (1 << width) - 1:0{width}b}"
     return int(digits[::-1], 2)
 
 
@@ -47,12 +48,34 @@ def fma(a, b, c):
     """a * b + c, rounded once."""
     types = [x if isinstance(x, np.generic) else np.float64 for x in (a, b, c)]
     kind = np.result_type(*types).type
-    if kind is np.float32:  # a product of two float32 is exact in float64
-        return np.float32(np.float64(a) * np.float64(b) + np.float64(c))
+    if kind is np.float32:
+        return np.float32(_sum_to_odd(float(a) * float(b), float(c)))  # the product is exact
     exact = None
     if all(math.isfinite(x) for x in (a, b, c)):
         exact = _exact(a) * _exact(b) + _exact(c)
     return kind(a * b + c) if exact is None else kind(float(exact))
+
+
+def _sum_to_odd(x, y):
+    """x + y as a float64 whose last bit tells that something was lost: it rounds once more."""
+    total = x + y
+    if not math.isfinite(total):
+        return total
+    of_y = total - x
+    lost = (x - (total - of_y)) + (y - of_y)
+    if lost and not int(np.float64(total).view(np.int64)) & 1:
+        return math.nextafter(total, math.copysign(math.inf, lost))
+    return total
+
+
+def smaller(x, y):
+    """min of two floats: a number before NaN."""
+    return y if x != x or y < x else x
+
+
+def larger(x, y):
+    """max of two floats: a number before NaN."""
+    return y if x != x or y > x else x
 
 
 def _exact(x):

@@ -32,6 +32,16 @@ INDEX = 28
 SIDE = 32
 KEEPS_TYPE = {"shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync"}
 COUNTS_BITS = {"popc", "clz"}
+TAKES_BITS = {*COUNTS_BITS, "brev"}
+#: What these give, whatever they are given: a mask of lanes has a sign
+GIVES = {
+    **dict.fromkeys(("ballot_sync", "match_any_sync"), Type("i", 32, 32)),
+    **dict.fromkeys(("syncthreads_count", "syncthreads_and", "syncthreads_or"), Type("i", 32, 11)),
+    **dict.fromkeys(("activemask", "lanemask_lt"), Type("u", 32, 32)),
+    **dict.fromkeys(("any_sync", "all_sync", "eq_sync"), BOOL),
+    "match_all_sync": (Type("i", 32, 32), BOOL),
+    "ffs": Type("u", 32, 7),
+}
 OF_FLOATS = set("sqrt sin cos tan exp log log2 log10 fabs tanh".split())
 INDICES = {"threadIdx", "blockIdx", "blockDim", "gridDim"}
 MOST_FOLDED = 128  # bits: what is larger, Python computes only when it runs
@@ -312,8 +322,20 @@ class Expressions:
         if name in COUNTS_BITS and len(numbers) == 1:
             counted = numbers[0]
             return None if counted.is_float else counted._replace(size=7)
+        if name == "brev" and len(numbers) == 1:
+            bits = max(numbers[0].bits, 32)
+            return None if numbers[0].is_float else Type("u", bits, bits)
+        if name in GIVES:
+            return GIVES[name]
         if name in KEEPS_TYPE and len(kinds) > 1:
             return kinds[1]
+        if name == "selp" and len(kinds) == 3:
+            return kinds[1]
+        if name == "fma" and len(numbers) == len(kinds) == 3:
+            return functools.reduce(together, numbers) if any(n.is_float for n in numbers) else None
+        of_module = name_of(getattr(node.func, "value", node))
+        if of_module == "atomic" and kinds and isinstance(kinds[0], Array):
+            return kinds[0].element
         all_numbers = len(numbers) == len(kinds)
         if name in ("min", "max") and all_numbers and len(numbers) == 2:
             return unified(*numbers)
@@ -326,12 +348,14 @@ class Expressions:
 
     def cast(self, node: ast.Call, numbers: list[Type]) -> Known:
         """np.int32(x) and its like."""
-        if len(node.args) != 1 or len(numbers) != 1:
+        if len(node.args) != 1 or node.keywords:
             return None
-        number = numbers[0]
         kind = as_type(self.value(node.func))
-        if kind is None or kind.is_float or number.is_float:
+        if kind is None or kind.is_float:
             return kind
+        if not numbers or numbers[0].is_float:
+            return kind._replace(size=kind.bits)
+        number = numbers[0]
         fits = number.kind == kind.kind and number.size <= kind.bits
         size = number.size if fits else kind.bits
         return kind._replace(size=size)

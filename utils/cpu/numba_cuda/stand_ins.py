@@ -10,6 +10,7 @@ import numpy as np
 from .elements import as_number, cast
 from .errors import KernelError
 from .state import Dim3
+from .types_of_numbers import EXACT, MODULUS, SMALLEST
 
 
 class Cast:
@@ -19,7 +20,11 @@ class Cast:
         self.dtype = self.cpu_dtype = dtype
 
     def __call__(self, value=0):
-        return self.dtype.type(value) if self.dtype.kind == "f" else as_number(value, self.dtype)
+        if self.dtype.kind != "f":
+            return as_number(value, self.dtype)
+        if type(value) is int and value.bit_length() > EXACT:
+            value = _of_64_bits(value)
+        return self.dtype.type(value)
 
     def __eq__(self, other):
         return self.dtype == other
@@ -29,6 +34,13 @@ class Cast:
 
     def __repr__(self):
         return str(self.dtype)
+
+
+def _of_64_bits(value):
+    """A large integer as NumPy's, of which a float32 is rounded once; Python's goes by a double."""
+    if SMALLEST <= value < 0:
+        return np.int64(value)
+    return np.uint64(value) if 0 <= value < MODULUS else value
 
 
 # ---- math: float32 in, float32 out, and no exceptions, as on a GPU

@@ -13,6 +13,10 @@ import numpy as np
 from .errors import KernelError
 
 WIDE = 64
+MODULUS = 1 << WIDE
+LARGEST = (1 << 63) - 1
+SMALLEST = -(1 << 63)
+EXACT = 53  # bits of an integer that a float64 holds
 
 
 class Type(NamedTuple):

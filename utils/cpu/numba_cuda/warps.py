@@ -117,7 +117,9 @@ shfl_xor_sync.__doc__ = "The value of the lane whose number differs in the bits 
 
 
 def _mask_of(values, chosen):
-    return sum(1 << lane for lane, value in values.items() if chosen(value))
+    """The lanes as numba-cuda has them: an int32, so that all of them are -1."""
+    mask = sum(1 << lane for lane, value in values.items() if chosen(value))
+    return mask - (1 << WARP) if mask >> (WARP - 1) else mask
 
 
 def _vote(name, result):

@@ -16,14 +16,22 @@ from types import CodeType
 
 import numpy as np
 
+from .bits import larger, smaller
 from .errors import KernelError
-from .expressions import COUNTS_BITS, Known, Record, constant, name_of, of_argument
+from .expressions import TAKES_BITS, Known, Record, constant, name_of, of_argument
 from .inference import Inference
-from .types_of_numbers import DOUBLE, SINGLE, Type, size_of, together, unified
+from .types_of_numbers import (
+    DOUBLE,
+    EXACT,
+    LARGEST,
+    MODULUS,
+    SMALLEST,
+    Type,
+    size_of,
+    together,
+    unified,
+)
 
-MODULUS = 1 << 64
-LARGEST = (1 << 63) - 1
-SMALLEST = -(1 << 63)
 GROWING = {
     "Add": operator.iadd,
     "Sub": operator.isub,
@@ -31,7 +39,6 @@ GROWING = {
     "LShift": operator.ilshift,
     "Pow": operator.ipow,
 }
-EXACT = 53  # bits of an integer that a float64 holds
 
 
 def wrap_signed(value):
@@ -96,6 +103,8 @@ NAMES = {
     "__low_bits__": low_bits,
     "__wrapped__": wrap_to,
     "__double__": np.float64,
+    "__min__": smaller,
+    "__max__": larger,
     "__single__": np.float32,
     "__integer__": int,
     "__uint64__": np.uint64,
@@ -267,8 +276,8 @@ class _Widths(ast.NodeTransformer):
             leaves = name == "Sub" or self.leaves(name, a, b, node)
             return self.call("__unsigned__", node) if leaves else node
         of_integers = not a.is_float and not b.is_float
-        if name == "Div" and kind == DOUBLE and of_integers:
-            return self.call("__double__", node)
+        if name == "Div" and of_integers and max(a.size, b.size) <= EXACT:
+            node.left = self.call("__double__", node.left)  # by 0 it is infinite, or NaN
         return node
 
     def leaves(
@@ -352,16 +361,12 @@ class _Widths(ast.NodeTransformer):
                     node.args[i] = self.call("__uint64__", node.args[i])
         if not kind or not all(given) or not given:
             return node
-        if name in COUNTS_BITS:
+        if name in TAKES_BITS:
             self.changed = True
             bits = ast.copy_location(ast.Constant(given[0].bits), node)
             node.args.append(bits)
-        elif name in ("min", "max") and kind.is_float and not given[0].same(given[1]):
-            common = unified(*given)
-            if DOUBLE.same(common):
-                return self.call("__double__", node)
-            if SINGLE.same(common):
-                return self.call("__single__", node)
+        elif name in ("min", "max") and kind.is_float:
+            return self.extreme(node, name, *given)
         elif name == "abs" and kind.kind == "i" and kind.size >= kind.bits:
             return self.call("__wrapped__", node, kind.bits)
         elif name == "float" and given[0].is_float and given[0].bits < 64:
@@ -370,6 +375,15 @@ class _Widths(ast.NodeTransformer):
         elif _is_uint64(kind):
             return self.call("__integer__", node)
         return node
+
+    def extreme(self, node: ast.Call, name: str, a: Type, b: Type) -> ast.expr:
+        """min or max, of numbers that are compared as floats."""
+        common = unified(a, b)
+        if not a.same(b) and common.bits > 16:
+            function = "__double__" if DOUBLE.same(common) else "__single__"
+            node.args = [self.call(function, argument) for argument in node.args]
+        both_float = a.is_float and b.is_float and common.bits > 16
+        return self.named(f"__{name}__", node, *node.args) if both_float else node
 
     def device_call(self, node: ast.Call, called: tuple, kind: Type | None) -> ast.expr:
         self.changed = True
