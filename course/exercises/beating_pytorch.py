@@ -1,11 +1,14 @@
 """The exercises of the chapter Beating PyTorch."""
 
+import re
+
 import numpy as np
 
 from course.checking.answers import replace
 from course.checking.inputs import some_zeros, uniform, with_small
 from course.checking.model import Exercise, Hypothesis, InOut, Launch, Out, Wrong, ceil_div
 from course.checking.quiz import Quiz, one_of
+from course.checking.text import COMMENTS
 from course.exercises import beating_pytorch_slips as slips
 from course.kernels.mnist_cnn.sockets import SOCKETS, head_of, pooled_of
 
@@ -1018,6 +1021,17 @@ __global__ void update(float* weights, const float* parts, int count, int splits
 }
 """
 
+SEEN = 0.1  # so far a gradient is from 0 at least
+
+
+def each_weight_moves(rng, shape):
+    """Weights, and gradients of which no sum is so near 0 that its weight seems to stand still."""
+    socket = SOCKETS["update"]
+    arguments = some_small(rng, socket.inputs(rng, shape))
+    parts = arguments["parts"]
+    parts[0, np.abs(parts.sum(0)) < SEEN] += 1
+    return arguments
+
 
 UPDATE = Exercise(
     id="beating_pytorch.update",
@@ -1112,7 +1126,7 @@ __global__ void update(float* weights, const float* parts, int count, int splits
             lambda weights, parts, count, splits, rate: -rate * parts.astype(np.float64).sum(0),
         ),
     ),
-    **as_exercise(SOCKETS["update"]),
+    **as_exercise(SOCKETS["update"], each_weight_moves),
 )
 
 # ---- split_sums: the first linear layer with a part of each sum in every block
@@ -1137,6 +1151,26 @@ SPLIT_SUMS_START = replace(
     ("int i = part; i < inputs; i += splits", "int i = 0; i < inputs; ++i"),
     ("atomicAdd(&out[n * 128 + o], sum);", "out[n * 128 + o] = sum;"),
 )
+
+
+ROUNDED_UP = re.compile(r"\(\s*inputs\s*\+\s*splits\s*-\s*1\s*\)\s*/\s*splits")
+INDEX = re.compile(r"\[[^\[\]<>?]*\]")
+
+
+def unbounded(source: str) -> tuple[str, str] | None:
+    """(the sentence for parts that are rounded up and not stopped, its reason), or None.
+
+    Where `inputs` stands only in the length of a part and in indices, nothing stops the last part.
+    """
+    body = COMMENTS.sub(" ", source).partition("{")[2]
+    rest, count = ROUNDED_UP.subn(" ", body)
+    if not count or re.search(r"\binputs\b", INDEX.sub(" ", rest)):
+        return None
+    says = (
+        "A part's length is rounded up, so the last parts go past the end of `x` and `w` where"
+        " `inputs` is no multiple of `splits`. Each part must stop at `inputs`, too."
+    )
+    return says, "out_of_bounds"
 
 
 def linear_layer(rng, shape):
@@ -1176,6 +1210,7 @@ SPLIT_SUMS = Exercise(
     solution=SPLIT_SUMS_CU,
     inputs=linear_layer,
     reference=slips.summed,
+    slip=unbounded,
     specials="finite",
     shapes=(
         (1, 5, 2),

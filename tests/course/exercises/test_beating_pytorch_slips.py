@@ -3,6 +3,7 @@
 import utils  # noqa: F401  first: it puts Numba on this machine's engine
 
 # isort: split
+import numpy as np
 import pytest
 
 from course.checking.answers import changed
@@ -152,6 +153,10 @@ SLIPS = {
         ([("parts[s * count + i]", "parts[i]")], "The first part is taken `splits` times"),
         ([(OWN_WEIGHTS, "int i = 0; i < count; ++i")], "give each of them elements of its own"),
         (
+            [("i += gridDim.x * blockDim.x", "i += count")],
+            "elements never were, the first at index 256",
+        ),
+        (
             [
                 ("        float gradient = 0;\n", ""),
                 ("    for (int i", "    float gradient = 0;\n    for (int i"),
@@ -175,6 +180,10 @@ SLIPS = {
         ([("w[i * 128 + o]", "w[o * inputs + i]")], "read as [128][inputs]"),
         ([(STRIDED, f"int i = part * ({SHARE}); i < inputs; ++i")], "goes on to the end"),
         ([(STRIDED, "int i = 0; i < inputs; i += splits")], "begins at product 0"),
+        (
+            [(STRIDED, f"int i = part * ({SHARE}); i < (part + 1) * ({SHARE}); ++i")],
+            "Each part must stop at `inputs`, too",
+        ),
         (
             [
                 (
@@ -209,6 +218,29 @@ def test_a_natural_mistake_is_named(name, changes, words, tmp_path, small):
     outcome = check_answer(exercise, answer, 1)
     assert not outcome.solved
     assert words in repr(outcome)
+
+
+def test_all_weights_but_a_blocks_own_stand_still():
+    """No gradient is so small that a weight which was never written passes for a written one."""
+    rng = np.random.default_rng(0)
+    for shape in ((704, 1), (704, 2), (704, 5)):
+        given = EXERCISES["beating_pytorch.update"].inputs(rng, shape)
+        assert (np.abs(given["parts"].sum(0)) > beating_pytorch.SEEN / 2).all()
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        f"i < (part + 1) * ({SHARE}) && i < inputs",
+        f"i < min((part + 1) * ({SHARE}), inputs)",
+        f"inputs > i && i < (part + 1) * ({SHARE})",
+    ],
+)
+def test_parts_that_stop_at_the_end_are_taken_for_no_slip(condition):
+    loop = f"int i = part * ({SHARE}); {condition}; ++i"
+    answer = changed(beating_pytorch.SPLIT_SUMS_CU, (STRIDED, loop))
+    assert beating_pytorch.unbounded(answer) is None
+    assert beating_pytorch.unbounded(beating_pytorch.SPLIT_SUMS_CU) is None
 
 
 def test_four_channels_in_one_load_are_right_too(tmp_path, small):
