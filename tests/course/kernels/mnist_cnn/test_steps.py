@@ -121,7 +121,7 @@ def test_a_row_takes_the_place_of_its_like(tmp_path):
     assert again.mine == ("bn_relu_pool",)
     assert "yours: bn_relu_pool" in repr(again)
     assert "2 kernels" not in pictures.your_waterfall(ledger.rows).alt
-    assert "1 kernels of yours" in pictures.your_waterfall(ledger.rows).alt
+    assert "1 kernel of yours" in pictures.your_waterfall(ledger.rows).alt
 
 
 def test_a_wrong_step_gets_no_row(tmp_path, capsys):
