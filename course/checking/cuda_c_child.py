@@ -23,7 +23,9 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 #: The file in the folder that holds all arrays
 ARRAYS = "arrays"
@@ -42,31 +44,39 @@ class Failure(Exception):
     """What stopped the launches: (reason, message)."""
 
 
-def main(path, kernel_name, folder, each, total, check="", clock="0"):
-    folder = Path(folder)
-    jobs = pickle.loads((folder / "jobs.pickle").read_bytes())
+def main(
+    path: str,
+    kernel_name: str,
+    folder: str,
+    each: str,
+    total: str,
+    check: str = "",
+    clock: str = "0",
+) -> None:
+    here = Path(folder)
+    jobs = pickle.loads((here / "jobs.pickle").read_bytes())
     try:
         limit(COMPILE_SECONDS)
         limit_memory()  # before the learner's file is loaded: its variables may be initialized
         module, kernel = load(path, kernel_name, check=bool(check))
         begin = time.process_time()
         for number, (grid, block, zone, place, arguments) in enumerate(jobs):
-            part = folder / f"{number}.part"
+            part = here / f"{number}.part"
             limit(int(each))
             signal.setitimer(signal.ITIMER_REAL, int(clock))  # 0: no limit
-            launch(kernel, grid, block, zone, mapped(folder, place, writable=True), arguments)
+            launch(kernel, grid, block, zone, mapped(here, place, writable=True), arguments)
             used = time.process_time() - begin
             if used > int(total):
                 says = f"{number + 1} launches took {used:.0f} seconds together."
                 raise Failure("too_slow", says)
             counts = module.counts() if check else None
             part.write_text(json.dumps(counts))
-            os.replace(part, folder / f"{number}.json")
+            os.replace(part, here / f"{number}.json")
     except Failure as failure:
-        (folder / "failure.json").write_text(json.dumps(failure.args))
+        (here / "failure.json").write_text(json.dumps(failure.args))
 
 
-def limit(seconds):
+def limit(seconds: float) -> None:
     """End the process after so many more seconds of CPU time, and files that grow without end.
 
     These limits are the system's: nothing in the learner's code can lift them.
@@ -82,7 +92,7 @@ def limit(seconds):
         resource.setrlimit(what, (min(most, hard), hard))
 
 
-def limit_memory():
+def limit_memory() -> None:
     """Limit what more this process may allocate; not with a GPU, whose driver maps memory, too."""
     import resource
 
@@ -98,9 +108,10 @@ def limit_memory():
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
-def load(path, kernel_name, check):
+def load(path: str, kernel_name: str, check: bool) -> tuple[Any, Any]:
     """(module, compiled kernel); Failure says why there is none."""
     from utils import cuda_c, has_gpu
+    from utils.cuda_c.device_code import CompileError
 
     if not has_gpu():
         from utils.cpu.cuda_c.build import BuildError, compiler
@@ -111,7 +122,7 @@ def load(path, kernel_name, check):
             raise Failure("not_checked", str(error)) from None
     try:
         module = cuda_c.load(path, check=check)
-    except cuda_c.CompileError as error:
+    except CompileError as error:
         raise Failure("does_not_compile", str(error)) from None
     except Exception as error:
         raise Failure("not_checked", f"{type(error).__name__}: {error}") from None
@@ -121,7 +132,7 @@ def load(path, kernel_name, check):
         raise Failure("missing_kernel", str(error)) from None
 
 
-def mapped(folder, place, writable=False):
+def mapped(folder: Path, place: tuple, writable: bool = False) -> dict[str, Any]:
     """The flat arrays of one job as they lie in the file: no job sees those of another.
 
     place: an engines.Place.
@@ -135,7 +146,14 @@ def mapped(folder, place, writable=False):
     return {name: np.frombuffer(room, *at) for name, at in flats.items()}
 
 
-def launch(kernel, grid, block, zone, buffers, arguments):
+def launch(
+    kernel: Any,
+    grid: tuple,
+    block: tuple,
+    zone: int,
+    buffers: Mapping[str, Any],
+    arguments: Mapping[str, Any],
+) -> None:
     """Launch one job's arguments, on the buffers themselves; Failure says what went wrong."""
     from utils import has_gpu
 
@@ -157,7 +175,7 @@ def launch(kernel, grid, block, zone, buffers, arguments):
         raise Failure("crashed", str(error)) from None
 
 
-def to_device(array):
+def to_device(array: Any) -> Any:
     from numba import cuda
 
     return cuda.to_device(array)
@@ -166,7 +184,7 @@ def to_device(array):
 # ---- the process that is copied
 
 
-def serve():
+def serve() -> list[str] | None:
     """For each message say a copy's process id and, when it has ended, its exit status.
 
     Returns in a copy the arguments that its message has; in the process itself, when nobody sends
@@ -190,6 +208,7 @@ def serve():
             if not os.read(told, 1):  # its number was never said: another one takes its place
                 os._exit(1)
             os.close(told)
+            arguments: list[str]
             arguments, folder, environment = json.loads(message)
             mark = environment[MARK.decode()].encode()
             ctypes.memmove(place, mark, len(mark))
@@ -206,7 +225,7 @@ def serve():
         line.send(b"%d" % status)
 
 
-def import_all():
+def import_all() -> None:
     """Import what a launch takes, and find the compiler."""
     from utils import cuda_c  # noqa: F401
     from utils.cpu.cuda_c.build import BuildError
@@ -218,7 +237,7 @@ def import_all():
         compiler_version(tuple(compiler()))
 
 
-def take_on(sink, folder, environment):
+def take_on(sink: int, folder: str, environment: dict[str, str]) -> None:
     """Be, in a copy, as a process with this output, folder and environment would be."""
     os.setpgid(0, 0)
     nothing = os.open(os.devnull, os.O_RDONLY)

@@ -11,6 +11,8 @@ import json
 import linecache
 import signal
 import sys
+from collections.abc import Collection
+from typing import Any
 
 import triton
 import triton.language as tl
@@ -29,7 +31,7 @@ class Other:
     """What stands for a global that is no part of the language."""
 
 
-def value_of(kind, given):
+def value_of(kind: str, given: Any) -> Any:
     """A global of a kernel, from its description."""
     match kind:
         case "module":
@@ -45,7 +47,7 @@ def value_of(kind, given):
     return Other()
 
 
-def kernels_of(functions):
+def kernels_of(functions: dict[str, tuple]) -> dict[str, Any]:
     """The kernels of a request, each with its globals, by their keys."""
     kernels, scopes = {}, {}
     for key, (name, source, file, names) in functions.items():
@@ -61,7 +63,7 @@ def kernels_of(functions):
     return kernels
 
 
-def refused(request):
+def refused(request: dict) -> list | None:
     """None, or [message, line] of the first thing that Triton does not take."""
     kernels = kernels_of(request["functions"])
     kernel = kernels[request["kernel"]]
@@ -84,7 +86,7 @@ def refused(request):
     return None
 
 
-def told(error, kernels):
+def told(error: BaseException | None, kernels: Collection) -> list:
     """[message, line]: of the innermost error, and where in the learner's kernels it is."""
     message, line = str(error), None
     while isinstance(error, CompilationError):
@@ -96,15 +98,16 @@ def told(error, kernels):
     return [message, line]
 
 
-def message_of(error):
+def message_of(error: Any) -> str | None:
     """What an error says, without the source around it: Triton writes others' with repr."""
     inner = error.__context__
     if inner is not None and error.error_message == repr(inner):
         return str(inner)
-    return error.error_message
+    said: str | None = error.error_message
+    return said
 
 
-def main():
+def main() -> None:
     """Answer requests until there are no more."""
     answers, sys.stdout = sys.stdout, sys.stderr  # a kernel may print while it is compiled
     for line in sys.stdin:

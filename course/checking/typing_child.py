@@ -15,8 +15,12 @@ import pickle
 import re
 import sys
 import traceback
+from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
+#: By key: (name, source, file, the globals that it uses as (kind, value)) of each function
+Functions = dict[str, tuple[str, str, str, dict[str, tuple[str, Any]]]]
 COMPUTE_CAPABILITY = (7, 5)
 
 
@@ -24,7 +28,7 @@ class Typed(Exception):
     """All of a kernel's types are known."""
 
 
-def typing_only():
+def typing_only() -> type:
     """numba-cuda's compiler up to and with type inference; device functions are compiled whole."""
     from numba.cuda import compiler
     from numba.cuda.core.compiler_machinery import FunctionPass, PassManager, register_pass
@@ -32,17 +36,17 @@ def typing_only():
     whole = compiler.CUDACompiler
 
     @register_pass(mutates_CFG=False, analysis_only=True)
-    class Stop(FunctionPass):
+    class Stop(FunctionPass):  # type: ignore[misc]  # numba-cuda has no types
         _name = "stop_after_typing"
 
-        def __init__(self):
+        def __init__(self) -> None:
             FunctionPass.__init__(self)
 
-        def run_pass(self, state):
+        def run_pass(self, state: object) -> bool:
             raise Typed
 
-    class TypingOnly(whole):
-        def define_pipelines(self):
+    class TypingOnly(compiler.CUDACompiler):  # type: ignore[misc]  # as above
+        def define_pipelines(self) -> list:
             compiler.CUDACompiler = whole
             passes = PassManager("typing")
             for one, says in super().define_pipelines()[0].passes:
@@ -56,7 +60,7 @@ def typing_only():
     return TypingOnly
 
 
-def for_no_gpu():
+def for_no_gpu() -> None:
     """What is compiled on the way (device functions, NumPy's) asks which GPU it is for."""
     from numba.cuda import api, compiler, dispatcher
 
@@ -64,7 +68,7 @@ def for_no_gpu():
         module.get_current_device = lambda: SimpleNamespace(compute_capability=COMPUTE_CAPABILITY)
 
 
-def numba_type(kind):
+def numba_type(kind: list) -> Any:
     """The type of an argument: ["float32"], or with a number of dimensions that of an array."""
     from numba.cuda import types
 
@@ -73,13 +77,13 @@ def numba_type(kind):
     return types.Array(scalar, ndim[0], "C") if ndim else scalar
 
 
-def value_of(kind, given, functions):
+def value_of(kind: str, given: Any, functions: Functions) -> Any:
     """A global of the kernel as the compiler shall see it."""
     if kind in ("device", "function"):
         return build(given, functions, device=kind == "device")
     if kind == "tuple":
         parts, fields = given
-        parts = [value_of(*part, functions) for part in parts]
+        parts = [value_of(one, value, functions) for one, value in parts]
         return named_tuple(fields[0], tuple(fields[1]))(*parts) if fields else tuple(parts)
     if kind == "fields":
         return named_tuple(given[0], tuple(given[1]))
@@ -95,7 +99,7 @@ def value_of(kind, given, functions):
     return PLAIN_VALUES[kind](given)
 
 
-def named(given):
+def named(given: tuple[str, str]) -> Any:
     """What a module has by this name, such as "atomic.add"."""
     module, name = given
     found = importlib.import_module(module)
@@ -104,21 +108,21 @@ def named(given):
     return found
 
 
-def on_device(given):
+def on_device(given: tuple[str, list[int]]) -> SimpleNamespace:
     """What says of itself that it is an array in device memory; nobody reads it."""
     typestr, shape = given
     said = {"shape": tuple(shape), "typestr": typestr, "data": (1 << 12, False), "version": 3}
     return SimpleNamespace(__cuda_array_interface__=said)
 
 
-def type_named(name):
+def type_named(name: str) -> Any:
     """A number's type of Numba."""
     from numba.cuda import types
 
     return types.boolean if name == "bool" else getattr(types, name)
 
 
-PLAIN_VALUES = {
+PLAIN_VALUES: dict[str, Callable[[Any], Any]] = {
     "plain": lambda given: given,
     "data": lambda given: pickle.loads(base64.b64decode(given)),
     "module": importlib.import_module,
@@ -127,19 +131,19 @@ PLAIN_VALUES = {
     "type": type_named,
 }
 named_tuple = functools.cache(collections.namedtuple)  # the same fields, the same class
-enumerations = {}
+enumerations: dict[str, Any] = {}
 
 
-def enumeration(given, functions):
+def enumeration(given: str, functions: Functions) -> Any:
     """The Enum of this base, name and members (JSON); the same one for the same."""
     if given not in enumerations:
         base, name, members = json.loads(given)
-        members = [(one, value_of(*value, functions)) for one, value in members]
+        members = [(one, value_of(kind, value, functions)) for one, (kind, value) in members]
         enumerations[given] = getattr(enum, base)(name, members)
     return enumerations[given]
 
 
-def build(key, functions, device=False):
+def build(key: str, functions: Functions, device: bool = False) -> Any:
     """The Python function of a request, with its globals; device: as a device function."""
     from numba import cuda
 
@@ -162,7 +166,7 @@ UNKNOWN = {
 }
 
 
-def refused(request, typing):
+def refused(request: dict, typing: type) -> tuple[str, int | None] | None:
     """None, or (message, line) of the first thing that numba-cuda cannot compile.
 
     typing: the compiler that stops there, for requests that do not ask for the whole.
@@ -186,7 +190,7 @@ def refused(request, typing):
     return None
 
 
-def compiled(function, signature, typing=None):
+def compiled(function: Any, signature: tuple, typing: type | None = None) -> None:
     """Compile a kernel up to LLVM's code, or as far as the compiler `typing` goes."""
     from numba.cuda import compiler, types
 
@@ -198,11 +202,11 @@ def compiled(function, signature, typing=None):
         compiler.CUDACompiler = before
 
 
-def nothing():
+def nothing() -> None:
     """The kernel that every compiler takes."""
 
 
-def in_words(error):
+def in_words(error: Exception) -> str:
     """What a kernel cannot have."""
     for name, words in UNKNOWN.items():
         if name in str(error):
@@ -210,16 +214,17 @@ def in_words(error):
     return f"{type(error).__name__}: {error}"
 
 
-def line_of(error):
+def line_of(error: Exception) -> int | None:
     """The line of the instruction at which lowering stopped, or None."""
     for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
         loc = getattr(frame.f_locals.get("inst"), "loc", None)
         if loc:
-            return loc.line
+            line: int = loc.line
+            return line
     return None
 
 
-def main():
+def main() -> None:
     for_no_gpu()
     typing = typing_only()
     for line in sys.stdin:
