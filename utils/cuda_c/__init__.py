@@ -120,7 +120,7 @@ class Module:
         if name not in self.signatures:
             raise KeyError(self._has_no(name))
         if not arguments:
-            return getattr(self, name)
+            return self.__getattr__(name)  # not the module's own: a kernel may be called counts
         values = arguments.rstrip(" >").split(",")
         signature = self.signatures[name].instantiate(tuple(map(str.strip, values)))
         return self._kernel(expression, signature, self._engine(self, [expression]))

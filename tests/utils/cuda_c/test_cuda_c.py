@@ -158,6 +158,14 @@ def test_unknown_kernel_and_missing_file(module, tmp_path):
         cuda_c.load(tmp_path / "empty.cu")
 
 
+def test_a_kernel_may_bear_a_name_that_the_module_has(tmp_path):
+    path = tmp_path / "names.cu"
+    path.write_text("__global__ void counts(int *out) { out[threadIdx.x] = threadIdx.x; }")
+    out = check.poison(32, np.int32)
+    cuda_c.load(path)["counts"][1, 32](out)
+    assert out.tolist() == list(range(32))
+
+
 def test_compile_error_shows_the_line(tmp_path):
     path = tmp_path / "bad.cu"
     path.write_text("__global__ void k(float *x)\n{\n    x[0] = y;\n}\n")
