@@ -519,6 +519,15 @@ def rounded_once():
 
 
 @program
+def short_with_float():
+    single, half = np.float32(0.1), np.float32(np.float16(0.1))
+    x = float(single)
+    values = [7 * x, single * np.float32(7), 7 / x, x / 3, half * np.float32(7)]
+    values += [half + np.float32(7), 7 * x + 70 * x + 700 * x, np.float32(7) / np.float32(70)]
+    return [float(value).hex() for value in values]
+
+
+@program
 def quotients_by_zero():
     return [math.nan, math.inf, -math.inf, math.inf, math.inf, -math.inf]
 

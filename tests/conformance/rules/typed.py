@@ -1,8 +1,9 @@
 """Numbers with the types that numba-cuda gives them: its rules of typing, in Python.
 
 Integers are computed with 64 bits whatever their width is: without a sign where both are unsigned,
-else with one; a literal has one. A shift takes after its left side. An integer of 32 bits or more
-makes any float a float64, a shorter one keeps it. Source: what numba-cuda's own type inference
+else with one; a literal has one. A shift takes after its left side. Beside a float in an operation
+an integer counts as a float of twice its bits, of four times without a sign; where two branches
+meet, and in min and max, always of twice. Source: what numba-cuda's own type inference
 says of each expression (it needs no GPU), and for values Python's and PTX's rules.
 """
 
@@ -67,19 +68,16 @@ def _saturated(value: float, kind: Type) -> int:
 def together(a: Type, b: Type) -> Type:
     """The type of a sum: see above."""
     if a.kind == "f" or b.kind == "f":
-        bits = [t.bits if t.kind == "f" else _as_float(t) for t in (a, b)]
-        return Type("f", max(bits))
+        times = {"b": 0, "i": 2, "u": 4, "f": 1}
+        return Type("f", min(max(times[t.kind] * t.bits for t in (a, b)), WIDE))
     return UINT64 if a.kind == b.kind == "u" else INT64
-
-
-def _as_float(kind: Type) -> int:
-    return WIDE if kind.bits >= 32 else 0
 
 
 def unified(a: Type, b: Type) -> Type:
     """The one type of two branches, and of min and max."""
     if "f" in (a.kind, b.kind):
-        return together(a, b)
+        times = {"b": 0, "i": 2, "u": 2, "f": 1}
+        return Type("f", min(max(times[t.kind] * t.bits for t in (a, b)), WIDE))
     if a.kind == b.kind or BOOL in (a, b):
         return max(a, b, key=lambda t: t.bits)
     signed, unsigned = (a, b) if a.kind == "i" else (b, a)

@@ -14,6 +14,7 @@ from tests.conformance.fuzz import F, I, U
 from tests.conformance.numba import derive
 from tests.conformance.numba.run import WAYS
 from tests.conformance.rules import typed
+from tests.processes import completed
 from utils.cpu.numba_cuda import expressions, warps, widths
 from utils.files import ROOT
 
@@ -136,6 +137,35 @@ def test_lines_whose_result_a_compiler_may_choose_are_not_taken():
     for number in range(0, 60, 3):
         for result in fuzz_uncast.Uncast(number).values.values():
             assert all(np.isfinite(float(one.value)) for one in result)
+
+
+#: Prints the types that numba-cuda's own front end, which needs no GPU, gives a kernel's names.
+FRONT_END = """
+import json, runpy, sys
+from numba.cuda import types
+from numba.cuda.compiler import compile_cuda
+
+kernels = runpy.run_path(sys.argv[1])
+given = types.Array(types.uint64, 1, "C"), types.Array(types.float64, 2, "C")
+for name in sys.argv[2:]:
+    done = compile_cuda(kernels[name].py_func, types.void, given, cc=(7, 5))
+    print(json.dumps({one: str(kind) for one, kind in done.type_annotation.typemap.items()}))
+"""
+
+
+@pytest.mark.nightly("other kernels than those by day, asked of the compiler")
+def test_types_of_lines_without_casts_are_those_of_the_compiler(tmp_path, request):
+    first = request.config.getoption("--seed", 0) * 1_000_000
+    kernels = [fuzz_uncast.Uncast(number) for number in range(first, first + 12)]
+    path = tmp_path / "kernels.py"
+    path.write_text("\n\n".join([fuzz_numba.PRELUDE, *(kernel.text for kernel in kernels)]))
+    names = [kernel.name for kernel in kernels]
+    command = [sys.executable, "-c", FRONT_END, str(path), *names]
+    done = completed(command, cwd=tmp_path, check=True)  # where no engine stands in its place
+    for kernel, line in zip(kernels, done.stdout.splitlines(), strict=True):
+        types = json.loads(line)
+        mine = {name: typed.type_of(types[name]) for name in kernel.values if types[name] != "bool"}
+        assert mine == {name: kernel.values[name][0].kind for name in mine}
 
 
 SLIPS = {

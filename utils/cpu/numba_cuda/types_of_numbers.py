@@ -36,10 +36,11 @@ class Type(NamedTuple):
 
     @property
     def bits_as_float(self) -> int:
-        """The width that a float result needs for it: an int32 makes a float32 a float64."""
-        if self.is_float:
-            return self.bits
-        return WIDE if self.bits >= 32 else 0
+        """The width of the result where this meets a float in an operation: an int32 makes a
+        float32 a float64, and so does a uint16.
+        """
+        times = {"b": 0, "i": 2, "u": 4, "f": 1}[self.kind]
+        return min(times * self.bits, WIDE)
 
     def same(self, other: "Type") -> bool:
         return (self.kind, self.bits) == (other.kind, other.bits)
@@ -103,7 +104,8 @@ def unified(a: Type, b: Type) -> Type:
     """The one type of two branches, and of min and max."""
     size = max(a.size, b.size)
     if a.is_float or b.is_float:
-        common = together(a, b)
+        widths = [one.bits if one.is_float else 2 * one.bits for one in (a, b) if one.kind != "b"]
+        common = Type("f", min(max(widths), WIDE))
         return common._replace(size=size if a.same(b) else 1)
     if a.kind == b.kind or "b" in (a.kind, b.kind):
         wider = max(a, b, key=lambda t: t.bits)

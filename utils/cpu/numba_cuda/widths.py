@@ -244,9 +244,9 @@ class _Widths(ast.NodeTransformer):
             narrow = mine.bits < 64 or before_integer
             if kind.bits == 64 and narrow and other != DOUBLE:
                 return self.call("__double__", node)
-            both_half = mine.bits == other.bits == 16
-            half_to_power = mine.bits == 16 and name == "Pow"
-            if kind.bits == 32 and (both_half or half_to_power):
+            half = mine.bits == 16 and (other.bits == 16 or not other.is_float or name == "Pow")
+            maybe_integer = mine.size and (other.size or not other.is_float)
+            if kind.bits == 32 and (half or maybe_integer):
                 return self.call("__single__", node)
         elif name == "Div" and not mine.is_float:
             largest = max(mine.size, other.size)
@@ -343,8 +343,8 @@ class _Widths(ast.NodeTransformer):
         self.generic_visit(node)
         if not kind or not a or not b:
             return node
-        if DOUBLE.same(kind) and not a.same(b):
-            return self.call("__double__", node)
+        if not a.same(b) and kind.is_float and kind.bits > 16:
+            return self.call("__double__" if DOUBLE.same(kind) else "__single__", node)
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
