@@ -17,7 +17,7 @@ import sys
 from course.authoring import TODO, blanks, book, room
 from course.authoring.chapter import LIST
 from course.authoring.exercise import TASK, TITLE, is_skeleton
-from course.chapters import CHAPTERS, Chapter
+from course.chapters import CHAPTERS, START, Chapter
 from course.checking import predict
 from course.exercises import EXERCISES
 from course.publish import minutes
@@ -231,11 +231,16 @@ def follows(line: str) -> bool:
 
 
 def published() -> list[str]:
-    """Write frames, tables and kernels' cells of all chapters; what was written, in lines.
+    """Write the start page's films, then frames, tables and kernels' cells of all chapters; what
+    was written, in lines.
 
     In processes of their own: they read the list of chapters as it is now.
     """
-    written = []
+    start = book.read(START)
+    cells = films(start)
+    written = [f"the start page: the player of {', '.join(cells)}"] if cells else []
+    if cells:
+        book.write(start, START)
     for module in ("address", "tables", "cells"):
         command = [sys.executable, "-m", f"course.publish.{module}"]
         said = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)

@@ -3,12 +3,12 @@
 import pytest
 
 from course.authoring.mend import films
-from course.chapters import notebooks
+from course.chapters import START, notebooks
 from tests import hygiene
 
 
 @pytest.mark.parametrize("path", notebooks())
 def test_films_have_the_player_of_today(path):
     older = films(hygiene.read(path))
-    name = path.stem
+    name = "ecosystem" if path == START else path.stem  # any chapter's command mends the start page
     assert not older, f"{older}: .venv/bin/python -m course.authoring.mend {name} gives them it"

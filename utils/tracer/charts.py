@@ -280,7 +280,7 @@ def races(trace, number=0):
         color=INK,
     )
     what = f"element of {race.array}; t: thread (b: block); red: several threads, in no order"
-    axes.set_xlabel(what, fontsize=LETTERS)
+    axes.set_xlabel(what, fontsize=LETTERS, loc="left")
     return fig
 
 

@@ -778,9 +778,17 @@ async (host, films, setting) => {
     if (act && act() !== false) event.preventDefault();
   });
 
+  const reserve = ({ film, one, said }) => {  // room for the longest message: controls stay where they are
+    const longest = film.steps.reduce((most, { t }) => (t.length > most.length ? t : most), "");
+    const probe = make("p", { class: "said wrong", style: `position: absolute; visibility: hidden; min-height: 0; width: ${said.offsetWidth}px; box-sizing: border-box` });
+    probe.textContent = longest;
+    one.append(probe);
+    said.style.setProperty("--longest", `${probe.offsetHeight}px`);
+    probe.remove();
+  };
   const fit = () => {
     box.classList.toggle("narrow", box.clientWidth < 720);
-    for (const view of views) draw(view);
+    for (const view of views) { reserve(view); draw(view); }
   };
   new ResizeObserver(fit).observe(box);
   const again = new MutationObserver(() => setTimeout(fit, 60));

@@ -74,6 +74,21 @@ def test_it_steps_by_buttons_and_keys(page, race):
     expect(page.locator("li.wrong code")).to_contain_text("a[i] = a[i + 1]")
 
 
+def test_controls_stay_where_they_are_whatever_is_said(page, race):
+    player, file = race
+    film = player.films[0]
+    longest = max(range(len(film)), key=lambda step: len(film.describe(step)))
+    page.set_viewport_size({"width": 800, "height": 900})
+    page.goto(file.as_uri())
+    forth = page.get_by_role("button", name="One step on")
+    places = {forth.bounding_box()["y"]}
+    for _ in range(longest):
+        forth.click()
+        places.add(forth.bounding_box()["y"])
+    expect(page.get_by_role("status")).to_have_text(film.describe(longest))
+    assert len(places) == 1
+
+
 def test_it_plays_and_stops_where_it_goes_wrong(page, race):
     player, file = race
     page.goto(file.as_uri())
