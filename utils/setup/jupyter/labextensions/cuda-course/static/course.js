@@ -349,6 +349,12 @@
     font-size: var(--jp-ui-font-size1);
     font-weight: normal;
   }
+  .jupyter-widgets-disconnected .jupyter-button {
+    background: none;
+    outline: 1px dashed var(--jp-border-color0);
+    outline-offset: -1px;
+    cursor: default;
+  }
   .jp-Notebook .jp-RenderedMarkdown > :is(p, ul, ol, blockquote) { max-width: 47em; }
   .reveal .jp-Notebook .jp-RenderedMarkdown > :is(p, ul, ol, blockquote) { max-width: none; }
   .jp-RenderedHTMLCommon table { margin-left: 0; }
