@@ -201,6 +201,17 @@ EDITS["half a warp of the finale's trainer"] = Edit(
     "wrong are conv1.weight, bn1.weight, bn1.bias, conv2.weight",
 )
 
+PICK = ("setup", "exercises-import", "race-pytorch", "ledger-start")
+EDITS["the largest alone in the finale's second block"] = Edit(
+    "20_beating_pytorch",
+    PICK,
+    "pick-cell",
+    "two[e] = s * fmaxf(upper, lower)",
+    "two[e] = fmaxf(fmaxf(v0, v1), fmaxf(v2, v3))",
+    "pick-tried",
+    "the gradient of",
+)
+
 
 def printed(cells, folder):
     """What each of these cells prints, run one after the other in a notebook's folder."""

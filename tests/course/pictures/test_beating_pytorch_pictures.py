@@ -373,8 +373,22 @@ def test_what_an_idea_saves_stands_beside_what_it_saved(monkeypatch):
     found = [entry(f"mnist/waterfall/{name}", us) for name, us in ladder.items()]
     found += [entry(f"mnist/ablation/64/{name}", us) for name, us in without.items()]
     monkeypatch.setattr(results, "load", lambda: found)
-    rows = beating_pytorch.saved().rows
-    assert rows == [["tensor cores", "600.0", "120.0"], ["two branches", "4.5", "7.8"]]
+    table = beating_pytorch.saved()
+    assert table.rows == [["tensor cores", "600.0", "120.0"], ["two branches", "4.5", "7.8"]]
+    added, now = table.note.split("; ")
+    assert added.startswith("added: ") and now.startswith("in the finished step: ")
+
+
+def test_the_last_rows_begin_with_pytorchs_best():
+    rows = {
+        "PyTorch, eager": 900.0,
+        "… as one graph": 100.0,
+        "ours: naive": 200.0,
+        "ours: a": 199.0,
+    }
+    assert beating_pytorch.last_rows(rows) == {"PyTorch's best": 100.0, "ours: a": 199.0}
+    assert beating_pytorch.last_rows({"ours: naive": 200.0}) == {"ours: naive": 200.0}
+    assert beating_pytorch.last_rows({}) == {}
 
 
 def test_the_map_shows_a_kernel_under_the_layers_that_it_computes_again():
