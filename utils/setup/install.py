@@ -78,6 +78,8 @@ LAB_SETTINGS = {
     "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
     # The glossary opens as text to read
     "@jupyterlab/docmanager-extension:plugin": {"defaultViewers": {"markdown": "Markdown Preview"}},
+    # Names of chapters are whole in the list of files: nobody asks when they were fetched
+    "@jupyterlab/filebrowser-extension:browser": {"showLastModifiedColumn": False},
     # A line of 100 columns does not end at the right edge of a small screen
     "@jupyterlab/notebook-extension:tracker": {"codeCellConfig": {"lineWrap": True}},
     # A notebook that is opened again shows its sliders as they were saved
