@@ -48,14 +48,22 @@ def mapped(arguments, function, only=None, kind=is_float):
     )
 
 
-def scaled(arguments, factor):
+def beside(arguments):
+    """The numbers of the arguments that are floats and no arrays."""
+    return [number for number, one in enumerate(arguments) if isinstance(one, float)]
+
+
+def scaled(arguments, factor, only=None):
     """The arguments with the floats that are no arrays times a factor; None where there are none.
 
-    Arrays are the same ones.
+    Arrays are the same ones. only: the number of the one argument to change.
     """
-    if not any(isinstance(one, float) for one in arguments):
+    places = [number for number in beside(arguments) if only in (None, number)]
+    if not places:
         return None
-    return tuple(type(one)(factor * one) if isinstance(one, float) else one for one in arguments)
+    return tuple(
+        type(one)(factor * one) if number in places else one for number, one in enumerate(arguments)
+    )
 
 
 def on_array(argument, function):
@@ -163,6 +171,13 @@ def large(array):
     return array * array.dtype.type(8 if array.dtype.itemsize < 4 else 1024)
 
 
+def large_negative(array):
+    """All far below zero, and as far apart as they are large: who begins at 0 has lost them."""
+    size = np.abs(array)
+    factor = 8 if array.dtype.itemsize < 4 else 2048
+    return -(size + np.median(size)) * array.dtype.type(factor)
+
+
 def small(array):
     return array * array.dtype.type(1 / 8 if array.dtype.itemsize < 4 else 1 / 1024)
 
@@ -203,6 +218,28 @@ def last_bits(array):
     return (1 + limits.eps * (steps % MOST_STEPS)).astype(array.dtype)
 
 
+def special_rows(array):
+    """Of many rows one is zero, one of equal numbers, one all negative: as many as there is room
+    for beside an ordinary one.
+    """
+    rows = array.reshape(-1, array.shape[-1])
+    places = np.random.default_rng(rows.size).permutation(len(rows))[1:]
+    for place, change in zip(places, (zeros, all_alike, negative), strict=False):
+        rows[place] = change(rows[place])
+    return rows.reshape(array.shape)
+
+
+def has_rows(value):
+    """Whether an argument is an array of floats with several rows."""
+    return is_float(value) and len(plain_of(value).shape) > 1 and plain_of(value).shape[-2] > 1
+
+
+def all_masked(array):
+    """-infinity in all of the last row."""
+    array.reshape(-1, array.shape[-1] if array.ndim else 1)[-1] = -np.inf
+    return array
+
+
 def masked(array):
     """-infinity in the first half of the last axis, as where something is masked."""
     array[..., : array.shape[-1] // 2] = -np.inf
@@ -221,12 +258,18 @@ FACTORS = {
     "larger numbers beside the arrays": 8,
     "numbers of the other sign beside the arrays": -1,
 }
+#: Changes of both: a sign is lost where arrays are large
+TOGETHER = {
+    "large arrays and numbers of the other sign beside them": (large, -1),
+    "large negative arrays and larger numbers beside them": (large_negative, 8),
+}
 #: words -> change of an array
 HOSTILE = {
     "zeros": zeros,
     "equal numbers": all_alike,
     "negative numbers": negative,
     "large numbers": large,
+    "large negative numbers": large_negative,
     "small numbers": small,
     "some zeros": some_zeros,
     "halves and whole numbers": to_halves,

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from course.judge import cases, sandbox
-from course.judge.demands import Out
+from course.judge.demands import InOut, Out
 from course.judge.errors import UNIT_ROUNDOFF, Bound
 from course.judge.report import Reason
 from course.judge.sandbox import Array, Opaque
@@ -44,15 +44,19 @@ class Comparison:
         """The reason why a call's result is wrong, or None."""
         return self.difference(tried.got, tried.expected, tried)
 
-    def difference(self, got, expected, tried, exact=False):
-        """The reason why `got` is not `expected`, or None; results in tuples part by part."""
+    def difference(self, got, expected, tried, exact=False, part=None):
+        """The reason why `got` is not `expected`, or None; results in tuples part by part.
+
+        part: the number of the result that it belongs to, where there are several.
+        """
         if isinstance(expected, tuple):
             if not isinstance(got, tuple) or len(got) != len(expected):
                 count = len(got) if isinstance(got, tuple) else 1
                 says = f"{where(tried)}: {count} result(s), and {len(expected)} are expected."
                 return Reason.of("wrong_shape", says)
             reasons = (
-                self.difference(g, e, tried, exact) for g, e in zip(got, expected, strict=True)
+                self.difference(g, e, tried, exact, number if part is None else part)
+                for number, (g, e) in enumerate(zip(got, expected, strict=True))
             )
             return next(filter(None, reasons), None)
         if isinstance(got, tuple) and isinstance(expected, np.ndarray):
@@ -66,13 +70,13 @@ class Comparison:
         if isinstance(expected, str) or expected is None:
             same = got == expected
             return None if same else wrong(tried, f"{expected!r} is expected, and {got!r} came.")
-        return self.unlike(got, np.asarray(expected), tried, exact)
+        return self.unlike(got, np.asarray(expected), tried, exact, part)
 
-    def unlike(self, got, expected, tried, exact):
+    def unlike(self, got, expected, tried, exact, part):
         """The reason why an array or a number is wrong, or None."""
         values = got.values if isinstance(got, Array) else np.asarray(got)
         dtype = got.dtype if isinstance(got, Array) else None
-        wanted = self.dtype_of(tried, expected)
+        wanted = self.dtype_of(tried, expected, part)
         if values.shape != expected.shape:
             says = f"{where(tried)}: {values.shape}, and {expected.shape} is expected."
             return Reason.of("wrong_shape", says)
@@ -86,15 +90,16 @@ class Comparison:
             return wrong(tried, f"{values!r:.60} came, and a number is expected.")
         return self.values_differ(values, expected, tried, dtype or wanted or "float32", exact)
 
-    def dtype_of(self, tried, expected):
+    def dtype_of(self, tried, expected, part=None):
         """The name of the type that a result must have, or None where anything serves."""
         demands = self.demands
         if demands.dtype is not None:
             named = demands.dtype
             return named(*map(plain_of, tried.arguments)) if callable(named) else named
-        outputs = [one for one in tried.arguments if isinstance(one, Out)]
-        if len(outputs) == 1:
-            return np.dtype(outputs[0].dtype).name
+        written = [one for one in tried.arguments if isinstance(one, Out | InOut)]
+        if written and (part is not None or len(written) == 1):
+            one = written[part or 0]
+            return np.dtype(one.dtype).name if isinstance(one, Out) else name_of(one.array)
         if expected.dtype.kind == "f":
             floats = [name_of(plain_of(one)) for one in tried.arguments]
             floats = [name for name in floats if name and "float" in name]

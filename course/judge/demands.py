@@ -101,6 +101,7 @@ class Demands:
     precision: the type in which the work must be done, such as "float32"; a cast to a narrower one
         is a finding. None asks nothing.
     init: for a submission that is a class: its first arguments and weights, packed (`tasks.py`).
+    as_made: the reference for a class that has no place for these weights, but its own form.
     entry: the function's, class's or kernel's name in a submission.
     launch: for a bare kernel (Numba, CUDA C, Triton): (arguments) -> (grid, block), or (grid,
         block, shared bytes), or for Triton (grid, keywords).
@@ -134,6 +135,7 @@ class Demands:
     library: tuple | str = "reference"
     precision: str | None = None
     init: dict | None = None
+    as_made: Callable | None = None
     entry: str | None = None
     launch: Callable | None = None
     allow: tuple = ()

@@ -164,7 +164,9 @@ def some(rows, most):
 
 
 def magnitude_of(argument):
-    """The magnitudes of an array or tensor of floats; anything else as it is."""
+    """The magnitudes of an array, a tensor or a number of floats; anything else as it is."""
+    if isinstance(argument, float | np.floating):
+        return abs(argument)
     if isinstance(argument, np.ndarray):
         return np.abs(argument) if argument.dtype.kind == "f" else argument
     if sandbox.is_tensor(argument) and argument.is_floating_point():

@@ -50,6 +50,11 @@ class HandedIn:
     speaks_of_kernels: bool = False  # whether any language of kernels is named in it
     hidden: tuple = ()  # folders from which it must import nothing: the reference lies there
 
+    @property
+    def speaks_of_cuda_c(self):
+        """Whether it is CUDA C, or may load some."""
+        return self.kind == "cuda_c" or "cuda_c" in self.source
+
 
 def of(candidate, demands) -> HandedIn:
     """A candidate as it is sent. Raises NotAKernel, FileNotFoundError."""

@@ -16,6 +16,9 @@ MOST_SEED = 1 << 31
 ALONE = 6
 #: Elements of calls that are made again on the engines for machines without a GPU, and what counts
 SEEN = 20_000
+#: Calls of CUDA C that are made again in other orders of blocks and threads, and such orders
+REORDERED, ORDERS = 4, 2
+REORDERED_IN = 0.1  # seconds that each took
 BY_ENGINES = ("race", "uninitialized", "out_of_bounds")
 
 
@@ -43,11 +46,14 @@ def judge(candidate, reference, inputs, demands=None, *, seed=None) -> Report:
         sandbox.nursery(given.modules, engines=True)  # which gets ready meanwhile
     with sandbox.Sandbox(given.modules, demands.seconds) as box:
         reasons = loaded(box, given, demands, timed=True)
+        if not box.fits:
+            reference = demands.as_made or reference
         trials = right.Trials(box, reference, inputs, demands, seed)
         trials.has_kernels = given.speaks_of_kernels
         if not reasons:
             trials.all()
             without_a_past(given, trials)
+            in_other_orders(given, trials)
             reasons = trials.reasons
             trials.ruled_out = ruled_out(trials)
         reasons += honest.reasons(given, box, trials, facts)
@@ -121,6 +127,30 @@ def alone(given, trials):
     return []
 
 
+def in_other_orders(given, trials):
+    """Make the longest right calls of CUDA C once more, with blocks and threads in other orders.
+
+    Its engine takes an order for a whole process. On a GPU nobody chooses one.
+    """
+    again = [one for one in trials.done if one.reason is None and one.got is not None]
+    again = sorted((one for one in again if one.seconds < REORDERED_IN), key=volume)[-REORDERED:]
+    if has_gpu() or not given.speaks_of_cuda_c or not again or trials.reasons:
+        return
+    for _ in range(ORDERS):
+        order = 2 * int(trials.rng.integers(1, MOST_SEED // 2)) + 1
+        with sandbox.Sandbox(given.modules, trials.demands.seconds) as box:
+            if loaded(box, given, trials.demands, order=order):
+                return
+            others = trials.elsewhere(box)
+            for one in again:
+                tried = others.once_more(one, label="blocks and threads in another order")
+                if trials.demands.deterministic and tried.reason is None:
+                    others.same_twice(one, tried)
+        trials.done += [one for one in others.done if one.reason is not None][:1]
+        if trials.reasons:
+            return
+
+
 def on_engines(given, trials):
     """What the engines for machines without a GPU see in a few calls: a GPU says nothing of a race,
     of memory that nobody wrote or that is another's.
@@ -137,15 +167,17 @@ def on_engines(given, trials):
     return [one for one in others.reasons if one.key in BY_ENGINES]
 
 
-def loaded(box, given, demands, watched=True, timed=False, patience=sandbox.STARTING):
+def loaded(box, given, demands, watched=True, timed=False, patience=sandbox.STARTING, order=None):
     """The reasons why a candidate cannot be loaded, in so many seconds: one, or none.
 
-    timed: a clock is made before, with all of a GPU that belongs to it.
+    timed: a clock is made before, with all of a GPU that belongs to it. order: of blocks and
+    threads, a whole number, for the engine of CUDA C.
     """
     try:
-        order = handed_in.message(given, demands)
-        header, _ = box.ask("load", patience=patience, watched=watched, timed=timed, **order)
+        ordered = handed_in.message(given, demands) | {"order": order}
+        header, _ = box.ask("load", patience=patience, watched=watched, timed=timed, **ordered)
         error = sandbox.error_of(header) if "error" in header else None
+        box.fits = header.get("fits") is not False
     except sandbox.Lost as lost:
         key = "timeout" if lost.how == "timeout" else "does_not_load"
         return [Reason.of(key, "Its process ended while it was loaded.")]
@@ -174,8 +206,16 @@ def report(name, reasons, trials, seed, speed=None):
         speed = answer(found) if found else unknown(why, sentence(why))
     return Report(
         candidate=name,
-        right=answer(by_question[RIGHT].values(), tried),
+        right=of_values(by_question[RIGHT], tried),
         fast=speed,
         honest=answer(by_question[HONEST].values(), facts=facts),
         seed=seed,
     )
+
+
+def of_values(found, tried):
+    """The answer about what is right: unknown where nothing was wrong but an engine's lack."""
+    wrong = [one for key, one in found.items() if key != "not_run"]
+    if wrong or not found:
+        return answer(wrong, tried)
+    return unknown("not_run", found["not_run"].says, tried)

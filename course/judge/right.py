@@ -5,6 +5,7 @@ a call is computed after the candidate's answer has come.
 """
 
 import math
+import re
 import time
 from dataclasses import dataclass, field
 
@@ -52,6 +53,10 @@ MISTAKES = {
     "nobody wrote": "uninitialized",
     "not loaded": "uninitialized",
 }
+#: What the engines say of a function of the device that they do not have
+LACKING = re.compile(
+    r"(has no '\w+'|not available|cannot be linked) on the CPU engine|the CPU engine has no \w"
+)
 #: Calls whose launches are watched access by access, and the threads of such a launch
 TRACED = 4
 MOST_TRACED = 2048
@@ -66,6 +71,8 @@ AGAIN = 3
 #: A larger size is at least so many times the middle one
 WORTH = 1.5
 ROUND = 32
+#: Of the numbers beside the arrays so many are made zero
+MOST_BESIDE = 4
 #: Seconds of a call that is not made at every size where a loop over blocks may end
 EACH = 0.02
 #: Arrays whose volume grows by more than this power of the size, so that a few fill the memory
@@ -164,9 +171,9 @@ class Trials:
         other.comparison = self.comparison
         return other
 
-    def once_more(self, tried, **how):
+    def once_more(self, tried, label=None, **how):
         """The same call in this process, a Tried: the same values, launch, expected result."""
-        again = Tried(tried.label, tried.size, tried.arguments)
+        again = Tried(label or tried.label, tried.size, tried.arguments)
         again.launch, again.expected = tried.launch, tried.expected
         self.make(again, None, how)
         return again
@@ -314,9 +321,13 @@ class Trials:
             count, label = third.notes["heap"], where(third)
             third.reason = Reason.of("leaks", f"{label}: {count} block(s) of memory.")
         if self.demands.deterministic and first.reason is None and second.reason is None:
-            if not same_bits(first.got, second.got):
-                says = f"{where(second)}: its bits differ from those of the call before."
-                second.reason = Reason.of("not_repeatable", says)
+            self.same_twice(first, second)
+
+    def same_twice(self, first, second):
+        """Give the second of two calls with the same values a reason, if its bits are others."""
+        if not same_bits(first.got, second.got):
+            says = f"{where(second)}: its bits differ from those of the call before."
+            second.reason = Reason.of("not_repeatable", says)
 
     def elsewhen(self):
         """The same values at another time, and as the call of a high number.
@@ -379,6 +390,7 @@ class Trials:
             long.append(tried)
         self.long_and_unusual(long)
         self.long_and_watched(long)
+        self.long_and_reordered(long)
 
     def time_again(self, tried):
         """Make more calls of a size, whose quickest tells its time; whether all are right."""
@@ -413,6 +425,20 @@ class Trials:
         if watched and self.demands.race_free and not self.dead:
             size = max(watched, key=volume).size
             self.call("", size, self.draw(size), races=MANY_TRACED)
+
+    def long_and_reordered(self, long):
+        """A long call twice, once with its many blocks in another order: where results are added up
+        as blocks come, the bits differ, which few blocks may not show.
+        """
+        quick = [one for one in long if one.notes.get("launches") and one.seconds < QUICK]
+        if quick and self.demands.deterministic and not (self.dead or has_gpu()):
+            size = max(quick, key=volume).size
+            values = self.draw(size)
+            plain = self.call("", size, values)
+            label = "threads in another order"
+            tried = self.call(label, size, tuple(map(cases.copied, values)), order=1)
+            if not (plain.reason or tried.reason):
+                self.same_twice(plain, tried)
 
     def larger_sizes(self):
         """The sizes that the task names for this, or lengths; none whose arrays are too large."""
@@ -454,6 +480,20 @@ class Trials:
             self.changed(words, change, self.size, cases.is_whole)
         for words, factor in cases.FACTORS.items():
             self.called_if_finite(words, self.size, cases.scaled(self.draw(self.size), factor))
+        self.numbers_beside()
+        self.changed("some special rows", cases.special_rows, self.size, cases.has_rows)
+
+    def numbers_beside(self):
+        """Zero for each number beside the arrays, and other numbers there with other arrays."""
+        places = cases.beside(self.draw(self.size))
+        for number in places[:MOST_BESIDE]:
+            words = f"zero for the number that is argument {number}"
+            self.called_if_finite(words, self.size, cases.scaled(self.draw(self.size), 0, number))
+        for words, (change, factor) in cases.TOGETHER.items() if places else ():
+            drawn = self.draw(self.size)
+            with np.errstate(all="ignore"):
+                drawn = cases.mapped(drawn, change)
+            self.called_if_finite(words, self.size, cases.scaled(drawn, factor))
 
     def is_exact(self, tried):
         """Whether what is expected of a call is not rounded."""
@@ -468,7 +508,7 @@ class Trials:
         """
         drawn = self.draw(size)
         is_alone = sum(map(cases.is_read, drawn)) == 1
-        if any(map(kind, drawn)) and (kind is cases.is_float or is_alone):
+        if any(map(kind, drawn)) and (kind is not cases.is_whole or is_alone):
             with np.errstate(all="ignore"):
                 arguments = cases.mapped(drawn, change, kind=kind)
             self.called_if_finite(words, size, arguments)
@@ -486,6 +526,21 @@ class Trials:
             except Exception:  # it does not take such values
                 return False
 
+    def is_number(self, arguments):
+        """Whether a result is a number everywhere, by the reference."""
+        with np.errstate(all="ignore"):
+            try:
+                expected = self.comparison.expected(arguments)
+            except Exception:
+                return False
+        parts = expected if isinstance(expected, tuple) else (expected,)
+        kinds = [getattr(getattr(one, "dtype", None), "kind", "") for one in parts]
+        return not any(
+            kind in "fc" and np.isnan(one).any()
+            for kind, one in zip(kinds, parts, strict=True)
+            if kind
+        )
+
     def special(self):
         """Infinity, NaN, -0 and the smallest numbers in one array after the other."""
         fill = cases.SPECIAL.get(self.demands.special)
@@ -495,15 +550,25 @@ class Trials:
             self.call("infinity, NaN and -0", self.size, arguments, unusual=True)
             arguments = cases.mapped(self.draw(self.size), cases.masked, number)
             self.call("-infinity in many places", self.size, arguments, unusual=True)
+            arguments = cases.mapped(self.draw(self.size), cases.all_masked, number)
+            if self.is_number(arguments):
+                self.call("a row of -infinity", self.size, arguments, unusual=True)
 
     def orders(self):
         """Other orders of threads and programs, where an engine runs them."""
         if not any(one.notes.get("launches") for one in self.done):
             return
         small = [one.size for one in self.done if one.notes.get("launches")][:1]
+        values = self.draw(self.size)
+        plain = self.call("", self.size, values)
         for order in (1, 2, 3):
-            size = small[0] if order == 3 else self.size
-            self.call("threads in another order", size, self.draw(size), order=order)
+            size, label = self.size, "threads in another order"
+            given = tuple(map(cases.copied, values))
+            if order == 3:
+                size, given = small[0], self.draw(small[0])
+            tried = self.call(label, size, given, order=order)
+            if order != 3 and self.demands.deterministic and not (plain.reason or tried.reason):
+                self.same_twice(plain, tried)
 
     def views(self):
         """Arrays that lie in other ways. Kernels may count on where an allocation begins."""
@@ -636,7 +701,9 @@ class Trials:
         """The reason for an error that a call raised."""
         key = KINDS.get(error["kind"]) or ENGINES.get(error["type"], "crashed")
         text = error["says"]
-        if error["type"] in NAMED:
+        if not has_gpu() and LACKING.search(text):
+            key = "not_run"
+        elif error["type"] in NAMED:
             key = next((one for word, one in MISTAKES.items() if word in text.lower()), key)
         line = f" ({error['line']})" if error["line"] else ""
         first = shortened(text)

@@ -214,6 +214,7 @@ class Sandbox:
     def __init__(self, modules, seconds, engines=False, copies=None):
         self.seconds = seconds
         self.findings = []
+        self.fits = True  # whether what was loaded has a place for the reference's weights
         self.nursery = copies or nursery(tuple(modules), engines)
         self.scratch, self.lock = new_folder()
         try:

@@ -95,8 +95,9 @@ def module_of(source, path):
 def kernelbench(source, name, most=None) -> Task:
     """A task in KernelBench's form.
 
-    The candidate's `ModelNew` is made with the same arguments and gets the reference's weights; the
-    reference computes in float64. Inputs are the task's own, drawn under another seed each time.
+    The candidate's `ModelNew` is made with the same arguments and gets the reference's weights, of
+    which those that `init` makes constant are drawn anew; the reference computes in float64. Inputs
+    are the task's own, drawn under another seed each time.
     """
     import torch
 
@@ -108,6 +109,8 @@ def kernelbench(source, name, most=None) -> Task:
     init = list(module.get_init_inputs()) if hasattr(module, "get_init_inputs") else []
     torch.manual_seed(0)
     model = module.Model(*init).eval()
+    made = copy.deepcopy(model).double()
+    model = with_other_constants(model)
     state = {key: sandbox.pack(value) for key, value in model.state_dict().items()}
     exact = copy.deepcopy(model).double()
     device = "cuda" if on_gpu else "cpu"
@@ -115,6 +118,11 @@ def kernelbench(source, name, most=None) -> Task:
     def reference(*arguments):
         with torch.no_grad():
             return exact(*arguments)
+
+    def as_made(*arguments):
+        """For a model that keeps its weights in a form of its own: it has those of `init`."""
+        with torch.no_grad():
+            return made(*arguments)
 
     def inputs(rng, size):
         torch.manual_seed(int(rng.integers(1 << 31)))
@@ -133,10 +141,33 @@ def kernelbench(source, name, most=None) -> Task:
         fresh=lambda rng: "the task's",
         entry="ModelNew",
         init={"arguments": [sandbox.pack(one) for one in init], "state": state, "seed": 0},
+        as_made=as_made,
         rival=f"{source}\n\nModelNew = Model\n",
         timed_size="the task's",
     )
     return Task(name, reference, inputs, demands)
+
+
+def with_other_constants(model):
+    """A model in which no parameter is one number throughout, as `init` makes weights 1 and biases
+    0: who leaves them out shows. Positive ones stay so, as variances must.
+    """
+    import torch
+
+    rng = np.random.default_rng(0)
+    for value in model.state_dict().values():
+        if (
+            value.is_floating_point()
+            and value.numel()
+            and bool((value == value.flatten()[0]).all())
+        ):
+            if value.numel() == 1 and not value.dim():
+                share = rng.uniform(0.5, 0.9)
+            else:
+                share = torch.from_numpy(np.asarray(rng.uniform(-0.5, 0.5, tuple(value.shape))))
+            first = float(value.flatten()[0])
+            value.copy_(first + share * (abs(first) or 1.0))
+    return model
 
 
 def smaller(source, most):

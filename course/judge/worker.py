@@ -47,6 +47,10 @@ A_GPU = "/dev/nvidiactl"
 MODULE = "submission"
 
 
+#: Whether the candidate has a place for the reference's weights
+FITS = {"state": True}
+
+
 class Unloadable(Exception):
     """The candidate cannot be loaded; the text says why."""
 
@@ -134,11 +138,27 @@ def instance_of(cls, init):
     made = cls(*values)
     if init.get("state") and hasattr(made, "load_state_dict"):
         state = {name: arrays.argument_of(one) for name, one in init["state"].items()}
-        with contextlib.suppress(RuntimeError):
-            made.load_state_dict(state)
+        weights = fitting(made, state)
+        made.load_state_dict(weights or {}, strict=False)
+        FITS["state"] = weights is not None
     if isinstance(made, torch.nn.Module):
         made = made.to("cuda" if torch.cuda.is_available() else "cpu").eval()
     return made
+
+
+def fitting(made, state):
+    """Of the reference's weights those that a model has: by name, or, with other names, in order.
+
+    None where it keeps them in a form of its own.
+    """
+    own = made.state_dict()
+    shapes = {name: tuple(value.shape) for name, value in own.items()}
+    theirs = [tuple(value.shape) for value in state.values()]
+    if all(name in state and tuple(state[name].shape) == shapes[name] for name in shapes):
+        return {name: state[name] for name in shapes}
+    if list(shapes.values()) == theirs:
+        return dict(zip(shapes, state.values(), strict=True))
+    return None
 
 
 # ---- one call
@@ -279,10 +299,12 @@ def serve(channel, scratch):
                 sys.dont_write_bytecode = message["watched"]
                 if not message["watched"]:
                     ctypes.CDLL(None).mallopt(M_PERTURB, 0)  # memory as it is elsewhere
+                if message["order"] is not None:
+                    os.putenv("CUDA_CPU_SEED", str(message["order"]))  # Python's own are as before
                 with watch.loading():
                     candidate, whole = load(message)
                 watch.loaded(candidate, whole)
-                header, buffers = {}, ()
+                header, buffers = {"fits": FITS["state"]}, ()
             elif message["do"] == "call":
                 counted = further(candidate, whole, message["advance"])
                 if message["overwrite"]:

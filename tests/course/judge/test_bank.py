@@ -110,6 +110,57 @@ def test_a_task_in_kernelbench_s_form_is_judged_from_the_command_line(tmp_path, 
     assert "`cumsum` ran" in capsys.readouterr().out
 
 
+CONSTANTS = """
+import torch
+class Model(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.norm = torch.nn.LayerNorm(width)
+    def forward(self, x):
+        return self.norm(x)
+def get_inputs():
+    return [torch.randn(4, 12)]
+def get_init_inputs():
+    return [12]
+"""
+NORMED = """
+import torch
+class ModelNew(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        INIT
+    def forward(self, x):
+        apart = x - x.mean(1, keepdim=True)
+        return apart * torch.rsqrt((apart * apart).mean(1, keepdim=True) + 1e-5)REST
+"""
+NORMS = {
+    "by name": ("self.norm = torch.nn.LayerNorm(width)", " * self.norm.weight + self.norm.bias"),
+    "in order": (
+        "self.w = torch.nn.Parameter(torch.ones(width));"
+        " self.b = torch.nn.Parameter(torch.zeros(width))",
+        " * self.w + self.b",
+    ),
+    "of its own form": (
+        "self.both = torch.nn.Parameter(torch.stack([torch.ones(width), torch.zeros(width)]))",
+        " * self.both[0] + self.both[1]",
+    ),
+    "left out": ("pass", ""),
+    "never read": ("self.norm = torch.nn.LayerNorm(width)", ""),
+}
+
+
+@pytest.mark.parametrize("what", NORMS)
+def test_weights_that_init_makes_constant_are_drawn_anew(what):
+    task = kernelbench(CONSTANTS, "layer norm")
+    init, rest = NORMS[what]
+    source = NORMED.replace("INIT", init).replace("REST", rest)
+    demands = replace(task.demands, library=())
+    report = judge(source, task.reference, task.inputs, demands, seed=4)
+    is_wrong = what in ("left out", "never read")
+    assert report.right.verdict == ("no" if is_wrong else "yes"), report
+    assert report.verdict == ("refused" if is_wrong else "accepted"), report
+
+
 SHORT = """
 import numpy as np
 def softmax(x):

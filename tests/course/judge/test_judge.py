@@ -37,6 +37,7 @@ from course.judge import (
 from course.judge.bank import patterns
 from course.judge.bank.tasks import ORDER, TASKS
 from course.judge.words import question_of
+from utils import has_gpu
 
 FEW = {"sizes": (0, 1, 33), "calls": 1, "fresh": lambda rng: int(rng.integers(40, 50))}
 
@@ -955,6 +956,191 @@ RIGHT = {
         A_MILLION,
     ),
 }
+
+
+def scaled(rng, n):
+    """Two rows or more of n + 2 numbers, and a number beside them."""
+    shape = int(rng.integers(2, 6)), n + 2
+    return rng.standard_normal(shape, dtype=np.float32), float(rng.normal())
+
+
+def softmax(a, beta=1.0):
+    powers = np.exp(beta * a - (beta * a).max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+OF_SOFTMAX = """
+import numpy as np
+def kernel(a, beta):
+    most = MOST
+    powers = np.exp(SHIFTED)
+    return powers / powers.sum(axis=1, keepdims=True)
+"""
+SHIFTED = "np.float32(beta) * a - most"
+UNIT = (
+    "import numpy as np\ndef kernel(a):\n    total = (a * a).sum(1, keepdims=True)\n    return A\n"
+)
+
+
+def unit(a):
+    total = (a * a).sum(1, keepdims=True)
+    return a / np.sqrt(np.where(total > 0, total, 1))
+
+
+BY_ITSELF = Bound(lambda *given: 16 + given[0].shape[1], magnitude="itself")
+#: (what is handed in, reference, inputs, demands) of what goes wrong where two things meet
+TOGETHER = {
+    "the sign of a number and large arrays": (
+        OF_SOFTMAX.replace("MOST", "a.max(axis=1, keepdims=True)").replace(
+            "SHIFTED", "np.float32(beta) * (a - most)"
+        ),
+        softmax,
+        scaled,
+    ),
+    "large and all negative": (
+        OF_SOFTMAX.replace(
+            "MOST", "np.maximum((np.float32(beta) * a).max(axis=1, keepdims=True), 0)"
+        ).replace("SHIFTED", SHIFTED),
+        softmax,
+        scaled,
+    ),
+    "zero beside an array": (
+        "import numpy as np\n"
+        "def kernel(a, beta):\n    b = np.float32(beta)\n    return a / b * b\n",
+        lambda a, beta: a if beta else 0 * a,
+        scaled,
+    ),
+    "one row of zeros": (
+        UNIT.replace("return A", "return a / np.sqrt(total) if a.any() else a"),
+        unit,
+        lambda rng, n: scaled(rng, n)[:1],
+    ),
+}
+
+
+@pytest.mark.parametrize("what", TOGETHER)
+def test_what_goes_wrong_only_where_two_things_meet_is_refused(what):
+    source, reference, inputs = TOGETHER[what]
+    report = judged(source, reference, inputs, library=(), error=BY_ITSELF)
+    assert report.right.verdict == "no", str(report)
+
+
+def test_a_row_of_zeros_among_others_refuses_nothing_right():
+    rows = UNIT.replace("return A", "return a / np.sqrt(np.where(total > 0, total, 1))")
+    report = judged(rows, unit, lambda rng, n: scaled(rng, n)[:1], library=(), error=BY_ITSELF)
+    assert report.verdict == "accepted", str(report)
+
+
+def test_the_terms_magnitudes_are_those_of_numbers_beside_the_arrays_too():
+    def inputs(rng, n):
+        return (*pair(rng, n), float(rng.normal()), float(rng.normal()))
+
+    source = """
+    import numpy as np
+    def kernel(x, y, a, b):
+        return np.float32(a) * x + np.float32(b) * y
+    """
+    bound = sum_of_products(4)
+    report = judged(source, lambda x, y, a, b: a * x + b * y, inputs, error=bound, library=())
+    assert report.verdict == "accepted", str(report)
+
+
+def test_an_infinity_that_is_all_there_is_must_be_found():
+    source = """
+    import numpy as np
+    def kernel(a):
+        best, place = -np.inf, -1
+        for n, value in enumerate(a.tolist()):
+            if value > best:
+                best, place = value, n
+        return np.array([place])
+    """
+    demands = {"error": exactly, "special": "no_nan", "library": (), "dtype": "int64"}
+    demands["sizes"] = 1, 33
+
+    def first(a):
+        return np.array([np.argmax(a)])
+
+    report = judged(source, first, lambda rng, n: (pair(rng, n)[0],), **demands)
+    assert "a row of -infinity" in str(report), str(report)
+    good = source.replace("best, place = -np.inf, -1", "best, place = a[0], 0")
+    report = judged(good, first, lambda rng, n: (pair(rng, n)[0],), **demands)
+    assert report.verdict == "accepted", str(report)
+
+
+ADDED = """
+extern "C" __global__ void added(const float *a, int n, float *out, int *count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) { BODY }
+}
+"""
+
+
+def added(body, reference, **demands):
+    """The report on a kernel of CUDA C with an output of floats and a counter."""
+
+    def inputs(rng, n):
+        a = rng.standard_normal(n, dtype=np.float32)
+        return a, n, Out((n,)), InOut(np.zeros(1, np.int32))
+
+    def launch(a, n, out, count):
+        return max(1, -(-n // 32)), 32
+
+    demands = {"error": exactly, "widen": False, "launch": launch, **demands}
+    return judge(ADDED.replace("BODY", body), reference, inputs, Demands(**demands), seed=6)
+
+
+@pytest.mark.skipif(has_gpu(), reason="a GPU takes no order")
+def test_cuda_c_is_tried_with_blocks_and_threads_in_another_order():
+    def copied(a, n, count):
+        return a, np.array([n], np.int32)
+
+    report = added("out[i] = a[i]; atomicAdd(count, 1);", copied)
+    assert report.verdict == "accepted", str(report)  # the counter is of another type, too
+    report = added("out[atomicAdd(count, 1)] = a[i];", copied)
+    assert report.right.keys == ("wrong_value",), str(report)
+    assert report.honest.verdict == "yes", str(report)
+
+
+SUMMED = """
+import numpy as np
+from numba import cuda
+@cuda.jit
+def add(a, out):
+    t = cuda.grid(1)
+    if t < a.size:
+        cuda.atomic.add(out, 0, a[t])
+def kernel(a):
+    out = np.zeros(1, np.float32)
+    add[(len(a) + 31) // 32, 32](a, out)
+    return out
+"""
+
+
+@pytest.mark.skipif(has_gpu(), reason="a GPU takes no order")
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_bits_that_depend_on_the_order_are_no_answer_where_they_must_be_the_same(deterministic):
+    bound = Bound(lambda a: a.size, magnitude=None, factors=1)
+    demands = {"error": bound, "deterministic": deterministic, "sizes": (1, 33, 100)}
+    report = judged(
+        SUMMED,
+        lambda a: np.array([a.sum()]),
+        lambda rng, n: (pair(rng, n)[0],),
+        library=(),
+        **demands,
+    )
+    assert report.right.keys == (("not_repeatable",) if deterministic else ()), str(report)
+
+
+@pytest.mark.skipif(has_gpu(), reason="a GPU has it")
+def test_what_the_engine_lacks_is_unknown_and_not_wrong():
+    source = SUMMED.replace(
+        "from numba import cuda", "from numba import cuda\nfrom numba.cuda import libdevice"
+    )
+    source = source.replace("a[t])", "libdevice.float_as_int(a[t]))")
+    report = judged(source, lambda a: a, lambda rng, n: (pair(rng, n + 1)[0],), library=())
+    assert report.right.verdict == "unknown" and report.verdict == "undecided", str(report)
+    assert report.right.keys == ("not_run",), str(report)
 
 
 def test_a_sum_of_a_million_equal_terms_that_leaves_some_out_is_refused():
