@@ -5,7 +5,7 @@ page's script unfolds both once the reader has guessed.
 """
 
 import re
-from itertools import islice, takewhile
+from itertools import takewhile
 
 from nbformat.v4 import new_markdown_cell
 
@@ -27,20 +27,35 @@ ASKS = re.compile(r"\*Predict")  # the next question, which must not be folded w
 
 def told(cells):
     """The ids of the cells that say what a prediction's answer is: for each question the first
-    text below the cell that was run for it.
+    text below the cell that was run for it. A question may stand in words alone, above a cell whose
+    output is folded.
     """
     found = set()
     for at, cell in enumerate(cells):
+        if ANSWER in cell.metadata.get("tags", []) and asks_in_words(
+            cells[max(0, at - ABOVE) : at]
+        ):
+            found.update(texts_of(cells[at + 1 : at + 1 + NEAR])[:1])
         if is_question(cell):
             after = list(
                 takewhile(lambda each: not is_question(each), cells[at + 1 : at + 1 + FAR])
             )
             if (run := answering(after)) is None:
                 continue
-            below = after[run + 1 : run + 1 + NEAR]
-            texts = (each.id for each in below if each.cell_type == "markdown")
-            found.update(islice(texts, 1))
+            found.update(texts_of(after[run + 1 : run + 1 + NEAR])[:1])
     return found
+
+
+def texts_of(cells):
+    """The ids of the texts among some cells."""
+    return [cell.id for cell in cells if cell.cell_type == "markdown"]
+
+
+def asks_in_words(above):
+    """Whether the last text above a cell ends with a question, and no cell asks for a guess."""
+    texts = [cell.source for cell in above if cell.cell_type == "markdown"]
+    last_paragraph = NEXT_PARAGRAPH.split(texts[-1].strip())[-1] if texts else ""
+    return "?" in last_paragraph and not any(map(is_question, above))
 
 
 def answering(after):

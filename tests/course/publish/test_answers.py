@@ -28,6 +28,14 @@ def test_the_answer_stands_below_the_cell_whose_output_is_folded():
     assert told(cells) == {said.id}
 
 
+def test_a_question_in_words_has_its_answer_folded_where_the_output_is():
+    run = new_code_cell("show()", metadata={"tags": ["hide-output"]})
+    asks, says = new_markdown_cell("Look.\n\nWhich saved most?"), new_markdown_cell("The last.")
+    assert told([asks, run, says]) == {says.id}
+    assert told([asks, new_code_cell("show()"), says]) == set()
+    assert told([new_markdown_cell("Is it? No.\n\nLook."), run, says]) == set()
+
+
 def test_what_ran_before_the_readers_change_says_so():
     shown = new_output("stream", text="right\n")
     run = new_code_cell("show()", outputs=[shown], metadata={"tags": ["break-it"]})
