@@ -102,7 +102,7 @@ AT_NIGHT = {
         "tests/course/kernels/reductions/test_scans.py",
     ),
     "11_matmul.ipynb": dict.fromkeys(
-        ("cp-async-climb", "vector-climb", "warp-climb", "numba-code", "unsigned-climb"),
+        ("cp-async-climb", "vector-climb", "numba-code", "unsigned-climb"),
         "tests/course/kernels/matmul/test_float32_kernels.py",
     ),
     "12_tensor_cores.ipynb": dict.fromkeys(  # kernels as they stand are tried with all checks

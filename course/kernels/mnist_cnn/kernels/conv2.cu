@@ -128,6 +128,7 @@ __global__ void __launch_bounds__(INPUT_THREADS, BLOCKS)
 
 // ---- gradient of the weights
 constexpr int WEIGHTS = C2 * TAPS * C1;
+constexpr int SIXTEENS = OUT / 32;  // of the output channels of a warp
 
 // Block b adds up images b, b + gridDim.x ... into parts[b][64][9][32].
 __global__ void __launch_bounds__(WEIGHT_THREADS, BLOCKS)
