@@ -32,9 +32,8 @@ def told(cells):
     """
     found = set()
     for at, cell in enumerate(cells):
-        if ANSWER in cell.metadata.get("tags", []) and asks_in_words(
-            cells[max(0, at - ABOVE) : at]
-        ):
+        above = cells[max(0, at - ABOVE) : at]
+        if ANSWER in cell.metadata.get("tags", []) and asks_in_words(above):
             found.update(texts_of(cells[at + 1 : at + 1 + NEAR])[:1])
         if is_question(cell):
             after = list(

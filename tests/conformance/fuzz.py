@@ -701,8 +701,10 @@ def differences(numbers, folder, build=build_program):
     return wrong | ({"alarm": (done.stderr[:1000], "")} if done.stderr else {})
 
 
-def some(numbers, build, end):
-    """How many were tried, and `differences`; nothing is begun after `end`."""
+def some(numbers, build, end, differences=differences):
+    """How many were tried, and `differences`, of this module or of `fuzz_numba`; nothing is begun
+    after `end`.
+    """
     if time.monotonic() > end:
         return 0, {}
     with tempfile.TemporaryDirectory() as folder:
