@@ -50,24 +50,23 @@ def overlaps(case: Case) -> dict:
     source = (hopper.KERNELS / "overlap.cu").read_text()
     assert source.count(LAUNCHED) == 1
     tiles, places = ceil_div(case.queries, hopper.QUERIES), case.heads * case.batch
-    together = min(places, max(1, hopper.TOGETHER // (4 * case.queries * case.dim)))
+    together = min(places, hopper.heads_together(case.queries, case.dim))
     assert places % together == 0
     grids = {
         "overlap": (LAUNCHED, (tiles, case.heads, case.batch)),
         "overlap_longest": (LONGEST, (case.heads, case.batch, tiles)),
         "overlap_grouped": (GROUPED, (tiles * places, 1, 1)),
     }
-    folder = Path(tempfile.mkdtemp())
-    for name in ("attention", "matmul"):  # files include others by their places
-        own = hopper.KERNELS.parents[1] / name / "kernels"
-        shutil.copytree(own, folder / name / "kernels")
     runs = {}
-    for name, (line, grid) in grids.items():
-        path = folder / f"attention/kernels/{name}.cu"
-        path.write_text(source.replace(LAUNCHED, line))
-        kernel = cuda_c.load(path, flags=(*form.flags, f"-DTOGETHER={together}")).attention
-        runs[name] = partial(_one_tile_each, kernel, grid, form.shared)
-    shutil.rmtree(folder)
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("attention", "matmul"):  # files include others by their places
+            own = hopper.KERNELS.parents[1] / name / "kernels"
+            shutil.copytree(own, Path(folder, name, "kernels"))
+        for name, (line, grid) in grids.items():
+            path = Path(folder, "attention", "kernels", f"{name}.cu")
+            path.write_text(source.replace(LAUNCHED, line))
+            kernel = cuda_c.load(path, flags=(*form.flags, f"-DTOGETHER={together}")).attention
+            runs[name] = partial(_one_tile_each, kernel, grid, form.shared)
     return runs
 
 

@@ -132,6 +132,12 @@ def costs(queries: int, keys: int, causal: bool, width: int) -> list[int]:
     return result
 
 
+def heads_together(keys: int, dim: int) -> int:
+    """Of so many heads the K and V fit into L2."""
+    each = 4 * keys * dim  # bytes
+    return max(1, TOGETHER // each)
+
+
 def order(shape: tuple, width: int) -> list[tuple[int, tuple]]:
     """[(cost, (batch, head, row, 0))]: a few heads after another, of these the longest first.
 
@@ -140,8 +146,7 @@ def order(shape: tuple, width: int) -> list[tuple[int, tuple]]:
     batch, heads, queries, keys, group, dim, causal = shape
     rows = sorted(enumerate(costs(queries, keys, causal, width)), key=lambda x: -x[1])
     places = [(b, h) for b in range(batch) for h in range(heads)]
-    each = 4 * keys * dim  # bytes of K and V
-    together = max(1, TOGETHER // each) * group
+    together = heads_together(keys, dim) * group
     result = []
     for first in range(0, len(places), together):
         for number, cost in rows:
